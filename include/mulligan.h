@@ -1,0 +1,452 @@
+/* mulligan.h: what an embedder needs. Read from top to bottom, it is the manual.
+ *
+ * When the handling of a message fails, a policy decides: try again now, later, put the message
+ * aside for a person, or drop it. There are two ways in:
+ *
+ *   decide   mull_policy_load -> mull_decider_new -> mull_decide            no loop, no I/O
+ *   run      mull_engine_new -> _transport -> _consumer -> mull_engine_run  the whole of it
+ *
+ * Conventions, which hold for every function here:
+ *
+ * - What `mull_..._load/new` gives, `mull_..._free/close` takes back. Out parameters come first and
+ *   are yours; what is returned or passed to a callback is borrowed, until the callback returns or
+ *   as its comment says. A pointer you pass is borrowed for the call.
+ * - Functions that can fail return 0 or a negative MULL_E... code; on failure nothing was done and
+ *   the out parameter is set to NULL.
+ * - Structs that you fill in begin with `size`, which is their sizeof; zero everywhere else is
+ *   valid and means the default named at the end of each comment. MULL_INIT(type) gives that.
+ * - Strings are valid UTF-8 and end in a NUL; bodies are bytes with a size. Times are milliseconds.
+ * - Nothing here keeps global state, prints, aborts or exits.
+ */
+#ifndef MULLIGAN_H
+#define MULLIGAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(MULL_STATIC)
+#define MULL_API
+#elif defined(__GNUC__)
+#define MULL_API __attribute__((visibility("default")))
+#else
+#define MULL_API
+#endif
+
+#define MULL_VERSION "0.1.0"
+
+/* mull_version is the version of the library that runs, MULL_VERSION that of this header. */
+MULL_API const char *mull_version(void);
+
+/* MULL_INIT is a struct of the type with its size set and all else zero. */
+#ifndef __cplusplus
+#define MULL_INIT(type) ((type){.size = sizeof(type)})
+#endif
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* MULL_ERRORS lists every code: its name, its value, its name in Lua, and what it says. */
+#define MULL_ERRORS(X)                                                                             \
+    X(MULL_EINVAL, -1, "invalid", "an argument is missing or out of range")                        \
+    X(MULL_ENOMEM, -2, "memory", "out of memory")                                                  \
+    X(MULL_EPOLICY, -3, "policy", "the policy cannot be loaded")                                   \
+    X(MULL_EDONE, -4, "done", "the call has ended already")                                        \
+    X(MULL_ELOST, -5, "lost", "the claim on the message is gone")                                  \
+    X(MULL_EIO, -6, "io", "the transport could not carry it out")                                  \
+    X(MULL_ESTATE, -7, "state", "not possible in the state that the engine is in")                 \
+    X(MULL_ETOOBIG, -8, "too_big", "the message is larger than allowed")                           \
+    X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")
+
+#define MULL__ERROR_ENUM(name, value, lua, text) name = value,
+enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -10 };
+#undef MULL__ERROR_ENUM
+
+/* mull_strerror says in a few words what a code means; static, never NULL. */
+MULL_API const char *mull_strerror(int code);
+
+/* mull_problem_fn is told of each mistake found, in order: in `file`, relative to the policy's
+ * folder (NULL where there is none), at `line` (0 where there is none), and what would be right. */
+typedef void (*mull_problem_fn)(const char *file, int line, const char *text, void *data);
+
+typedef enum mull_level { MULL_DEBUG, MULL_INFO, MULL_WARNING, MULL_ERROR_LEVEL } mull_level;
+
+/* mull_log_fn takes one line of log, without a newline. It may be called on any of the library's
+ * threads, one call at a time for one engine or policy. */
+typedef void (*mull_log_fn)(mull_level level, const char *text, void *data);
+
+/* mull_allocator: `resize` is realloc with `data` besides: a NULL pointer asks for new memory, a
+ * size of 0 frees. It is called from any thread that calls the library. Zero: malloc and free. */
+typedef struct mull_allocator {
+    void *(*resize)(void *pointer, size_t bytes, void *data);
+    void *data;
+} mull_allocator;
+
+/* ---- Messages, errors, failures -------------------------------------------------------------- */
+
+typedef struct mull_header {
+    const char *name;  /* exact, case matters */
+    const char *value; /* any UTF-8 */
+} mull_header;
+
+/* mull_message is a message: what you publish, and what a handler gets. */
+typedef struct mull_message {
+    size_t size;
+    const char *id;    /* drop duplicates by it; NULL: a random one is given on arrival */
+    const char *type;  /* NULL: none */
+    const char *key;   /* NULL: none */
+    const char *queue; /* where it goes, or came from */
+    const void *body;
+    size_t body_size;
+    const mull_header *headers;
+    size_t header_count;
+    /* Read by handlers, not by publish: */
+    int64_t attempt;      /* 1 in the first call of a hand-out */
+    int64_t redeliveries; /* done so far */
+    int64_t calls;        /* handler calls that failed before this one, over every delivery */
+    int64_t deliveries;   /* how often the broker handed this copy out */
+} mull_message;
+
+typedef enum mull_kind {
+    MULL_NIL,
+    MULL_BOOLEAN,
+    MULL_INTEGER,
+    MULL_NUMBER,
+    MULL_STRING,
+    MULL_LIST,
+    MULL_MAP
+} mull_kind;
+
+struct mull_field;
+
+/* mull_value is the value of an error's field. Numbers compare by value: 503 equals 503.0. Lists
+ * and maps are seen by function matchers only; at most 16 levels of them. */
+typedef struct mull_value {
+    mull_kind kind;
+    union {
+        int boolean;
+        int64_t integer;
+        double number;
+        const char *string;
+        const struct mull_value *items;  /* `count` of them */
+        const struct mull_field *fields; /* `count` of them */
+    } as;
+    size_t count;
+} mull_value;
+
+typedef struct mull_field {
+    const char *name;
+    mull_value value;
+} mull_field;
+
+/* mull_error is why a handler failed. */
+typedef struct mull_error {
+    size_t size;
+    const char *type;           /* required, not empty */
+    const char *message;        /* NULL: "" */
+    const char *stack;          /* NULL: "" */
+    const char *const *lineage; /* its ancestors, nearest first, as a class knows them */
+    size_t lineage_count;
+    const mull_field *fields; /* whatever else it carries; the first of a name counts */
+    size_t field_count;
+    const struct mull_error *cause; /* NULL: none */
+} mull_error;
+
+enum {
+    MULL_HAS_CHANCE = 1,   /* `chance` is set; without it, it is the hash of the message's id */
+    MULL_CANNOT_RETRY = 2, /* the transport can't hold a message while its handler runs again */
+    MULL_CANNOT_DELAY = 4, /* the transport has no delayed delivery */
+    MULL_NO_JITTER = 8     /* as if every jitter were 0 */
+};
+
+/* mull_failure is all that a decision looks at. The same failure always gets the same verdict. */
+typedef struct mull_failure {
+    size_t size;
+    const mull_error *error;     /* required */
+    const mull_message *message; /* NULL: none; the counters in it are not looked at */
+    const char *consumer;        /* NULL: none */
+    const char *transport;       /* the name that it was set up with; NULL: none */
+    int64_t attempt;             /* failed calls in this hand-out, this one included; 0: 1 */
+    int64_t redeliveries;        /* done so far */
+    int64_t calls;               /* failed calls in all, this one too; 0: attempt + redeliveries */
+    int64_t deliveries;          /* hand-outs of this copy; 0: 1 */
+    int64_t age_ms;              /* since the first failure */
+    uint64_t chance;             /* what jitter is drawn from; see MULL_HAS_CHANCE */
+    uint64_t seed;               /* changes every jitter; 0 */
+    uint32_t flags;              /* of the above; 0 */
+} mull_failure;
+
+/* ---- Verdicts -------------------------------------------------------------------------------- */
+
+typedef enum mull_action { MULL_RETRY, MULL_REDELIVER, MULL_DEAD_LETTER, MULL_DISCARD } mull_action;
+
+/* MULL_REASONS lists why a message ends; the first that holds is given. */
+#define MULL_REASONS(X)                                                                            \
+    X(MULL_REASON_NONE, NULL)                                                                      \
+    X(MULL_REASON_FALLBACK, "fallback")                                                            \
+    X(MULL_REASON_OVERRIDE, "override")                                                            \
+    X(MULL_REASON_MAX_DELIVERIES, "max_deliveries")                                                \
+    X(MULL_REASON_UNRECOVERABLE, "unrecoverable")                                                  \
+    X(MULL_REASON_NO_RULE, "no_rule")                                                              \
+    X(MULL_REASON_RULE, "rule")                                                                    \
+    X(MULL_REASON_EXHAUSTED, "exhausted")                                                          \
+    X(MULL_REASON_MAX_ATTEMPTS, "max_attempts")                                                    \
+    X(MULL_REASON_MAX_AGE, "max_age")
+
+#define MULL__REASON_ENUM(name, text) name,
+typedef enum mull_reason { MULL_REASONS(MULL__REASON_ENUM) MULL_REASON_LAST } mull_reason;
+#undef MULL__REASON_ENUM
+
+typedef enum mull_tier { MULL_TIER_NONE, MULL_TIER_RETRY, MULL_TIER_REDELIVER } mull_tier;
+typedef enum mull_fallback { MULL_FALLBACK_NONE, MULL_NO_RETRY, MULL_NO_DELAY } mull_fallback;
+
+/* mull_action_name and its like give the words of `mulligan decide`; static; NULL for none. */
+MULL_API const char *mull_action_name(mull_action action);
+MULL_API const char *mull_reason_name(mull_reason reason);
+MULL_API const char *mull_tier_name(mull_tier tier);
+MULL_API const char *mull_fallback_name(mull_fallback fallback);
+
+/* mull_rule says which rule decided. */
+typedef struct mull_rule {
+    const char *file;  /* relative to the policy's folder; NULL: no rule decided */
+    int line;          /* of its `on` or `default` */
+    const char *scope; /* "host", "bus", "transport:NAME" or "consumer:NAME" */
+    const char *type;  /* the type that it is written for */
+} mull_rule;
+
+enum { MULL_UNLIMITED = -1 };
+
+/* mull_verdict is the answer. Its strings live until the decider's next call. */
+typedef struct mull_verdict {
+    size_t size; /* set before the call */
+    mull_action action;
+    mull_reason reason;
+    mull_tier tier;
+    mull_fallback fallback;
+    int64_t delay_ms;  /* 0 for a dead letter and a discard */
+    int64_t step;      /* the how-manyth of the tier; 0 where there is none */
+    int64_t of;        /* of how many; MULL_UNLIMITED; 0 where there is none */
+    const char *queue; /* of a dead letter; NULL */
+    const char *note;  /* of a discard; NULL */
+    mull_rule rule;
+    const char *generation; /* the content hash of the policy's files, 32 hex digits */
+} mull_verdict;
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+/* MULL_EVENTS lists what a policy or an engine tells of itself. */
+#define MULL_EVENTS(X)                                                                             \
+    X(MULL_EVENT_DECIDED, "decided")                                                               \
+    X(MULL_EVENT_MATCHER_FAILED, "matcher_failed")                                                 \
+    X(MULL_EVENT_HEADER_IGNORED, "header_ignored")                                                 \
+    X(MULL_EVENT_POLICY_LOADED, "policy_loaded")                                                   \
+    X(MULL_EVENT_POLICY_REFUSED, "policy_refused")
+
+#define MULL__EVENT_ENUM(name, text) name,
+typedef enum mull_event_kind { MULL_EVENTS(MULL__EVENT_ENUM) MULL_EVENT_LAST } mull_event_kind;
+#undef MULL__EVENT_ENUM
+
+MULL_API const char *mull_event_name(mull_event_kind kind);
+
+/* mull_event: `failure` and `verdict` where it is about a message, else NULL; `rule` and `text`
+ * where they say more: the rule whose matcher failed and why, the header that was ignored. */
+typedef struct mull_event {
+    mull_event_kind kind;
+    const mull_failure *failure;
+    const mull_verdict *verdict;
+    const mull_rule *rule;
+    const char *text;
+    const char *generation;
+} mull_event;
+
+typedef void (*mull_event_fn)(const mull_event *event, void *data);
+
+/* ---- Deciding -------------------------------------------------------------------------------- */
+
+/* mull_policy is the holder of a policy: it points at the generation in force. Any thread may use
+ * it; it must outlive its deciders and engines. */
+typedef struct mull_policy mull_policy;
+
+/* mull_decider decides, on one thread at a time; one a thread. */
+typedef struct mull_decider mull_decider;
+
+typedef struct mull_policy_options {
+    size_t size;
+    const char *path;        /* the file to load, or */
+    const char *text;        /* its text; `path` then only names it; "policy.lua" */
+    size_t text_size;        /* 0: strlen(text) */
+    mull_problem_fn problem; /* told of each mistake; NULL */
+    mull_log_fn log;         /* what the policy prints, at MULL_INFO; NULL */
+    mull_event_fn event;     /* matcher_failed, on the thread that decides; NULL */
+    void *data;              /* for the three */
+    mull_allocator allocator;
+} mull_policy_options;
+
+/* mull_policy_load compiles a policy to a table. Each mistake is told to `problem`, in the order of
+ * lines. MULL_EPOLICY: there are mistakes; MULL_ENOMEM; MULL_EINVAL: neither path nor text. */
+MULL_API int mull_policy_load(mull_policy **out, const mull_policy_options *options);
+
+/* mull_policy_reload builds a whole new generation from the same options, with `text` for another
+ * text (NULL: read the file again), and publishes it, or changes nothing. 0: published; 1: the same
+ * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile. */
+MULL_API int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size);
+
+/* mull_policy_generation writes the name of the generation in force: 32 hex digits and a NUL. */
+MULL_API void mull_policy_generation(mull_policy *policy, char name[33]);
+
+/* mull_policy_rules is how many rules the generation in force has, over all scopes. */
+MULL_API size_t mull_policy_rules(mull_policy *policy);
+
+/* mull_policy_free frees the holder. Its deciders must be gone. NULL is fine. */
+MULL_API void mull_policy_free(mull_policy *policy);
+
+/* mull_decider_new makes a decider. MULL_ENOMEM; MULL_EPOLICY if the policy's functions can't be
+ * built again (they were before, so this means that they don't always give the same). */
+MULL_API int mull_decider_new(mull_decider **out, mull_policy *policy);
+MULL_API void mull_decider_free(mull_decider *decider);
+
+/* mull_decide gives the verdict on a failure. It allocates nothing and takes no lock where no
+ * function matcher runs. MULL_EINVAL: no error or type, or a counter below 0. */
+MULL_API int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+/* mull_engine takes messages from transports, hands them to handlers, and carries out what the
+ * policy says of those that fail. It belongs to the thread of its loop; only mull_done, mull_send
+ * and mull_stop may be called from others. */
+typedef struct mull_engine mull_engine;
+
+/* mull_call numbers one call of a handler; never used again, so a late one does no harm. */
+typedef uint64_t mull_call;
+
+/* mull_clock lets a test own the time: both in milliseconds, `wall` since 1970 in UTC. Both are
+ * read on any of the engine's threads. */
+typedef struct mull_clock {
+    int64_t (*monotonic_ms)(void *data);
+    int64_t (*wall_ms)(void *data);
+    void *data;
+} mull_clock;
+
+struct uv_loop_s;
+
+enum { MULL_NEVER = -1 };
+
+typedef struct mull_engine_options {
+    size_t size;
+    mull_policy *policy;        /* required; borrowed until the engine is closed */
+    struct uv_loop_s *loop;     /* yours; NULL: its own, which mull_engine_run runs */
+    int64_t grace_ms;           /* how long mull_stop lets handlers work on; 0: 10 s */
+    int stop_on_signals;        /* SIGTERM and SIGINT do what mull_stop does; 0 */
+    mull_log_fn log;            /* what goes on, for people; NULL */
+    mull_event_fn event;        /* on the engine's thread, after a verdict is carried out; NULL */
+    mull_problem_fn problem;    /* why a call returned MULL_EREFUSED or MULL_EIO; NULL */
+    void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
+    void *data;                 /* for the four */
+    const mull_clock *clock;    /* a test's clock, with mull_engine_turn; NULL: the real ones */
+    uint64_t seed;              /* for ids given to messages without one; 0: from the system */
+    mull_allocator allocator;
+} mull_engine_options;
+
+MULL_API int mull_engine_new(mull_engine **out, const mull_engine_options *options);
+
+/* mull_engine_transport adds a transport: a name for policies and logs, and a URL such as
+ * "sqlite:orders.db" or "memory:". It is opened at once. MULL_EINVAL: the name is taken, or the
+ * URL is none that is known; MULL_EIO: it can't be opened. `problem` says why. */
+MULL_API int mull_engine_transport(mull_engine *engine, const char *name, const char *url);
+
+/* mull_handler works on a message, now or later: `message` is yours to read until you end the call
+ * with mull_done, once. */
+typedef void (*mull_handler)(mull_engine *engine, mull_call call, const mull_message *message,
+                             void *data);
+
+/* mull_cancel_fn says that a call's end no longer matters (timed out, lost, shut down). The call
+ * keeps its slot and its message until mull_done all the same. */
+typedef void (*mull_cancel_fn)(mull_engine *engine, mull_call call, void *data);
+
+typedef struct mull_consumer_options {
+    size_t size;
+    const char *name;      /* required; what policies call it */
+    const char *transport; /* required; a name given to mull_engine_transport */
+    const char *queue;     /* required */
+    mull_handler handler;  /* required */
+    mull_cancel_fn cancel; /* NULL */
+    void *data;            /* for both */
+    uint32_t concurrency;  /* never more handlers than this; 0: 1 */
+    uint32_t prefetch;     /* claimed but not started; 0: 2 * concurrency */
+    int64_t timeout_ms;    /* a call may last; MULL_NEVER: no limit; 0: 30 s */
+    size_t max_body;       /* a larger message is dead-lettered on arrival; 0: 16 MiB */
+} mull_consumer_options;
+
+/* mull_engine_consumer adds a consumer, before the engine starts. Strings are copied. */
+MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *options);
+
+/* mull_engine_start begins to take messages. MULL_EREFUSED, with nothing started: the policy in
+ * force can't work with these transports and consumers; `problem` says which rule and why. */
+MULL_API int mull_engine_start(mull_engine *engine);
+
+/* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_ESTATE on a
+ * loop of yours: run that one instead. */
+MULL_API int mull_engine_run(mull_engine *engine);
+
+/* mull_published_fn: the message is safe (0), or why it is not. */
+typedef void (*mull_published_fn)(int status, void *data);
+
+/* mull_publish puts a message on a queue of a transport, `delay_ms` from now. `published` is called
+ * on a later turn of the loop, if this returns 0. MULL_ETOOBIG: the body exceeds 16 MiB. */
+MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
+                          int64_t delay_ms, mull_published_fn published, void *data);
+
+/* mull_send holds a message until the call succeeds, and then publishes it to the transport of the
+ * call's consumer: with the acknowledgement where the transport can, before it elsewhere. If the
+ * call fails, it never leaves. Any thread. MULL_EDONE as mull_done. */
+MULL_API int mull_send(mull_engine *engine, mull_call call, const mull_message *message,
+                       int64_t delay_ms);
+
+/* mull_done ends a call: well (NULL) or with an error. Any thread. MULL_EDONE: it has ended
+ * already, timed out or was lost, and nothing is settled by it; MULL_ENOMEM: not ended, try again. */
+MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *error);
+
+/* mull_stop lets running handlers end within the grace time, takes nothing new, and gives back the
+ * rest uncounted. Any thread. */
+MULL_API void mull_stop(mull_engine *engine);
+
+/* mull_stop_when_empty stops the engine once nothing is ready, delayed or claimed, by anyone, in
+ * the queues that its consumers read. */
+MULL_API int mull_stop_when_empty(mull_engine *engine);
+
+/* mull_counts: messages acknowledged, and verdicts carried out, since the engine was made. */
+typedef struct mull_counts {
+    size_t size;
+    uint64_t done, retried, redelivered, dead_lettered, discarded;
+} mull_counts;
+
+MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);
+
+/* mull_depth is how many messages of a queue are ready, wait for their time, or are claimed, and
+ * when the next one that waits is due (wall clock; INT64_MAX: none). */
+typedef struct mull_depth {
+    uint64_t ready, delayed, claimed;
+    int64_t next_due_ms;
+} mull_depth;
+
+typedef void (*mull_depth_fn)(int status, const mull_depth *depth, void *data);
+
+/* mull_queue_depth asks a transport for the depth of a queue; answered on a later turn. */
+MULL_API int mull_queue_depth(mull_engine *engine, const char *transport, const char *queue,
+                              mull_depth_fn answer, void *data);
+
+/* mull_engine_turn, with a test's clock: fires every timer that is due and runs the loop until
+ * nothing is open. It returns when the next timer is due (monotonic), or INT64_MAX. */
+MULL_API int64_t mull_engine_turn(mull_engine *engine);
+
+/* mull_engine_close stops without grace and frees the engine: at once where the loop is its own
+ * and no callback of it runs, else on a later turn; then `closed` is called (NULL: it isn't). */
+MULL_API void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *data);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,172 @@
+/* mulligan/transport.h: what the writer of a transport needs, besides mulligan.h.
+ *
+ *        engine                        port                       transport
+ *   ops->subscribe, credit  ---------------------------------->  takes from the broker
+ *                           <--  mull_port_delivered  ---------  a message was handed out
+ *   ops->settle             ---------------------------------->  ends it at the broker
+ *                           <--  mull_port_settled  -----------  it is safe, or it is not
+ *   ops->release            ---------------------------------->  frees its memory
+ *
+ * All of it happens on the thread of the engine's loop. A transport may have threads of its own,
+ * but calls mull_port_... from the loop's thread only, never from inside a call of its ops, except
+ * mull_port_log, _now, _wall, _allocator, _loop, _after, _cancel and _working, which may be called
+ * there as well. A transport copies `mulligan-` headers and understands none of them.
+ */
+#ifndef MULLIGAN_TRANSPORT_H
+#define MULLIGAN_TRANSPORT_H
+
+#include "mulligan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* mull_port is the engine, as a transport sees it; one for each transport. */
+typedef struct mull_port mull_port;
+
+/* mull_subscription is the engine's: one for each consumer. */
+typedef struct mull_subscription mull_subscription;
+
+/* mull_delivery is the transport's memory, a message handed out. Usually the first member of a
+ * larger struct. All of it stays as it is until `release`. */
+typedef struct mull_delivery {
+    mull_message message; /* its `deliveries` set; headers as they came, `mulligan-` ones too */
+    mull_subscription *subscription;
+    void *runtime; /* the engine's; NULL at first */
+} mull_delivery;
+
+/* mull_abilities is what a transport can do; the policy's fallback reads it. */
+typedef struct mull_abilities {
+    int can_retry;            /* a message may be held while its handler runs again */
+    int can_delay;            /* delayed delivery */
+    int counts_deliveries;    /* deliveries are more than always 1 */
+    int64_t longest_delay_ms; /* 0: any; a longer one is made of several */
+    int64_t claim_timeout_ms; /* the broker takes a message back after this; 0: never */
+} mull_abilities;
+
+typedef enum mull_settle_kind {
+    MULL_SETTLE_ACK,         /* the handler succeeded: gone, and `sends` are out */
+    MULL_SETTLE_REDELIVER,   /* back to its own queue, due at `due_ms`, with `headers` */
+    MULL_SETTLE_DEAD_LETTER, /* a copy with `headers` to `queue`, then acknowledged */
+    MULL_SETTLE_DISCARD,     /* gone */
+    MULL_SETTLE_GIVE_BACK    /* to its queue as it was, at its old place, ready at once, with
+                                `headers`; this hand-out isn't counted */
+} mull_settle_kind;
+
+/* mull_outgoing is a message to be published: due at a moment of the wall clock, 0 at once. */
+typedef struct mull_outgoing {
+    mull_message message;
+    int64_t due_ms;
+} mull_outgoing;
+
+/* mull_settlement says how a delivery ends at the broker. All it points to is the engine's and
+ * lives until mull_port_settled. */
+typedef struct mull_settlement {
+    mull_settle_kind kind;
+    int64_t due_ms;              /* wall clock; 0: at once */
+    const char *queue;           /* where it goes; its own for redeliver and give back */
+    const mull_header *headers;  /* all of them, finished: they replace the message's */
+    size_t header_count;
+    const mull_outgoing *sends;  /* what the handler sent; with ACK only */
+    size_t send_count;
+    const char *id;              /* the message's id, given by the engine where it had none */
+    const char *error_type;      /* of a dead letter, for people who look: else NULL */
+    const char *reason;
+    const char *rule;            /* "policy.lua:12" */
+} mull_settlement;
+
+enum { MULL_TRANSPORT_VERSION = 1 };
+
+/* mull_transport_ops is a transport: one of these and nothing else global. `self` is what open
+ * gave. Every slot is called on the loop's thread. */
+typedef struct mull_transport_ops {
+    int version;        /* MULL_TRANSPORT_VERSION */
+    const char *scheme; /* of its URLs, without the colon */
+
+    /* open makes ready what `url` names (scheme and all) and says what it can. On failure: a
+     * negative code, nothing left behind, and in `why` what is wrong and what would be right. */
+    int (*open)(void **self, mull_port *port, const char *url, mull_abilities *abilities, char *why,
+                size_t why_size);
+
+    /* subscribe begins to read a queue, with a credit of 0. A queue that isn't there is made. */
+    int (*subscribe)(void *self, mull_subscription *subscription, const char *queue);
+
+    /* credit: how many deliveries of a subscription may be out, those settled not counted. It is
+     * absolute; 0 takes nothing more. What is on its way already may still be delivered. */
+    void (*credit)(void *self, mull_subscription *subscription, uint32_t deliveries);
+
+    /* publish puts a message on message->queue and answers mull_port_published with `ticket` once
+     * it is safe. The message is copied before this returns. Non-zero: refused, no answer. */
+    int (*publish)(void *self, const mull_outgoing *message, void *ticket);
+
+    /* settle ends a delivery at the broker and answers mull_port_settled, always and once: 0 when
+     * safe; MULL_ELOST where the claim is gone, nothing changed; else an error, nothing changed,
+     * and it may be settled again. */
+    void (*settle)(void *self, mull_delivery *delivery, const mull_settlement *settlement);
+
+    /* hold keeps a claim alive; called well within claim_timeout_ms. NULL: it can't or needn't. */
+    void (*hold)(void *self, mull_delivery *delivery);
+
+    /* depth answers mull_port_depth with `ticket`. Non-zero: refused, no answer. */
+    int (*depth)(void *self, const char *queue, void *ticket);
+
+    /* release frees a delivery's memory. Called once, after it was settled or lost, or after close
+     * began. */
+    void (*release)(void *self, mull_delivery *delivery);
+
+    /* close ends what is under way (settles and publishes that were taken are carried out and
+     * answered), gives back nothing (the engine did), and answers mull_port_closed on a later turn;
+     * `self` is gone then. Deliveries not released by then are not touched again by the engine. */
+    void (*close)(void *self);
+} mull_transport_ops;
+
+/* ---- What a transport calls ------------------------------------------------------------------ */
+
+/* mull_port_delivered hands a delivery to the engine, which settles and releases it. */
+MULL_API void mull_port_delivered(mull_port *port, mull_delivery *delivery);
+
+/* mull_port_settled answers settle. */
+MULL_API void mull_port_settled(mull_port *port, mull_delivery *delivery, int status);
+
+/* mull_port_published answers publish. */
+MULL_API void mull_port_published(mull_port *port, void *ticket, int status);
+
+/* mull_port_depth answers depth. */
+MULL_API void mull_port_depth(mull_port *port, void *ticket, int status, const mull_depth *depth);
+
+/* mull_port_lost says that the claim on a delivery is gone: the engine settles it no more (a settle
+ * under way answers MULL_ELOST) and releases it when its handler has ended. */
+MULL_API void mull_port_lost(mull_port *port, mull_delivery *delivery);
+
+/* mull_port_state says whether the transport works (up) and, where it doesn't, why. */
+MULL_API void mull_port_state(mull_port *port, int up, const char *why);
+
+/* mull_port_closed answers close. */
+MULL_API void mull_port_closed(mull_port *port);
+
+typedef struct mull_timer mull_timer;
+
+/* mull_port_after calls `fire` on the loop's thread, `delay_ms` from now on the engine's monotonic
+ * clock, unless it is cancelled before. A timer that fired is gone. NULL: out of memory. */
+MULL_API mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*fire)(void *data),
+                                     void *data);
+MULL_API void mull_port_cancel(mull_port *port, mull_timer *timer);
+
+/* mull_port_working: +1 when something begins whose end a test's clock must wait for, -1 after. */
+MULL_API void mull_port_working(mull_port *port, int change);
+
+/* mull_port_now and _wall read the engine's clocks, in milliseconds. Any thread. */
+MULL_API int64_t mull_port_now(const mull_port *port);
+MULL_API int64_t mull_port_wall(const mull_port *port);
+
+MULL_API struct uv_loop_s *mull_port_loop(mull_port *port);
+MULL_API const mull_allocator *mull_port_allocator(const mull_port *port);
+
+/* mull_port_log writes a line of log about this transport. Any thread. */
+MULL_API void mull_port_log(mull_port *port, mull_level level, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,60 @@
+/* hash.c: see hash.h. */
+#include "hash.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+uint64_t mull__hash(const void *bytes, size_t size)
+{
+    return XXH3_64bits(bytes, size);
+}
+
+uint64_t mull__hash_text(const char *text)
+{
+    return mull__hash(text, strlen(text));
+}
+
+uint64_t mull__hash_words(const uint64_t *words, size_t count)
+{
+    unsigned char bytes[128];
+    if (count > sizeof bytes / 8)
+        count = sizeof bytes / 8;
+    for (size_t i = 0; i < count; i++)
+        for (unsigned shift = 0; shift < 8; shift++)
+            bytes[i * 8 + shift] = (unsigned char)(words[i] >> (8 * shift));
+    return mull__hash(bytes, count * 8);
+}
+
+struct mull__digest {
+    XXH3_state_t state;
+};
+
+mull__digest *mull__digest_new(void)
+{
+    XXH3_state_t *state = XXH3_createState();
+    if (state)
+        XXH3_128bits_reset(state);
+    return (mull__digest *)state;
+}
+
+/* mull__digest_add writes the size first, so that "ab","c" and "a","bc" differ. */
+void mull__digest_add(mull__digest *digest, const void *bytes, size_t size)
+{
+    unsigned char length[8];
+    for (unsigned i = 0; i < 8; i++)
+        length[i] = (unsigned char)((uint64_t)size >> (8 * i));
+    XXH3_128bits_update((XXH3_state_t *)digest, length, sizeof length);
+    XXH3_128bits_update((XXH3_state_t *)digest, bytes, size);
+}
+
+void mull__digest_free(mull__digest *digest, char hex[33])
+{
+    XXH3_state_t *state = (XXH3_state_t *)digest;
+    if (hex) {
+        XXH128_hash_t sum = XXH3_128bits_digest(state);
+        snprintf(hex, 33, "%016llx%016llx", (unsigned long long)sum.high64,
+                 (unsigned long long)sum.low64);
+    }
+    XXH3_freeState(state);
+}
