@@ -1,0 +1,187 @@
+#!/bin/sh
+# do: what one does in this tree. On a Debian 12 with nothing but git and a root shell (or sudo),
+# each command installs the packages that it misses, and nothing else of the machine changes.
+#
+#   ./do demo              builds, and runs the orders example until it is done
+#   ./do test              builds, and runs every test; the last line says how many passed
+#   ./do test asan|tsan    the same tests under the sanitizers
+#   ./do test [PRESET] FILE...   the specs and C tests named, such as spec/policy/chain_spec.lua
+#   ./do build [PRESET]    builds only: dev, release, clang, asan or tsan
+#
+# Builds are in build/PRESET, the output of tests in build/PRESET/log.
+set -eu
+cd "$(dirname "$0")"
+
+build_packages="gcc libc6-dev cmake ninja-build pkg-config lua5.4
+    liblua5.4-dev libuv1-dev libsqlite3-dev libjansson-dev libxxhash-dev"
+test_packages="lua-busted lua-check libcmocka-dev clang-format sqlite3"
+
+say() { printf '%s\n' "$*" >&2; }
+fail() { say "do: $*"; exit 2; }
+
+# ---- Packages ----------------------------------------------------------------------------------
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"
+    elif command -v sudo >/dev/null; then sudo "$@"
+    else fail "not root, and no sudo; please install: $missing"
+    fi
+}
+
+apt_install() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+}
+
+update_and_install() {
+    # shellcheck disable=SC2086
+    as_root apt-get update -q && apt_install $missing
+}
+
+# need PACKAGE...: installs those that are missing. The lists of packages are fetched only where
+# the ones at hand are too old or too few.
+need() {
+    command -v dpkg-query >/dev/null || { say "do: not a Debian; this needs: $*"; return 0; }
+    missing=
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+            missing="$missing $package"
+    done
+    [ -n "$missing" ] || return 0
+    say "do: installing$missing"
+    mkdir -p build
+    # shellcheck disable=SC2086 # its words are packages
+    apt_install $missing >build/packages.log 2>&1 ||
+        update_and_install >>build/packages.log 2>&1 ||
+        { tail -n 20 build/packages.log >&2; fail "can't install$missing"; }
+}
+
+# ---- Building ----------------------------------------------------------------------------------
+
+# build PRESET
+build() {
+    case $1 in
+    release) more= ;;
+    clang) more="libcmocka-dev clang" ;;
+    *) more=libcmocka-dev ;;
+    esac
+    # shellcheck disable=SC2086
+    need $build_packages $more
+    mkdir -p "build/$1/log"
+    cmake --preset "$1" >"build/$1/log/configure" 2>&1 ||
+        { cat "build/$1/log/configure" >&2; fail "can't configure $1"; }
+    cmake --build --preset "$1" >"build/$1/log/build" 2>&1 ||
+        { cat "build/$1/log/build" >&2; fail "can't build $1"; }
+}
+
+# ---- Tests -------------------------------------------------------------------------------------
+
+passed=0
+failed=0
+
+# report NAME PASSED FAILED LOG: adds up, and shows what failed.
+report() {
+    passed=$((passed + $2))
+    failed=$((failed + $3))
+    if [ "$3" = 0 ]; then
+        printf '%6d passed  %s\n' "$2" "$1"
+    else
+        printf '%6d passed  %s: %d FAILED\n' "$2" "$1" "$3"
+        grep -v '^ok ' "$4" | tail -n 200
+    fi
+}
+
+log_of() { echo "build/$preset/log/$(echo "$1" | tr ' /' '-.')"; }
+
+# check NAME COMMAND...: one test, which passes where the command ends in 0.
+check() {
+    name=$1 log=$(log_of "$1")
+    shift
+    if "$@" >"$log" 2>&1 </dev/null; then report "$name" 1 0 "$log"; else report "$name" 0 1 "$log"; fi
+}
+
+# tap NAME COMMAND...: tests that speak TAP. Those that a crash or an early exit swallowed are
+# missed by the plan or by the exit code, and count as one more that failed.
+tap() {
+    name=$1 log=$(log_of "$1") status=0
+    shift
+    timeout -k 10 900 "$@" >"$log" 2>&1 </dev/null || status=$?
+    good=$(grep '^ok ' "$log" | grep -vc '# SKIP') || true
+    skipped=$(grep -c '^ok .*# SKIP' "$log") || true
+    bad=$(grep -c '^not ok ' "$log") || true
+    plan=$(sed -n 's/^1\.\.0*\([0-9][0-9]*\)$/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+    if [ "$plan" != $((good + bad + skipped)) ] || [ "$plan" = 0 ] ||
+        { [ "$status" != 0 ] && [ "$bad" = 0 ]; }; then
+        echo "# ended in $status; $plan tests planned, $((good + bad + skipped)) done" >>"$log"
+        bad=$((bad + 1))
+    fi
+    [ "$skipped" = 0 ] || name="$name ($skipped skipped)"
+    report "$name" "$good" "$bad" "$log"
+}
+
+c_test() { tap "$1" env CMOCKA_MESSAGE_OUTPUT=TAP "build/$preset/spec/$(basename "$1" .c)"; }
+
+# spec FILE: a sanitized module needs an interpreter that is sanitized as well.
+spec() {
+    case $preset in
+    asan | tsan) tap "$1" "build/$preset/spec/runner" "$(command -v busted)" --ignore-lua -o TAP "$1" ;;
+    *) tap "$1" busted -o TAP "$1" ;;
+    esac
+}
+
+checks() {
+    check "layers" lua5.4 tools/layers.lua
+    check "lengths" lua5.4 tools/lengths.lua
+    # shellcheck disable=SC2046
+    check "clang-format" clang-format --dry-run -Werror $(find include src spec examples bench -name '*.[ch]')
+    check "luacheck" luacheck -q .
+}
+
+# run_tests PRESET [FILE...]
+run_tests() {
+    preset=$1
+    shift
+    # shellcheck disable=SC2086
+    need $build_packages $test_packages
+    build "$preset"
+    MULL_BUILD=$PWD/build/$preset
+    MULLIGAN=$MULL_BUILD/mulligan
+    export MULL_BUILD MULLIGAN
+    if [ $# = 0 ]; then
+        [ "$preset" != dev ] || checks
+        # shellcheck disable=SC2046
+        set -- $(find spec -name '*_spec.lua' -o -path 'spec/embed/*.c' | sort)
+    fi
+    for file in "$@"; do
+        case $file in
+        *.c) c_test "$file" ;;
+        *) spec "$file" ;;
+        esac
+    done
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+}
+
+# ---- Commands ----------------------------------------------------------------------------------
+
+usage() { sed -n '5,9s/^# *//p' "$0"; }
+
+command=${1-}
+[ $# = 0 ] || shift
+case $command in
+demo)
+    build release
+    exec examples/orders/run.sh "$PWD/build/release/mulligan"
+    ;;
+test)
+    case ${1-} in
+    dev | clang | asan | tsan) run_tests "$@" ;;
+    *) run_tests dev "$@" ;;
+    esac
+    ;;
+build) build "${1-dev}" ;;
+-h | --help | help) usage ;;
+*)
+    usage >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,38 @@
+rockspec_format = "3.0"
+package = "mulligan"
+version = "scm-1"
+
+-- `luarocks make` builds the tree that it is called in.
+source = {
+    url = "git+file://.",
+}
+
+description = {
+    summary = "What becomes of messages that fail: a recoverability policy in Lua, and an engine for it",
+    detailed = [[
+A policy says for each error whether its message is tried again now, later, put aside for a person, or dropped.
+This rock is the Lua module: load, decide, and run consumers on a durable queue.]],
+    license = "MIT",
+    labels = { "messaging", "queue", "retry", "policy" },
+}
+
+dependencies = {
+    "lua >= 5.4, < 5.5",
+}
+
+external_dependencies = {
+    LIBUV = { header = "uv.h", library = "uv" },
+    SQLITE = { header = "sqlite3.h", library = "sqlite3" },
+    JANSSON = { header = "jansson.h", library = "jansson" },
+    XXHASH = { header = "xxhash.h", library = "xxhash" },
+}
+
+build = {
+    type = "cmake",
+    variables = {
+        CMAKE_BUILD_TYPE = "Release",
+        CMAKE_INSTALL_PREFIX = "$(PREFIX)",
+        MULL_LUA_ONLY = "ON",
+        MULL_LUA_CDIR = "$(LIBDIR)",
+    },
+}

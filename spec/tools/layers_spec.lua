@@ -1,0 +1,99 @@
+local sample = require "tools.sample"
+
+describe("tools/layers.lua", function()
+    -- Runs it on one file with one include, beside the headers that it may find.
+    local function include(path, header)
+        local files = {
+            ["include/mulligan.h"] = "",
+            ["include/mulligan/transport.h"] = "",
+            ["src/base/clock.h"] = "",
+            ["src/base/list.h"] = "",
+            ["src/policy/table.h"] = "",
+            ["src/decide/decide.h"] = "",
+            ["src/runtime/engine.h"] = "",
+            ["src/transport/transports.h"] = "",
+            ["src/transport/memory.h"] = "",
+            ["src/transport/sqlite/store.h"] = "",
+        }
+        files[path] = "/* first */\n\n#include " .. header .. "\n"
+        return sample.run("layers", files)
+    end
+
+    local function allows(path, header)
+        local passed, output = include(path, header)
+        assert.is_true(passed, output)
+    end
+
+    local function refuses(path, header)
+        local passed, output = include(path, header)
+        assert.is_false(passed, output)
+        assert.equal(path .. ":3: " .. header:sub(2, -2) .. ": ", output:match("^.-:%d+: [^:]+: "))
+        assert.is_truthy(output:find("\n%d+ files, 1 includes that break the layers\n$"), output)
+    end
+
+    it("lets each room include what stands below it", function()
+        allows("src/policy/table.c", '"table.h"')
+        allows("src/policy/table.c", '"base/list.h"')
+        allows("src/policy/table.c", "<string.h>")
+        allows("src/decide/holder.c", '"policy/table.h"')
+        allows("src/decide/holder.c", "<pthread.h>")
+        allows("src/runtime/flow.c", '"decide/decide.h"')
+        allows("src/runtime/flow.c", '"transport/transports.h"')
+        allows("src/runtime/flow.c", '"mulligan/transport.h"')
+        allows("src/lua/module.c", "<lua.h>")
+        allows("src/transport/sqlite/store.c", "<sqlite3.h>")
+        allows("src/transport/sqlite/store.c", '"store.h"')
+        allows("src/transport/sqlite.c", '"transport/sqlite/store.h"')
+    end)
+
+    it("refuses what stands above, with file, line and header", function()
+        refuses("src/base/alloc.c", '"policy/table.h"')
+        refuses("src/policy/table.c", '"decide/decide.h"')
+        refuses("src/policy/table.h", '"runtime/engine.h"')
+        refuses("src/decide/holder.c", '"runtime/engine.h"')
+        refuses("src/transport/memory.c", '"policy/table.h"')
+        refuses("src/cli/main.c", '"runtime/engine.h"')
+        refuses("include/mulligan.h", '"policy/table.h"')
+    end)
+
+    it("keeps loops, Lua, threads and clocks out of the decision", function()
+        refuses("src/policy/table.c", "<uv.h>")
+        refuses("src/policy/table.c", "<lua.h>")
+        refuses("src/policy/table.c", "<pthread.h>")
+        refuses("src/policy/table.c", "<time.h>")
+        refuses("src/policy/table.c", '"base/clock.h"')
+        refuses("src/decide/holder.c", "<uv.h>")
+    end)
+
+    it("keeps Lua in its room, and client libraries in their transports", function()
+        refuses("src/runtime/flow.c", "<lua.h>")
+        refuses("src/runtime/flow.c", "<sqlite3.h>")
+        refuses("src/transport/memory.c", "<sqlite3.h>")
+        refuses("src/lua/module.c", "<sqlite3.h>")
+        refuses("src/lua/module.c", "<jansson.h>")
+    end)
+
+    it("keeps transports apart, but for the registry", function()
+        allows("src/transport/transports.c", '"transport/sqlite/store.h"')
+        allows("src/transport/memory.c", '"transports.h"')
+        refuses("src/transport/memory.c", '"transport/sqlite/store.h"')
+        refuses("src/transport/sqlite/store.c", '"transport/memory.h"')
+        refuses("src/runtime/flow.c", '"transport/memory.h"')
+    end)
+
+    it("refuses a header or a room that it doesn't know", function()
+        refuses("src/base/alloc.c", "<curl/curl.h>")
+        refuses("src/base/alloc.c", '"base/none.h"')
+        refuses("src/attic/old.c", "<stdio.h>")
+    end)
+
+    it("finds an include however it is spaced", function()
+        local passed, output = sample.run("layers", { ["src/policy/x.c"] = "  #  include<uv.h>", ["include/x.h"] = "" })
+        assert.is_false(passed)
+        assert.is_truthy(output:find("src/policy/x.c:1: uv.h: ", 1, true), output)
+    end)
+
+    it("doesn't pass where there is nothing to read", function()
+        assert.is_false((sample.run("layers", { ["src/x.txt"] = "", ["include/x.txt"] = "" })))
+    end)
+end)
