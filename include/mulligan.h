@@ -335,17 +335,17 @@ enum { MULL_NEVER = -1 };
 
 typedef struct mull_engine_options {
     size_t size;
-    mull_policy *policy;        /* required; borrowed until the engine is closed */
-    struct uv_loop_s *loop;     /* yours; NULL: its own, which mull_engine_run runs */
-    int64_t grace_ms;           /* how long mull_stop lets handlers work on; 0: 10 s */
-    int stop_on_signals;        /* SIGTERM and SIGINT do what mull_stop does; 0 */
-    mull_log_fn log;            /* what goes on, for people; NULL */
-    mull_event_fn event;        /* on the engine's thread, after a verdict is carried out; NULL */
-    mull_problem_fn problem;    /* why a call returned MULL_EREFUSED or MULL_EIO; NULL */
+    mull_policy *policy;         /* required; borrowed until the engine is closed */
+    struct uv_loop_s *loop;      /* yours; NULL: its own, which mull_engine_run runs */
+    int64_t grace_ms;            /* how long mull_stop lets handlers work on; 0: 10 s */
+    int stop_on_signals;         /* SIGTERM and SIGINT do what mull_stop does; 0 */
+    mull_log_fn log;             /* what goes on, for people; NULL */
+    mull_event_fn event;         /* on the engine's thread, after a verdict is carried out; NULL */
+    mull_problem_fn problem;     /* why a call returned MULL_EREFUSED or MULL_EIO; NULL */
     void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
-    void *data;                 /* for the four */
-    const mull_clock *clock;    /* a test's clock, with mull_engine_turn; NULL: the real ones */
-    uint64_t seed;              /* for ids given to messages without one; 0: from the system */
+    void *data;                  /* for the four */
+    const mull_clock *clock;     /* a test's clock, with mull_engine_turn; NULL: the real ones */
+    uint64_t seed;               /* for ids given to messages without one; 0: from the system */
     mull_allocator allocator;
 } mull_engine_options;
 
@@ -405,7 +405,8 @@ MULL_API int mull_send(mull_engine *engine, mull_call call, const mull_message *
                        int64_t delay_ms);
 
 /* mull_done ends a call: well (NULL) or with an error. Any thread. MULL_EDONE: it has ended
- * already, timed out or was lost, and nothing is settled by it; MULL_ENOMEM: not ended, try again. */
+ * already, timed out or was lost, and nothing is settled by it; MULL_ENOMEM: not ended, try again.
+ */
 MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *error);
 
 /* mull_stop lets running handlers end within the grace time, takes nothing new, and gives back the

@@ -63,16 +63,16 @@ typedef struct mull_outgoing {
  * lives until mull_port_settled. */
 typedef struct mull_settlement {
     mull_settle_kind kind;
-    int64_t due_ms;              /* wall clock; 0: at once */
-    const char *queue;           /* where it goes; its own for redeliver and give back */
-    const mull_header *headers;  /* all of them, finished: they replace the message's */
+    int64_t due_ms;             /* wall clock; 0: at once */
+    const char *queue;          /* where it goes; its own for redeliver and give back */
+    const mull_header *headers; /* all of them, finished: they replace the message's */
     size_t header_count;
-    const mull_outgoing *sends;  /* what the handler sent; with ACK only */
+    const mull_outgoing *sends; /* what the handler sent; with ACK only */
     size_t send_count;
-    const char *id;              /* the message's id, given by the engine where it had none */
-    const char *error_type;      /* of a dead letter, for people who look: else NULL */
+    const char *id;         /* the message's id, given by the engine where it had none */
+    const char *error_type; /* of a dead letter, for people who look: else NULL */
     const char *reason;
-    const char *rule;            /* "policy.lua:12" */
+    const char *rule; /* "policy.lua:12" */
 } mull_settlement;
 
 enum { MULL_TRANSPORT_VERSION = 1 };

@@ -38,7 +38,7 @@ void *mull__grow(const mull_allocator *a, void *array, size_t count, size_t byte
 {
     if (bytes && count > SIZE_MAX / bytes)
         return NULL;
-    return a->resize(array, count * bytes ? count * bytes : 1, a->data);
+    return a->resize(array, count && bytes ? count * bytes : 1, a->data);
 }
 
 char *mull__strndup(const mull_allocator *a, const char *text, size_t length)

@@ -17,18 +17,17 @@ uint64_t mull__hash_text(const char *text)
 
 uint64_t mull__hash_words(const uint64_t *words, size_t count)
 {
-    unsigned char bytes[128];
-    if (count > sizeof bytes / 8)
-        count = sizeof bytes / 8;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return mull__hash(words, count * sizeof *words);
+#else
+    uint64_t swapped[16];
+    if (count > sizeof swapped / sizeof *swapped)
+        count = sizeof swapped / sizeof *swapped;
     for (size_t i = 0; i < count; i++)
-        for (unsigned shift = 0; shift < 8; shift++)
-            bytes[i * 8 + shift] = (unsigned char)(words[i] >> (8 * shift));
-    return mull__hash(bytes, count * 8);
+        swapped[i] = __builtin_bswap64(words[i]);
+    return mull__hash(swapped, count * sizeof *swapped);
+#endif
 }
-
-struct mull__digest {
-    XXH3_state_t state;
-};
 
 mull__digest *mull__digest_new(void)
 {

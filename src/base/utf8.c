@@ -1,0 +1,57 @@
+/* utf8.c: see utf8.h; the ranges are those of The Unicode Standard, table 3-7. */
+#include "utf8.h"
+
+#include <string.h>
+
+static int within(unsigned char byte, unsigned char low, unsigned char high)
+{
+    return byte >= low && byte <= high;
+}
+
+size_t mull__utf8_step(const char *text, size_t left)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    if (left == 0)
+        return 0;
+    if (at[0] < 0x80)
+        return 1;
+    size_t size = within(at[0], 0xC2, 0xDF) ? 2 : within(at[0], 0xE0, 0xEF) ? 3 : 4;
+    if (!within(at[0], 0xC2, 0xF4) || left < size)
+        return 0;
+    unsigned char low = at[0] == 0xE0 ? 0xA0 : at[0] == 0xF0 ? 0x90 : 0x80;
+    unsigned char high = at[0] == 0xED ? 0x9F : at[0] == 0xF4 ? 0x8F : 0xBF;
+    if (!within(at[1], low, high))
+        return 0;
+    for (size_t i = 2; i < size; i++)
+        if (!within(at[i], 0x80, 0xBF))
+            return 0;
+    return size;
+}
+
+int mull__utf8_valid(const char *text)
+{
+    if (!text)
+        return 1;
+    size_t left = strlen(text);
+    while (left > 0) {
+        size_t size = mull__utf8_step(text, left);
+        if (size == 0)
+            return 0;
+        text += size;
+        left -= size;
+    }
+    return 1;
+}
+
+void mull__utf8_mend(char *text, size_t length)
+{
+    while (length > 0) {
+        size_t size = mull__utf8_step(text, length);
+        if (size == 0) {
+            *text = '?';
+            size = 1;
+        }
+        text += size;
+        length -= size;
+    }
+}

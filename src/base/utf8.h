@@ -1,0 +1,17 @@
+/* utf8.h: is it UTF-8, and how to make it so. */
+#ifndef MULL__UTF8_H
+#define MULL__UTF8_H
+
+#include <stddef.h>
+
+/* mull__utf8_step gives the size of the character at `text`, of which `left` bytes are there; 0: it
+ * is none (cut off, overlong, a surrogate, beyond U+10FFFF). */
+size_t mull__utf8_step(const char *text, size_t left);
+
+/* mull__utf8_valid says whether a string is UTF-8; NULL is. */
+int mull__utf8_valid(const char *text);
+
+/* mull__utf8_mend writes a question mark over each byte that is part of no character. */
+void mull__utf8_mend(char *text, size_t length);
+
+#endif

@@ -1,0 +1,242 @@
+/* headers.c: see headers.h. Reading looks each header up in a table of names; writing collects
+ * pieces of text first, then lays all of them out in one block. */
+#include "headers.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char prefix[] = "mulligan-";
+
+int mull__is_own(const char *name)
+{
+    return strncmp(name, prefix, sizeof prefix - 1) == 0;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static const char *find(const mull_header *headers, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(headers[i].name, name) == 0)
+            return headers[i].value;
+    return NULL;
+}
+
+/* whole reads a whole number from 0; -1: it is none, or too long to be a count. */
+static int64_t whole(const char *text)
+{
+    int64_t value = 0;
+    size_t length = strspn(text, "0123456789");
+    if (length == 0 || length > 15 || text[length])
+        return -1;
+    for (size_t i = 0; i < length; i++)
+        value = value * 10 + (text[i] - '0');
+    return value;
+}
+
+static void ignore(mull__record *record, const char *name)
+{
+    for (size_t i = 0; i < sizeof record->ignored / sizeof *record->ignored; i++)
+        if (!record->ignored[i]) {
+            record->ignored[i] = name;
+            return;
+        }
+}
+
+/* counter reads a counter: `missing` where there is none, 0 where it can't be read. */
+static int64_t counter(mull__record *record, const char *name, const char *text, int64_t missing)
+{
+    if (!text)
+        return missing;
+    int64_t value = whole(text);
+    if (value >= 0)
+        return value;
+    ignore(record, name);
+    return 0;
+}
+
+static void read_counters(mull__record *record, const mull_header *headers, size_t count,
+                          int64_t now_ms)
+{
+    record->redeliveries =
+        counter(record, "mulligan-redeliveries", find(headers, count, "mulligan-redeliveries"), 0);
+    record->calls = counter(record, "mulligan-calls", find(headers, count, "mulligan-calls"),
+                            record->redeliveries);
+    const char *first = find(headers, count, "mulligan-first-failure");
+    if (!first)
+        return;
+    if (mull__moment_read(first, &record->first_failure_ms) != 0 ||
+        record->first_failure_ms > now_ms) {
+        record->first_failure_ms = 0;
+        ignore(record, "mulligan-first-failure");
+    }
+}
+
+void mull__record_read(mull__record *record, const mull_header *headers, size_t count,
+                       const char *queue, int64_t now_ms)
+{
+    *record = (mull__record){0};
+    if (count == 0)
+        return;
+    record->given_id = find(headers, count, "mulligan-id");
+    const char *came_from = find(headers, count, "mulligan-queue");
+    const char *counting = find(headers, count, "mulligan-counting");
+    record->returned = came_from && strcmp(came_from, queue) == 0;
+    record->aside = came_from && !record->returned;
+    int anew = record->returned || (record->aside && !(counting && strcmp(counting, queue) == 0));
+    if (!anew)
+        read_counters(record, headers, count, now_ms);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+enum {
+    MESSAGE_MAX = 16 * 1024, /* also of the stack */
+    CHAIN_MAX = 4 * 1024,
+    NAME_MAX = 1024, /* a type, a queue, a consumer, a rule */
+    CAUSES_MAX = 16,
+    PIECES_MAX = 20
+};
+
+/* piece is a header to be written: its value is `text`, cut to `length`. */
+typedef struct piece {
+    const char *name;
+    const char *text;
+    size_t length;
+} piece;
+
+typedef struct pieces {
+    piece list[PIECES_MAX];
+    size_t count;
+    char redeliveries[24], calls[24], first[MULL__MOMENT_SIZE], last[MULL__MOMENT_SIZE];
+    char rule[NAME_MAX], chain[CHAIN_MAX];
+} pieces;
+
+/* cut gives the length of `text` at most `most`, without half a character at the end. */
+static size_t cut(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most + 1);
+    if (length <= most)
+        return length;
+    while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80)
+        most--;
+    return most;
+}
+
+static void put(pieces *p, const char *name, const char *text, size_t most)
+{
+    if (text && p->count < PIECES_MAX)
+        p->list[p->count++] = (piece){.name = name, .text = text, .length = cut(text, most)};
+}
+
+static void put_number(pieces *p, const char *name, char buffer[24], int64_t value)
+{
+    if (value <= 0)
+        return;
+    snprintf(buffer, 24, "%lld", (long long)value);
+    put(p, name, buffer, 24);
+}
+
+static void put_moment(pieces *p, const char *name, char buffer[MULL__MOMENT_SIZE], int64_t wall_ms)
+{
+    if (wall_ms <= 0)
+        return;
+    mull__moment_write(wall_ms, buffer);
+    put(p, name, buffer, MULL__MOMENT_SIZE);
+}
+
+/* chain_of writes the types of the causes, "A, B, C"; at most 16, so a cycle ends too. */
+static void chain_of(const mull_error *error, char chain[CHAIN_MAX])
+{
+    size_t used = 0;
+    chain[0] = 0;
+    const mull_error *cause = error->cause;
+    for (int depth = 0; cause && depth < CAUSES_MAX; depth++, cause = cause->cause) {
+        size_t length = cut(cause->type ? cause->type : "", NAME_MAX);
+        if (used + length + 3 > CHAIN_MAX)
+            return;
+        used += (size_t)snprintf(chain + used, CHAIN_MAX - used, "%s%.*s", depth ? ", " : "",
+                                 (int)length, cause->type ? cause->type : "");
+    }
+}
+
+static void put_failure(pieces *p, const mull__stamp *stamp)
+{
+    const mull_error *error = stamp->error;
+    const mull_verdict *verdict = stamp->verdict;
+    put(p, "mulligan-queue", stamp->queue, NAME_MAX);
+    put(p, "mulligan-consumer", stamp->consumer, NAME_MAX);
+    put(p, "mulligan-error-type", error->type, NAME_MAX);
+    put(p, "mulligan-error-message", error->message ? error->message : "", MESSAGE_MAX);
+    put(p, "mulligan-error-stack", error->stack ? error->stack : "", MESSAGE_MAX);
+    chain_of(error, p->chain);
+    if (p->chain[0])
+        put(p, "mulligan-error-chain", p->chain, CHAIN_MAX);
+    if (verdict->rule.file) {
+        snprintf(p->rule, sizeof p->rule, "%.*s:%d", (int)cut(verdict->rule.file, NAME_MAX - 16),
+                 verdict->rule.file, verdict->rule.line);
+        put(p, "mulligan-rule", p->rule, NAME_MAX);
+    }
+    put(p, "mulligan-reason", mull_reason_name(verdict->reason), NAME_MAX);
+    put(p, "mulligan-generation", verdict->generation, NAME_MAX);
+}
+
+static void collect(pieces *p, const mull__stamp *stamp)
+{
+    p->count = 0;
+    put(p, "mulligan-id", stamp->given_id, NAME_MAX);
+    put_number(p, "mulligan-redeliveries", p->redeliveries, stamp->redeliveries);
+    put_number(p, "mulligan-calls", p->calls, stamp->calls);
+    put_moment(p, "mulligan-first-failure", p->first, stamp->first_failure_ms);
+    put_moment(p, "mulligan-last-failure", p->last, stamp->last_failure_ms);
+    if (stamp->error)
+        put_failure(p, stamp);
+    else if (stamp->keep_aside)
+        put(p, "mulligan-counting", stamp->queue, SIZE_MAX - 1);
+}
+
+/* is_kept: the message's own headers always; of ours only the record of an earlier dead letter. */
+static int is_kept(const char *name, const mull__stamp *stamp)
+{
+    static const char *const rewritten[] = {"mulligan-id",           "mulligan-redeliveries",
+                                            "mulligan-calls",        "mulligan-first-failure",
+                                            "mulligan-last-failure", "mulligan-counting"};
+    if (!mull__is_own(name))
+        return 1;
+    for (size_t i = 0; i < sizeof rewritten / sizeof *rewritten; i++)
+        if (strcmp(name, rewritten[i]) == 0)
+            return 0;
+    return stamp->keep_aside && !stamp->error;
+}
+
+int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocator *allocator,
+                        const mull_header *own, size_t own_count, const mull__stamp *stamp)
+{
+    pieces p;
+    collect(&p, stamp);
+    size_t most = own_count + p.count, text_size = 0;
+    for (size_t i = 0; i < p.count; i++)
+        text_size += p.list[i].length + 1;
+
+    *out = mull__alloc(allocator, most * sizeof(mull_header) + text_size);
+    if (!*out)
+        return MULL_ENOMEM;
+    size_t count = 0;
+    for (size_t i = 0; i < own_count; i++)
+        if (is_kept(own[i].name, stamp))
+            (*out)[count++] = own[i];
+    char *text = (char *)(*out + most);
+    for (size_t i = 0; i < p.count; i++) {
+        memcpy(text, p.list[i].text, p.list[i].length);
+        text[p.list[i].length] = 0;
+        mull__utf8_mend(text, p.list[i].length); /* an error's text may be anything */
+        (*out)[count++] = (mull_header){.name = p.list[i].name, .value = text};
+        text += p.list[i].length + 1;
+    }
+    *out_count = count;
+    return 0;
+}

@@ -1,0 +1,48 @@
+/* headers.h: the `mulligan-` headers: the counters that a message carries, and the record of its
+ * failure on a dead letter. cli.md's last section lists them; these it doesn't:
+ *
+ *   mulligan-id        the id that the engine gave a message that came without one
+ *   mulligan-counting  on a dead letter that is redelivered by a consumer of a queue it was put
+ *                      aside in: that queue. Without it the counters would start anew each time. */
+#ifndef MULL__HEADERS_H
+#define MULL__HEADERS_H
+
+#include "mulligan.h"
+
+/* mull__record is what an arriving message's headers say. */
+typedef struct mull__record {
+    int64_t redeliveries;
+    int64_t calls;            /* failed so far; `redeliveries` where the header is missing */
+    int64_t first_failure_ms; /* wall clock; 0: none, or not to be read */
+    const char *given_id;     /* the mulligan-id header; NULL: none */
+    int returned;             /* a dead letter back where it came from: its record is dropped */
+    int aside;                /* a dead letter in another queue: its record stays */
+    const char *ignored[3];   /* names of counter headers that can't be read; NULL at the end */
+} mull__record;
+
+void mull__record_read(mull__record *record, const mull_header *headers, size_t count,
+                       const char *queue, int64_t now_ms);
+
+/* mull__is_own says whether a header is one of ours. */
+int mull__is_own(const char *name);
+
+/* mull__stamp is what is to be written. Counters that are 0 and moments that are 0 are left out. */
+typedef struct mull__stamp {
+    int64_t redeliveries, calls;
+    int64_t first_failure_ms, last_failure_ms;
+    const char *given_id;
+    int keep_aside; /* keep the record of an earlier dead letter, counting in `queue` */
+    const char *queue;
+    /* for a dead letter, else `error` is NULL: */
+    const mull_error *error;
+    const char *consumer;
+    const mull_verdict *verdict;
+} mull__stamp;
+
+/* mull__headers_write gives the finished headers in one block: the message's own ones, whose
+ * strings are borrowed, then ours. Ours together stay under 48 KiB: long texts are cut at a
+ * character. MULL_ENOMEM. */
+int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocator *allocator,
+                        const mull_header *own, size_t own_count, const mull__stamp *stamp);
+
+#endif
