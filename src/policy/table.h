@@ -34,7 +34,7 @@ void mull__judge(const mull__table *table, const mull_failure *failure, const mu
                  uint64_t *seen, mull_verdict *verdict);
 size_t mull__table_seen(const mull__table *table);
 
-/* ---- What is in force for a consumer on a transport: names or NULL ---------------------------- */
+/* ---- What is in force for a consumer on a transport: names or NULL --------------------------- */
 
 typedef struct mull__in_force {
     const char *dead_letter_queue;

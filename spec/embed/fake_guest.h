@@ -1,0 +1,159 @@
+/* fake_guest.h: a guest of decide/ without Lua. The first letter of a policy's text says what it
+ * is; the text is also what its content name is made from.
+ *
+ *   'a', 'b'  a table in which every verdict is of that letter in all that it says
+ *   'f'       has functions: number 0 passes, number 1 raises; its states are counted
+ *   'i'       has functions, and isn't pure: no second state can be made of it
+ *   '!'       doesn't compile
+ *
+ * A '+' anywhere behind it: has functions, and they pass.
+ */
+#ifndef SPEC_FAKE_GUEST_H
+#define SPEC_FAKE_GUEST_H
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "decide/decide.h"
+#include "fixtures.h"
+
+typedef struct fake {
+    mull_allocator allocator;
+    atomic_int states, sources, closed;
+    atomic_long matched;
+} fake;
+
+enum { FAKE_LINE_A = 11, FAKE_LINE_B = 22 };
+
+/* fake_table: 'a' and 'b' differ in file, line, scope, tier, delay, attempts, end, queue and note.
+ */
+static inline int fake_table(fake *f, const char *text, mull__table **table)
+{
+    int b = *text == 'b', pass = strchr(text, '+') != NULL;
+    int functions = pass || *text == 'f' || *text == 'i';
+    mull__plain_rule rules[3] = {
+        {.type = "Fails",
+         .file = b ? "b.lua" : "a.lua",
+         .line = b ? FAKE_LINE_B : FAKE_LINE_A,
+         .retry = RETRY(4),
+         .end = MULL_DEAD_LETTER},
+        {.type = "Ends",
+         .file = b ? "b.lua" : "a.lua",
+         .line = b ? FAKE_LINE_B : FAKE_LINE_A,
+         .end = b ? MULL_DISCARD : MULL_DEAD_LETTER,
+         .queue = b ? NULL : "queue-a",
+         .note = b ? "note-b" : NULL},
+        DEAD_LETTER_RULE("Error", 3),
+    };
+    if (b) {
+        rules[0].retry = (mull__plain_tier){0};
+        rules[0].redeliver = (mull__plain_tier)REDELIVER(7);
+    }
+    if (functions) {
+        rules[0].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, NULL, 0, 0};
+        rules[1].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, NULL, 0, !pass};
+    }
+    mull__plain_scope scope = {.kind = b ? MULL__HOST : MULL__BUS, .rules = rules, .rule_count = 3};
+    mull__plain plain = {NULL, 0, &scope, 1, functions ? 2 : 0};
+    return mull__table_new(table, &f->allocator, &plain);
+}
+
+static inline int fake_compile(void *data, const char *text, size_t size, mull__table **table,
+                               char name[33], void **source)
+{
+    fake *f = data;
+    if (*text == '!')
+        return MULL_EPOLICY;
+    *source = mull__strndup(&f->allocator, text, size);
+    if (!*source)
+        return MULL_ENOMEM;
+    int status = fake_table(f, text, table);
+    if (status) {
+        mull__free(&f->allocator, *source);
+        return status;
+    }
+    snprintf(name, 33, "%016llx%016llx", (unsigned long long)mull__hash(text, size),
+             (unsigned long long)size);
+    f->sources++;
+    return 0;
+}
+
+static inline void fake_source_free(void *data, void *source)
+{
+    fake *f = data;
+    mull__free(&f->allocator, source);
+    f->sources--;
+}
+
+static inline int fake_state_new(void *data, void *source, const char *digest, void **state)
+{
+    fake *f = data;
+    mull__table *table;
+    char again[33];
+    if (*(const char *)source == 'i' && f->states > 0)
+        return MULL_EPOLICY;
+    int status = fake_table(f, source, &table);
+    if (status)
+        return status;
+    status = mull__table_digest(table, again);
+    mull__table_free(table);
+    assert_int_equal(status, 0);
+    assert_string_equal(again, digest);
+    fake **made = mull__alloc(&f->allocator, sizeof *made);
+    if (!made)
+        return MULL_ENOMEM;
+    *made = f;
+    *state = made;
+    f->states++;
+    return 0;
+}
+
+static inline void fake_state_free(void *data, void *state)
+{
+    fake *f = data;
+    mull__free(&f->allocator, state);
+    f->states--;
+}
+
+static inline int fake_match(void *state, uint32_t function, const mull_failure *failure, char *why,
+                             size_t why_size)
+{
+    fake *f = *(fake **)state;
+    assert_true(failure->calls >= 1 && (failure->flags & MULL_HAS_CHANCE));
+    f->matched++;
+    if (function == 0)
+        return 1;
+    snprintf(why, why_size, "attempt to index a nil value");
+    return MULL_EPOLICY;
+}
+
+static inline void fake_data_free(void *data)
+{
+    ((fake *)data)->closed++;
+}
+
+static const mull__guest fake_guest = {
+    .compile = fake_compile,
+    .source_free = fake_source_free,
+    .state_new = fake_state_new,
+    .state_free = fake_state_free,
+    .match = fake_match,
+    .data_free = fake_data_free,
+};
+
+/* fake_load loads `text`; its memory and the guest's come from `p`. */
+static inline int fake_load(mull_policy **policy, fake *f, purse *p, const char *text,
+                            mull_event_fn event, void *data)
+{
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    memset(f, 0, sizeof *f);
+    f->allocator = purse_allocator(p);
+    options.allocator = f->allocator;
+    options.text = text;
+    options.event = event;
+    options.data = data;
+    return mull__policy_new(policy, &options, &fake_guest, f);
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* types.c: see types.h. */
+#include "types.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+/* The scratch of a lineage: one word for each type found, then one bit for each type seen. */
+
+static size_t bit_words(const mull__table *table)
+{
+    return (table->type_count + 63) / 64;
+}
+
+size_t mull__lineage_words(const mull__table *table)
+{
+    return table->type_count + bit_words(table);
+}
+
+static uint32_t find(const mull__table *table, const char *name)
+{
+    return mull__names_find(&table->type_names, name, mull__hash_text(name));
+}
+
+uint32_t mull__types_add(mull__table *table, const char *name)
+{
+    uint64_t hash = mull__hash_text(name);
+    uint32_t number = mull__names_find(&table->type_names, name, hash);
+    if (number == MULL__NONE) {
+        number = (uint32_t)table->type_count++;
+        table->types[number] = (mull__type){name, MULL__ERROR_TYPE};
+        mull__names_add(&table->type_names, name, hash, number);
+    }
+    return number;
+}
+
+/* sent is the `index`-th name that a failure gives its error: the type, then the sent lineage. */
+static const char *sent(const mull_error *error, size_t index)
+{
+    return index == 0 ? error->type : error->lineage[index - 1];
+}
+
+/* names_type is false for what counts as not sent: Error, which is the end of every lineage, and
+ * holes. */
+static int names_type(const char *name)
+{
+    return name && *name && strcmp(name, "Error") != 0;
+}
+
+static int repeats(const mull_error *error, size_t index)
+{
+    const char *name = sent(error, index);
+    for (size_t i = 0; i < index; i++) {
+        const char *earlier = sent(error, i);
+        if (earlier && strcmp(earlier, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* last_sent is the type whose declared parents go on where the sent names end. It need not be the
+ * last that the table knows: an unknown one in its place has no parents. */
+static uint32_t last_sent(const mull__table *table, const mull_error *error)
+{
+    for (size_t i = error->lineage_count + 1; i-- > 0;) {
+        const char *name = sent(error, i);
+        if (names_type(name) && !repeats(error, i))
+            return find(table, name);
+    }
+    return MULL__NONE;
+}
+
+/* climb appends a type's declared parents. */
+static size_t climb(const mull__table *table, uint32_t type, uint64_t *types, size_t count)
+{
+    while ((type = table->types[type].parent) != MULL__ERROR_TYPE)
+        types[count++] = type;
+    return count;
+}
+
+/* see marks a type and is true the first time. */
+static int see(uint64_t *seen, uint32_t type)
+{
+    uint64_t bit = UINT64_C(1) << (type % 64);
+    int first = !(seen[type / 64] & bit);
+    seen[type / 64] |= bit;
+    return first;
+}
+
+/* lineage_of_sent is the general case. Both ways in keep the rule that a type stands once. */
+static mull__lineage lineage_of_sent(const mull__table *table, const mull_error *error,
+                                     uint64_t *scratch)
+{
+    uint64_t *seen = scratch + table->type_count;
+    size_t count = 0;
+    memset(seen, 0, bit_words(table) * sizeof *seen);
+    see(seen, MULL__ERROR_TYPE);
+    for (size_t i = 0; i <= error->lineage_count; i++) {
+        const char *name = sent(error, i);
+        uint32_t type = names_type(name) ? find(table, name) : MULL__NONE;
+        if (type != MULL__NONE && see(seen, type))
+            scratch[count++] = type;
+    }
+    uint32_t type = last_sent(table, error);
+    if (type != MULL__NONE)
+        while ((type = table->types[type].parent) != MULL__ERROR_TYPE)
+            if (see(seen, type))
+                scratch[count++] = type;
+    return (mull__lineage){scratch, count};
+}
+
+mull__lineage mull__lineage_of(const mull__table *table, const mull_error *error, uint64_t *scratch)
+{
+    if (error->lineage_count > 0)
+        return lineage_of_sent(table, error, scratch);
+    size_t count = 0;
+    uint32_t type = find(table, error->type);
+    if (type != MULL__NONE && type != MULL__ERROR_TYPE) {
+        scratch[count++] = type;
+        count = climb(table, type, scratch, count);
+    }
+    return (mull__lineage){scratch, count};
+}
