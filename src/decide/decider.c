@@ -1,0 +1,133 @@
+/* decider.c: mull_decide, for one thread. It takes no lock and no memory. */
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "holder.h"
+
+int mull_decider_new(mull_decider **out, mull_policy *policy)
+{
+    if (!out)
+        return MULL_EINVAL;
+    *out = NULL;
+    if (!policy)
+        return MULL_EINVAL;
+    const mull_allocator *a = mull__holder_allocator(policy);
+    mull_decider *decider = mull__zalloc(a, 1, sizeof *decider);
+    if (!decider)
+        return MULL_ENOMEM;
+    decider->policy = policy;
+    atomic_init(&decider->slot, 0);
+    int status = mull__holder_join(policy, decider);
+    if (status) {
+        mull__free(a, decider);
+        return status;
+    }
+    *out = decider;
+    return MULL_OK;
+}
+
+void mull_decider_free(mull_decider *decider)
+{
+    if (!decider)
+        return;
+    mull__holder_leave(decider->policy, decider);
+    uintptr_t waiting = atomic_load_explicit(&decider->slot, memory_order_acquire);
+    mull__seat_free((mull__seat *)(waiting & ~MULL__FRESH));
+    mull__seat_free(decider->seat);
+    mull__free(mull__holder_allocator(decider->policy), decider);
+}
+
+/* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
+ * out is marked for sure, even if another reload came between. */
+static void take_fresh_seat(mull_decider *decider)
+{
+    if (!(atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH))
+        return;
+    uintptr_t fresh =
+        atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->seat, memory_order_acq_rel);
+    decider->seat = (mull__seat *)(fresh & ~MULL__FRESH);
+}
+
+mull__generation *mull__decider_generation(mull_decider *decider)
+{
+    return decider->seat->generation;
+}
+
+/* ---- What a failure must be ------------------------------------------------------------------ */
+
+static int valid(const mull_failure *f)
+{
+    if (!f || f->size < sizeof *f || !f->error || f->error->size < sizeof *f->error)
+        return 0;
+    if (!f->error->type || !*f->error->type)
+        return 0;
+    if (f->message && f->message->size < sizeof *f->message)
+        return 0;
+    return f->attempt >= 0 && f->redeliveries >= 0 && f->calls >= 0 && f->deliveries >= 0 &&
+           f->age_ms >= 0;
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+static uint64_t chance_of(const mull_message *message)
+{
+    return mull__hash_text(message && message->id ? message->id : "");
+}
+
+/* completed is the failure with every default in its place: itself, or a copy in `room`. */
+static const mull_failure *completed(const mull_failure *failure, mull_failure *room)
+{
+    if (failure->attempt && failure->calls && failure->deliveries &&
+        (failure->flags & MULL_HAS_CHANCE))
+        return failure;
+    *room = *failure;
+    if (room->attempt == 0)
+        room->attempt = 1;
+    if (room->calls == 0)
+        room->calls = sum(room->attempt, room->redeliveries);
+    if (room->deliveries == 0)
+        room->deliveries = 1;
+    if (!(room->flags & MULL_HAS_CHANCE)) {
+        room->flags |= MULL_HAS_CHANCE;
+        room->chance = chance_of(room->message);
+    }
+    return room;
+}
+
+/* ---- Deciding -------------------------------------------------------------------------------- */
+
+static void matcher_failed(void *data, const mull_failure *failure, const mull_rule *rule,
+                           const char *why)
+{
+    const mull_decider *decider = data;
+    mull__holder_tell(decider->policy,
+                      &(mull_event){
+                          .kind = MULL_EVENT_MATCHER_FAILED,
+                          .failure = failure,
+                          .rule = rule,
+                          .text = why,
+                          .generation = mull__generation_name(decider->seat->generation),
+                      });
+}
+
+int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
+{
+    if (!decider || !verdict || verdict->size < sizeof *verdict || !valid(failure))
+        return MULL_EINVAL;
+    take_fresh_seat(decider);
+    mull__seat *seat = decider->seat;
+    void *data;
+    mull__runner runner = {
+        .match = mull__holder_guest(decider->policy, &data)->match,
+        .state = seat->state,
+        .failed = matcher_failed,
+        .data = decider,
+    };
+    mull_failure room;
+    failure = completed(failure, &room);
+    mull__judge(mull__generation_table(seat->generation), failure, &runner, seat->seen, verdict);
+    verdict->generation = mull__generation_name(seat->generation);
+    return MULL_OK;
+}

@@ -1,0 +1,115 @@
+/* generation.c: see generation.h. */
+#include "generation.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct mull__generation {
+    atomic_size_t keepers;
+    mull_policy *policy;
+    mull__table *table;
+    void *source;    /* the guest's */
+    char name[33];   /* content hash of the files */
+    char digest[33]; /* content hash of the table */
+};
+
+/* ---- Generations ----------------------------------------------------------------------------- */
+
+int mull__generation_new(mull__generation **out, mull_policy *policy, const char *text,
+                         size_t text_size)
+{
+    *out = NULL;
+    if (text && text_size == 0)
+        text_size = strlen(text);
+    mull__generation *g = mull__zalloc(mull__holder_allocator(policy), 1, sizeof *g);
+    if (!g)
+        return MULL_ENOMEM;
+    void *data;
+    const mull__guest *guest = mull__holder_guest(policy, &data);
+    int status = guest->compile(data, text, text_size, &g->table, g->name, &g->source);
+    if (status) {
+        mull__free(mull__holder_allocator(policy), g);
+        return status;
+    }
+    atomic_init(&g->keepers, 1);
+    g->policy = policy;
+    mull__holder_keep(policy);
+    status = mull__table_digest(g->table, g->digest);
+    if (status) {
+        mull__generation_drop(g);
+        return status;
+    }
+    *out = g;
+    return MULL_OK;
+}
+
+mull__generation *mull__generation_keep(mull__generation *generation)
+{
+    atomic_fetch_add_explicit(&generation->keepers, 1, memory_order_relaxed);
+    return generation;
+}
+
+void mull__generation_drop(mull__generation *generation)
+{
+    if (!generation || atomic_fetch_sub_explicit(&generation->keepers, 1, memory_order_acq_rel) > 1)
+        return;
+    mull_policy *policy = generation->policy;
+    void *data;
+    const mull__guest *guest = mull__holder_guest(policy, &data);
+    mull__table_free(generation->table);
+    guest->source_free(data, generation->source);
+    mull__free(mull__holder_allocator(policy), generation);
+    mull__holder_drop(policy);
+}
+
+const mull__table *mull__generation_table(const mull__generation *generation)
+{
+    return generation->table;
+}
+
+const char *mull__generation_name(const mull__generation *generation)
+{
+    return generation->name;
+}
+
+/* ---- Seats ----------------------------------------------------------------------------------- */
+
+int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation)
+{
+    *out = NULL;
+    const mull_allocator *a = mull__holder_allocator(policy);
+    size_t words = mull__table_seen(generation->table);
+    mull__seat *seat = mull__alloc(a, sizeof *seat + words * sizeof *seat->seen);
+    if (!seat)
+        return MULL_ENOMEM;
+    seat->state = NULL;
+    if (mull__table_functions(generation->table) > 0) {
+        void *data;
+        const mull__guest *guest = mull__holder_guest(policy, &data);
+        int status = guest->state_new(data, generation->source, generation->digest, &seat->state);
+        if (status) {
+            mull__free(a, seat);
+            return status;
+        }
+    }
+    seat->generation = mull__generation_keep(generation);
+    *out = seat;
+    return MULL_OK;
+}
+
+void mull__seat_free(mull__seat *seat)
+{
+    if (!seat)
+        return;
+    /* The generation goes last: it may be what keeps the guest and the allocator alive. */
+    mull__generation *generation = seat->generation;
+    mull_policy *policy = generation->policy;
+    if (seat->state) {
+        void *data;
+        mull__holder_guest(policy, &data)->state_free(data, seat->state);
+    }
+    mull__free(mull__holder_allocator(policy), seat);
+    mull__generation_drop(generation);
+}

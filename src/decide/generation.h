@@ -1,0 +1,35 @@
+/* generation.h: a policy as it was loaded at one moment, and the seats that decide by it.
+ *
+ *   holder (counted) <── generation (counted): table, kept text, name
+ *                              ^
+ *                              └── seat: a state of the guest for its functions, scratch
+ */
+#ifndef MULL__GENERATION_H
+#define MULL__GENERATION_H
+
+#include "decide.h"
+
+/* mull__holder_keep and _drop count those who need the holder's guest: the embedder, until
+ * mull_policy_free, and each generation. */
+void mull__holder_keep(mull_policy *policy);
+void mull__holder_drop(mull_policy *policy);
+const mull_allocator *mull__holder_allocator(const mull_policy *policy);
+const mull__guest *mull__holder_guest(const mull_policy *policy, void **data);
+
+/* mull__generation_new compiles the guest's file, or `text`, to a generation that the caller keeps
+ * once. Errors as mull__guest.compile. */
+int mull__generation_new(mull__generation **out, mull_policy *policy, const char *text,
+                         size_t text_size);
+
+/* mull__seat is what one decider needs to decide by one generation, which it keeps. */
+typedef struct mull__seat {
+    mull__generation *generation;
+    void *state;     /* the guest's; NULL where the table has no functions */
+    uint64_t seen[]; /* mull__table_seen words */
+} mull__seat;
+
+/* mull__seat_new: errors as mull__guest.state_new. */
+int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation);
+void mull__seat_free(mull__seat *seat);
+
+#endif
