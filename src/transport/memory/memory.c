@@ -1,0 +1,587 @@
+/* memory.c: the transport memory:NAME, private to one engine; for tests, and for work that may be
+ * forgotten. A slot does its work at once; what is to be told of it waits for the next turn:
+ *
+ *   slots ── shelf.c ── answers ──> memory_turn ── mull_port_settled, _published, _depth, _lost
+ *                                              └── mull_port_delivered, as far as there is credit
+ */
+#include "base/alloc.h"
+#include "options.h"
+#include "shelf.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <uv.h>
+
+extern const mull_transport_ops mull__memory;
+
+typedef struct memory_reader {
+    mull__link link;
+    mull_subscription *subscription;
+    mull__queue *queue;
+    uint32_t credit, out;
+} memory_reader;
+
+/* memory_claim is a delivery. Its item is NULL once the claim is gone; what the message says stays
+ * until release. */
+typedef struct memory_claim {
+    mull_delivery delivery; /* first */
+    mull__link link;        /* among those that hold an item, the next to time out first */
+    mull__link all;         /* among those not released */
+    memory_reader *reader;
+    mull__item *item;
+    mull__content *content;
+    mull__header_block *headers;
+    char *given_id;
+    int64_t deadline_ms;
+    mull__link answer; /* of a settle */
+    int status, settling, released;
+} memory_claim;
+
+/* memory_answer is one to a publish or a depth. */
+typedef struct memory_answer {
+    mull__link link;
+    void *ticket;
+    int is_depth;
+    mull_depth depth;
+} memory_answer;
+
+typedef struct memory {
+    mull_port *port;
+    mull_allocator allocator;
+    mull__memory_options options;
+    mull__shelf shelf;
+    mull__list readers;
+    mull__list claims; /* that hold an item */
+    mull__list all;    /* claims not released */
+    mull__list settled, answers;
+    uv_idle_t idle; /* runs the next turn */
+    int awake;
+    mull_timer *timer;
+    int64_t timer_ms; /* monotonic; INT64_MAX: not set */
+    int closing;
+} memory;
+
+enum { MEMORY_RETRY_MS = 100 }; /* where there was no memory for a delivery */
+
+/* ---- Turns ----------------------------------------------------------------------------------- */
+
+static void memory_turn(memory *self);
+
+static void memory_on_idle(uv_idle_t *idle)
+{
+    memory_turn(idle->data);
+}
+
+static void memory_wake(memory *self)
+{
+    if (self->awake)
+        return;
+    self->awake = 1;
+    mull_port_working(self->port, 1);
+    uv_idle_start(&self->idle, memory_on_idle);
+}
+
+static void memory_sleep(memory *self)
+{
+    self->awake = 0;
+    uv_idle_stop(&self->idle);
+    mull_port_working(self->port, -1);
+}
+
+static void memory_on_timer(void *data)
+{
+    memory *self = data;
+    self->timer = NULL;
+    self->timer_ms = INT64_MAX;
+    memory_wake(self);
+}
+
+/* memory_set_timer: where there is no memory for one, the loop turns until there is. */
+static void memory_set_timer(memory *self, int64_t at_ms)
+{
+    if (at_ms == self->timer_ms)
+        return;
+    if (self->timer)
+        mull_port_cancel(self->port, self->timer);
+    self->timer = NULL;
+    self->timer_ms = INT64_MAX;
+    if (at_ms == INT64_MAX)
+        return;
+    int64_t left = at_ms - mull_port_now(self->port);
+    self->timer = mull_port_after(self->port, left > 0 ? left : 0, memory_on_timer, self);
+    if (self->timer)
+        self->timer_ms = at_ms;
+    else
+        memory_wake(self);
+}
+
+/* ---- Claims ---------------------------------------------------------------------------------- */
+
+static void memory_free_claim(memory *self, memory_claim *claim)
+{
+    mull__list_remove(&self->claims, &claim->link);
+    mull__list_remove(&self->all, &claim->all);
+    mull__content_drop(&self->allocator, claim->content);
+    mull__headers_drop(&self->allocator, claim->headers);
+    mull__free(&self->allocator, claim->given_id);
+    mull__free(&self->allocator, claim);
+}
+
+/* memory_unclaim takes the item out of a claim, which keeps what it needs to read on. */
+static mull__item *memory_unclaim(memory *self, memory_claim *claim)
+{
+    mull__item *item = claim->item;
+    claim->item = NULL;
+    claim->reader->out--;
+    item->queue->claimed--;
+    mull__list_remove(&self->claims, &claim->link);
+    return item;
+}
+
+static void memory_describe(memory *self, memory_claim *claim)
+{
+    const mull__item *item = claim->item;
+    const mull__content *content = item->content;
+    claim->delivery.subscription = claim->reader->subscription;
+    claim->delivery.message =
+        (mull_message){.size = sizeof(mull_message),
+                       .id = claim->given_id ? claim->given_id : content->id,
+                       .type = content->type,
+                       .key = content->key,
+                       .queue = item->queue->name,
+                       .body = content->body,
+                       .body_size = content->body_size,
+                       .headers = item->headers->headers,
+                       .header_count = item->headers->count,
+                       .deliveries = self->options.deliveries ? item->deliveries : 1};
+}
+
+/* memory_claim_item makes a claim for an item that was taken. NULL: out of memory. */
+static memory_claim *memory_claim_item(memory *self, memory_reader *reader, mull__item *item)
+{
+    memory_claim *claim = mull__zalloc(&self->allocator, 1, sizeof *claim);
+    if (!claim)
+        return NULL;
+    claim->given_id = mull__strdup(&self->allocator, item->given_id);
+    if (item->given_id && !claim->given_id) {
+        mull__free(&self->allocator, claim);
+        return NULL;
+    }
+    claim->reader = reader;
+    claim->item = item;
+    claim->content = item->content;
+    claim->headers = item->headers;
+    item->content->references++;
+    item->headers->references++;
+    item->deliveries++;
+    item->queue->claimed++;
+    reader->out++;
+    claim->deadline_ms = mull_port_now(self->port) + self->options.claim_timeout_ms;
+    mull__list_push(&self->claims, &claim->link);
+    mull__list_push(&self->all, &claim->all);
+    memory_describe(self, claim);
+    return claim;
+}
+
+/* memory_expire takes back what was held too long; this hand-out counts. */
+static void memory_expire(memory *self)
+{
+    mull__link *link;
+    while (self->options.claim_timeout_ms > 0 && (link = mull__list_first(&self->claims))) {
+        memory_claim *claim = MULL__ENTRY(link, memory_claim, link);
+        if (claim->deadline_ms > mull_port_now(self->port))
+            return;
+        mull__shelf_put_back(memory_unclaim(self, claim));
+        mull_port_lost(self->port, &claim->delivery);
+    }
+}
+
+/* memory_deliver_to hands out one message after another. 0: out of memory. */
+static int memory_deliver_to(memory *self, memory_reader *reader)
+{
+    while (reader->credit > reader->out && !self->closing) {
+        mull__item *item = mull__queue_take(reader->queue, mull_port_now(self->port));
+        if (!item)
+            return 1;
+        memory_claim *claim = memory_claim_item(self, reader, item);
+        if (!claim) {
+            mull__shelf_put_back(item);
+            return 0;
+        }
+        mull_port_delivered(self->port, &claim->delivery);
+    }
+    return 1;
+}
+
+static int memory_deliver(memory *self)
+{
+    mull__link *link = mull__list_first(&self->readers);
+    for (; link; link = mull__list_after(&self->readers, link))
+        if (!memory_deliver_to(self, MULL__ENTRY(link, memory_reader, link)))
+            return 0;
+    return 1;
+}
+
+/* ---- One turn -------------------------------------------------------------------------------- */
+
+static void memory_answer_settles(memory *self)
+{
+    mull__link *link;
+    while ((link = mull__list_pop(&self->settled))) {
+        memory_claim *claim = MULL__ENTRY(link, memory_claim, answer);
+        claim->settling = 0;
+        int released = claim->released;
+        mull_port_settled(self->port, &claim->delivery, claim->status);
+        if (released)
+            memory_free_claim(self, claim);
+    }
+}
+
+static void memory_answer_rest(memory *self)
+{
+    mull__link *link;
+    while ((link = mull__list_pop(&self->answers))) {
+        memory_answer *answer = MULL__ENTRY(link, memory_answer, link);
+        if (answer->is_depth)
+            mull_port_depth(self->port, answer->ticket, 0, &answer->depth);
+        else
+            mull_port_published(self->port, answer->ticket, 0);
+        mull__free(&self->allocator, answer);
+    }
+}
+
+static int64_t memory_next(memory *self)
+{
+    int64_t next_ms = INT64_MAX;
+    mull__link *link = mull__list_first(&self->shelf.queues);
+    for (; link; link = mull__list_after(&self->shelf.queues, link)) {
+        int64_t due_ms = mull__queue_next(MULL__ENTRY(link, mull__queue, link));
+        next_ms = due_ms < next_ms ? due_ms : next_ms;
+    }
+    link = mull__list_first(&self->claims);
+    if (link && self->options.claim_timeout_ms > 0) {
+        int64_t deadline_ms = MULL__ENTRY(link, memory_claim, link)->deadline_ms;
+        next_ms = deadline_ms < next_ms ? deadline_ms : next_ms;
+    }
+    return next_ms;
+}
+
+static void memory_free(memory *self)
+{
+    mull__link *link;
+    while ((link = mull__list_first(&self->all))) {
+        memory_claim *claim = MULL__ENTRY(link, memory_claim, all);
+        if (claim->item)
+            mull__item_free(&self->shelf, memory_unclaim(self, claim));
+        memory_free_claim(self, claim);
+    }
+    while ((link = mull__list_pop(&self->readers)))
+        mull__free(&self->allocator, MULL__ENTRY(link, memory_reader, link));
+    mull__shelf_free(&self->shelf);
+    mull_allocator allocator = self->allocator;
+    mull__free(&allocator, self);
+}
+
+static void memory_on_closed(uv_handle_t *handle)
+{
+    memory *self = handle->data;
+    mull_port *port = self->port;
+    memory_free(self);
+    mull_port_closed(port);
+}
+
+/* memory_turn tells what happened, then delivers. What its callbacks ask for comes next turn. */
+static void memory_turn(memory *self)
+{
+    memory_sleep(self);
+    memory_answer_settles(self);
+    memory_answer_rest(self);
+    if (self->closing) {
+        if (!self->awake)
+            uv_close((uv_handle_t *)&self->idle, memory_on_closed);
+        return;
+    }
+    memory_expire(self);
+    int64_t retry_ms = INT64_MAX;
+    if (!memory_deliver(self))
+        retry_ms = mull_port_now(self->port) + MEMORY_RETRY_MS;
+    if (self->closing)
+        return;
+    int64_t next_ms = memory_next(self);
+    memory_set_timer(self, next_ms < retry_ms ? next_ms : retry_ms);
+}
+
+/* ---- Settling -------------------------------------------------------------------------------- */
+
+/* memory_due turns a due time of the wall clock into one of the monotonic clock. */
+static int64_t memory_due(memory *self, int64_t due_ms)
+{
+    int64_t left = due_ms - mull_port_wall(self->port);
+    return due_ms <= 0 || left <= 0 ? MULL__AT_ONCE : mull_port_now(self->port) + left;
+}
+
+static int memory_cannot_delay(memory *self, int64_t due_ms)
+{
+    return !self->options.delay && memory_due(self, due_ms) != MULL__AT_ONCE;
+}
+
+/* memory_prepare makes items of what a handler sent, linked into a list. */
+static int memory_prepare(memory *self, mull__list *items, const mull_settlement *settlement)
+{
+    for (size_t i = 0; i < settlement->send_count; i++) {
+        const mull_outgoing *outgoing = &settlement->sends[i];
+        if (memory_cannot_delay(self, outgoing->due_ms))
+            return MULL_EREFUSED;
+        mull__item *item =
+            mull__item_new(&self->shelf, &outgoing->message, memory_due(self, outgoing->due_ms));
+        if (!item)
+            return MULL_ENOMEM;
+        mull__list_push(items, &item->link);
+    }
+    return 0;
+}
+
+static int memory_end(memory *self, memory_claim *claim, const mull_settlement *settlement)
+{
+    mull__list items;
+    mull__list_init(&items);
+    int status = memory_prepare(self, &items, settlement);
+    mull__link *link;
+    while ((link = mull__list_pop(&items))) {
+        mull__item *item = MULL__ENTRY(link, mull__item, link);
+        if (status == 0)
+            mull__shelf_put(&self->shelf, item);
+        else
+            mull__item_free(&self->shelf, item);
+    }
+    if (status == 0)
+        mull__item_free(&self->shelf, memory_unclaim(self, claim));
+    return status;
+}
+
+/* memory_rewrite gives an item the finished headers, and the id where it came without one; once
+ * nothing can fail any more. */
+static int memory_rewrite(memory *self, mull__item *item, const mull_settlement *settlement)
+{
+    mull__header_block *headers =
+        mull__headers_copy(&self->allocator, settlement->headers, settlement->header_count);
+    if (!headers)
+        return MULL_ENOMEM;
+    if (!item->content->id && !item->given_id && settlement->id) {
+        item->given_id = mull__strdup(&self->allocator, settlement->id);
+        if (!item->given_id) {
+            mull__headers_drop(&self->allocator, headers);
+            return MULL_ENOMEM;
+        }
+    }
+    mull__headers_drop(&self->allocator, item->headers);
+    item->headers = headers;
+    return 0;
+}
+
+static int memory_give_back(memory *self, memory_claim *claim, const mull_settlement *settlement)
+{
+    int status = memory_rewrite(self, claim->item, settlement);
+    if (status != 0)
+        return status;
+    mull__item *item = memory_unclaim(self, claim);
+    item->deliveries--;
+    mull__shelf_put_back(item);
+    return 0;
+}
+
+/* memory_move: back to its own queue, or to another, as a copy that nobody was handed yet. */
+static int memory_move(memory *self, memory_claim *claim, const mull_settlement *settlement)
+{
+    if (memory_cannot_delay(self, settlement->due_ms))
+        return MULL_EREFUSED;
+    mull__queue *queue = claim->item->queue;
+    if (settlement->kind == MULL_SETTLE_DEAD_LETTER)
+        queue = mull__shelf_queue(&self->shelf, settlement->queue);
+    int status = queue ? memory_rewrite(self, claim->item, settlement) : MULL_ENOMEM;
+    if (status != 0)
+        return status;
+    mull__item *item = memory_unclaim(self, claim);
+    item->queue = queue;
+    item->deliveries = 0;
+    item->due_ms = memory_due(self, settlement->due_ms);
+    mull__shelf_put(&self->shelf, item);
+    return 0;
+}
+
+static int memory_carry_out(memory *self, memory_claim *claim, const mull_settlement *settlement)
+{
+    if (!claim->item)
+        return MULL_ELOST;
+    switch (settlement->kind) {
+    case MULL_SETTLE_ACK:
+    case MULL_SETTLE_DISCARD:
+        return memory_end(self, claim, settlement);
+    case MULL_SETTLE_REDELIVER:
+    case MULL_SETTLE_DEAD_LETTER:
+        return memory_move(self, claim, settlement);
+    case MULL_SETTLE_GIVE_BACK:
+        return memory_give_back(self, claim, settlement);
+    }
+    return MULL_EINVAL;
+}
+
+/* ---- The slots ------------------------------------------------------------------------------- */
+
+static void memory_settle(void *data, mull_delivery *delivery, const mull_settlement *settlement)
+{
+    memory *self = data;
+    memory_claim *claim = (memory_claim *)delivery;
+    claim->status = memory_carry_out(self, claim, settlement);
+    claim->settling = 1;
+    mull__list_push(&self->settled, &claim->answer);
+    memory_wake(self);
+}
+
+static void memory_hold(void *data, mull_delivery *delivery)
+{
+    memory *self = data;
+    memory_claim *claim = (memory_claim *)delivery;
+    if (!claim->item || self->options.claim_timeout_ms == 0)
+        return;
+    claim->deadline_ms = mull_port_now(self->port) + self->options.claim_timeout_ms;
+    mull__list_remove(&self->claims, &claim->link);
+    mull__list_push(&self->claims, &claim->link);
+}
+
+static void memory_release(void *data, mull_delivery *delivery)
+{
+    memory *self = data;
+    memory_claim *claim = (memory_claim *)delivery;
+    if (claim->settling)
+        claim->released = 1;
+    else if (!claim->item)
+        memory_free_claim(self, claim);
+    /* With its item still claimed, after close began: memory_free sees to it. */
+}
+
+static int memory_publish(void *data, const mull_outgoing *outgoing, void *ticket)
+{
+    memory *self = data;
+    const mull_message *message = &outgoing->message;
+    if (self->closing)
+        return MULL_ESTATE;
+    if (!message->queue || (message->body_size > 0 && !message->body))
+        return MULL_EINVAL;
+    if (memory_cannot_delay(self, outgoing->due_ms))
+        return MULL_EREFUSED;
+    memory_answer *answer = mull__alloc(&self->allocator, sizeof *answer);
+    mull__item *item =
+        answer ? mull__item_new(&self->shelf, message, memory_due(self, outgoing->due_ms)) : NULL;
+    if (!item) {
+        mull__free(&self->allocator, answer);
+        return MULL_ENOMEM;
+    }
+    mull__shelf_put(&self->shelf, item);
+    *answer = (memory_answer){.ticket = ticket};
+    mull__list_push(&self->answers, &answer->link);
+    memory_wake(self);
+    return 0;
+}
+
+static int memory_depth(void *data, const char *name, void *ticket)
+{
+    memory *self = data;
+    if (self->closing)
+        return MULL_ESTATE;
+    mull__queue *queue = mull__shelf_queue(&self->shelf, name);
+    memory_answer *answer = queue ? mull__alloc(&self->allocator, sizeof *answer) : NULL;
+    if (!answer)
+        return MULL_ENOMEM;
+    *answer = (memory_answer){.ticket = ticket, .is_depth = 1};
+    int64_t now_ms = mull_port_now(self->port);
+    mull__queue_count(queue, now_ms, &answer->depth);
+    if (answer->depth.next_due_ms != INT64_MAX)
+        answer->depth.next_due_ms += mull_port_wall(self->port) - now_ms;
+    mull__list_push(&self->answers, &answer->link);
+    memory_wake(self);
+    return 0;
+}
+
+static int memory_subscribe(void *data, mull_subscription *subscription, const char *name)
+{
+    memory *self = data;
+    mull__queue *queue = mull__shelf_queue(&self->shelf, name);
+    memory_reader *reader = queue ? mull__zalloc(&self->allocator, 1, sizeof *reader) : NULL;
+    if (!reader)
+        return MULL_ENOMEM;
+    reader->subscription = subscription;
+    reader->queue = queue;
+    mull__list_push(&self->readers, &reader->link);
+    return 0;
+}
+
+static void memory_credit(void *data, mull_subscription *subscription, uint32_t deliveries)
+{
+    memory *self = data;
+    mull__link *link = mull__list_first(&self->readers);
+    for (; link; link = mull__list_after(&self->readers, link)) {
+        memory_reader *reader = MULL__ENTRY(link, memory_reader, link);
+        if (reader->subscription != subscription)
+            continue;
+        if (deliveries > reader->credit)
+            memory_wake(self);
+        reader->credit = deliveries;
+    }
+}
+
+static void memory_close(void *data)
+{
+    memory *self = data;
+    self->closing = 1;
+    memory_set_timer(self, INT64_MAX);
+    memory_wake(self);
+}
+
+static int memory_open(void **out, mull_port *port, const char *url, mull_abilities *abilities,
+                       char *why, size_t why_size)
+{
+    *out = NULL;
+    mull__memory_options options;
+    int status = mull__memory_options_read(&options, url, why, why_size);
+    if (status != 0)
+        return status;
+    const mull_allocator *allocator = mull_port_allocator(port);
+    memory *self = mull__zalloc(allocator, 1, sizeof *self);
+    if (!self) {
+        snprintf(why, why_size, "%s: out of memory", url);
+        return MULL_ENOMEM;
+    }
+    self->port = port;
+    self->allocator = *allocator;
+    self->options = options;
+    self->timer_ms = INT64_MAX;
+    mull__shelf_init(&self->shelf, allocator);
+    mull__list_init(&self->readers);
+    mull__list_init(&self->claims);
+    mull__list_init(&self->all);
+    mull__list_init(&self->settled);
+    mull__list_init(&self->answers);
+    uv_idle_init(mull_port_loop(port), &self->idle);
+    self->idle.data = self;
+    *abilities = (mull_abilities){.can_retry = options.retry,
+                                  .can_delay = options.delay,
+                                  .counts_deliveries = options.deliveries,
+                                  .claim_timeout_ms = options.claim_timeout_ms};
+    *out = self;
+    return 0;
+}
+
+const mull_transport_ops mull__memory = {
+    .version = MULL_TRANSPORT_VERSION,
+    .scheme = "memory",
+    .open = memory_open,
+    .subscribe = memory_subscribe,
+    .credit = memory_credit,
+    .publish = memory_publish,
+    .settle = memory_settle,
+    .hold = memory_hold,
+    .depth = memory_depth,
+    .release = memory_release,
+    .close = memory_close,
+};

@@ -1,0 +1,259 @@
+/* open.c: a file becomes a store, or a line that says what is wrong and what would be right. */
+#include "base/alloc.h"
+#include "store.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* How long opening waits for another process that is busy with the file. */
+enum { OPEN_PATIENCE_MS = 5000 };
+
+/* complaint is where to say why it failed. */
+typedef struct complaint {
+    const char *path;
+    char *why;
+    size_t size;
+} complaint;
+
+__attribute__((format(printf, 2, 3))) static int complain(const complaint *to, const char *format,
+                                                          ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int length = snprintf(to->why, to->size, "%s: ", to->path);
+    if (length >= 0 && (size_t)length < to->size)
+        vsnprintf(to->why + length, to->size - (size_t)length, format, arguments);
+    va_end(arguments);
+    return MULL_EIO;
+}
+
+static int complain_of(const complaint *to, sqlite3 *db, int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        complain(to, "out of memory");
+        return MULL_ENOMEM;
+    case SQLITE_NOTADB:
+        return complain(to, "is no SQLite database; name another file, or one that isn't there");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return complain(to, "another process has had it locked for %d s; end it, or try again",
+                        OPEN_PATIENCE_MS / 1000);
+    case SQLITE_READONLY:
+        return complain(to, "can only be read; the file and its folder must be writable");
+    default:
+        return complain(to, "%s", db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+    }
+}
+
+/* ---- Is it a place for a database? ----------------------------------------------------------- */
+
+static int check_folder(const complaint *to)
+{
+    const char *slash = strrchr(to->path, '/');
+    char folder[4096] = ".";
+    if (slash && slash != to->path)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - to->path), to->path);
+    else if (slash)
+        snprintf(folder, sizeof folder, "/");
+    struct stat status;
+    if (stat(folder, &status) != 0)
+        return complain(to, "its folder %s: %s; make it first", folder, strerror(errno));
+    if (!S_ISDIR(status.st_mode))
+        return complain(to, "%s is no folder", folder);
+    if (access(folder, W_OK | X_OK) != 0)
+        return complain(to, "its folder %s can't be written to: %s", folder, strerror(errno));
+    return 0;
+}
+
+static int check_place(const complaint *to)
+{
+    struct stat status;
+    if (stat(to->path, &status) == 0) {
+        if (S_ISDIR(status.st_mode))
+            return complain(to, "is a folder; name a file in it");
+        if (!S_ISREG(status.st_mode))
+            return complain(to, "is no regular file");
+        if (access(to->path, R_OK | W_OK) != 0)
+            return complain(to, "can't be read and written: %s", strerror(errno));
+    } else if (errno != ENOENT) {
+        return complain(to, "%s", strerror(errno));
+    }
+    return check_folder(to);
+}
+
+/* ---- Is it our database? --------------------------------------------------------------------- */
+
+static int ask(sqlite3 *db, const char *question, int64_t *answer)
+{
+    sqlite3_stmt *statement;
+    int code = sqlite3_prepare_v2(db, question, -1, &statement, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    if (sqlite3_step(statement) == SQLITE_ROW)
+        *answer = sqlite3_column_int64(statement, 0);
+    return sqlite3_finalize(statement);
+}
+
+typedef struct identity {
+    int64_t application, version, things;
+} identity;
+
+static int identify(sqlite3 *db, identity *of)
+{
+    *of = (identity){0};
+    int code = ask(db, "PRAGMA application_id", &of->application);
+    if (code == SQLITE_OK)
+        code = ask(db, "PRAGMA user_version", &of->version);
+    if (code == SQLITE_OK)
+        code = ask(db, "SELECT count(*) FROM sqlite_schema", &of->things);
+    return code;
+}
+
+static int is_empty(const identity *of)
+{
+    return of->application == 0 && of->version == 0 && of->things == 0;
+}
+
+static int check_identity(const complaint *to, const identity *of)
+{
+    if (is_empty(of))
+        return 0;
+    if (of->application != MULL__SCHEMA_APPLICATION)
+        return complain(to, "is another program's database; name a file of its own");
+    if (of->version > MULL__SCHEMA_VERSION)
+        return complain(to,
+                        "was written by a newer mulligan (its schema is %lld, this one knows %d); "
+                        "use that one",
+                        (long long)of->version, MULL__SCHEMA_VERSION);
+    if (of->version < 1)
+        return complain(to, "its schema has no version that was ever written; it is damaged");
+    return 0;
+}
+
+/* ---- Making it ready ------------------------------------------------------------------------- */
+
+/* use_wal switches to the write-ahead log. Where another process does the same at this moment,
+ * SQLite doesn't wait, so we do. */
+static int use_wal(sqlite3 *db)
+{
+    int code = SQLITE_OK;
+    for (int waited = 0; waited < OPEN_PATIENCE_MS; waited += 10) {
+        code = sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+        if ((code & 0xff) != SQLITE_BUSY)
+            break;
+        sqlite3_sleep(10);
+    }
+    return code;
+}
+
+static int create(sqlite3 *db)
+{
+    char versions[128];
+    snprintf(versions, sizeof versions, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+             MULL__SCHEMA_APPLICATION, MULL__SCHEMA_VERSION);
+    int code = sqlite3_exec(db, MULL__SCHEMA_TABLES, NULL, NULL, NULL);
+    return code != SQLITE_OK ? code : sqlite3_exec(db, versions, NULL, NULL, NULL);
+}
+
+/* create_once: of several processes that find the file empty, one fills it. */
+static int create_once(sqlite3 *db, identity *of)
+{
+    int code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    code = identify(db, of);
+    if (code == SQLITE_OK && is_empty(of)) {
+        code = create(db);
+        if (code == SQLITE_OK)
+            code = identify(db, of);
+    }
+    if (code == SQLITE_OK)
+        return sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+/* make_ready looks before it writes: what isn't ours isn't touched. */
+static int make_ready(const complaint *to, sqlite3 *db)
+{
+    identity of;
+    int code = identify(db, &of);
+    if (code != SQLITE_OK)
+        return complain_of(to, db, code);
+    int status = check_identity(to, &of);
+    if (status != 0)
+        return status;
+    code = use_wal(db);
+    if (code == SQLITE_OK && is_empty(&of))
+        code = create_once(db, &of);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(db, MULL__SCHEMA_CONNECTION, NULL, NULL, NULL);
+    return code != SQLITE_OK ? complain_of(to, db, code) : check_identity(to, &of);
+}
+
+static int open_lock(const complaint *to, mull__store *store)
+{
+    /* SQLite's own idea of the path: symbolic links followed, so that all agree on one lock. */
+    const char *path = sqlite3_db_filename(store->db, "main");
+    size_t size = strlen(path) + sizeof "-lock";
+    store->lock_path = mull__alloc(&store->allocator, size);
+    if (!store->lock_path) {
+        complain(to, "out of memory");
+        return MULL_ENOMEM;
+    }
+    snprintf(store->lock_path, size, "%s-lock", path);
+    struct stat status;
+    unsigned mode = stat(path, &status) == 0 ? status.st_mode & 0777 : 0644;
+    const char *why = mull__lock_open(store, mode);
+    return why ? complain(to, "its lock file %s: %s", store->lock_path, why) : 0;
+}
+
+static int open_all(const complaint *to, mull__store *store)
+{
+    int status = check_place(to);
+    if (status != 0)
+        return status;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    int code = sqlite3_open_v2(to->path, &store->db, flags, NULL);
+    if (code != SQLITE_OK)
+        return complain_of(to, store->db, code);
+    sqlite3_extended_result_codes(store->db, 1);
+    sqlite3_busy_timeout(store->db, OPEN_PATIENCE_MS);
+    status = make_ready(to, store->db);
+    if (status != 0)
+        return status;
+    code = mull__store_prepare(store);
+    return code != SQLITE_OK ? complain_of(to, store->db, code) : open_lock(to, store);
+}
+
+int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,
+                     size_t why_size)
+{
+    *store = (mull__store){.port = port, .lock = -1, .version = -1};
+    store->allocator = *mull_port_allocator(port);
+    atomic_init(&store->ahead_ms, INT64_MIN);
+    complaint to = {path, why, why_size};
+    int status = open_all(&to, store);
+    if (status != 0)
+        mull__store_close(store);
+    return status;
+}
+
+void mull__store_close(mull__store *store)
+{
+    mull__store_finalize(store);
+    sqlite3_close(store->db);
+    store->db = NULL;
+    if (store->lock >= 0)
+        close(store->lock);
+    store->lock = -1;
+    mull__free(&store->allocator, store->lock_path);
+    mull__free(&store->allocator, store->others);
+    store->lock_path = NULL;
+    store->others = NULL;
+}

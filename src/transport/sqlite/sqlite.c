@@ -1,0 +1,489 @@
+/* sqlite.c: the transport sqlite:FILE as the engine sees it: the loop's side of it.
+ *
+ *   slots ── jobs of this turn ── flush (once a turn) ──> worker.c
+ *   mull_port_... <── answers, new deliveries ── bell ──┘
+ */
+#include "base/alloc.h"
+#include "wire/json.h"
+#include "worker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+extern const mull_transport_ops mull__sqlite;
+
+typedef struct sqlite {
+    mull_port *port;
+    mull_allocator allocator;
+    mull__worker worker;
+    char *path;
+    uv_async_t bell;
+    uv_idle_t flush; /* runs where `jobs`, `poke` or a wish waits for the end of the turn */
+    int handles;     /* open ones */
+    int flushing;
+
+    mull__list jobs;
+    mull__list readers;
+    mull__list claims; /* delivered and not released */
+    int poke;          /* the worker is to claim */
+    int due;           /* ... since a time has come */
+    uint64_t pokes;    /* that were answered */
+    mull_timer *timer;
+    int64_t timer_ms; /* what it is set for, of mull__store_now; INT64_MAX: it isn't set */
+    int closing;
+    int unborn; /* open failed: nobody is told of its end */
+} sqlite;
+
+/* ---- To the worker --------------------------------------------------------------------------- */
+
+static void sqlite_flush(sqlite *self)
+{
+    self->flushing = 0;
+    uv_idle_stop(&self->flush);
+    mull__worker_give(&self->worker, &self->jobs, &self->readers, self->poke, self->due);
+    self->poke = self->due = 0;
+}
+
+static void sqlite_on_idle(uv_idle_t *idle)
+{
+    sqlite_flush(idle->data);
+}
+
+/* sqlite_flush_soon: all that one turn of the loop asks for wakes the worker once, and is in one
+ * transaction. */
+static void sqlite_flush_soon(sqlite *self)
+{
+    if (self->flushing)
+        return;
+    self->flushing = 1;
+    uv_idle_start(&self->flush, sqlite_on_idle);
+}
+
+static void sqlite_give(sqlite *self, mull__job *job)
+{
+    mull__list_push(&self->jobs, &job->link);
+    mull_port_working(self->port, 1);
+    sqlite_flush_soon(self);
+}
+
+static void sqlite_poke(sqlite *self, int due)
+{
+    if (!self->poke)
+        mull_port_working(self->port, 1);
+    self->poke = 1;
+    self->due |= due;
+    sqlite_flush_soon(self);
+}
+
+/* ---- From the worker ------------------------------------------------------------------------- */
+
+static void sqlite_free_claim(sqlite *self, mull__claim *claim)
+{
+    mull__list_remove(&self->claims, &claim->link);
+    mull__claim_free(&self->allocator, claim);
+}
+
+static void sqlite_free_publishing(sqlite *self, mull__publishing *publishing)
+{
+    mull__json_free(publishing->headers);
+    mull__free(&self->allocator, publishing);
+}
+
+static void sqlite_answer_settle(sqlite *self, mull__claim *claim, int status)
+{
+    claim->settling = 0;
+    claim->settlement = NULL;
+    int released = claim->released;
+    mull_port_settled(self->port, &claim->delivery, status);
+    if (released)
+        sqlite_free_claim(self, claim);
+}
+
+static void sqlite_answer(sqlite *self, mull__job *job)
+{
+    switch (job->kind) {
+    case MULL__JOB_PUBLISH: {
+        mull__publishing *publishing = MULL__ENTRY(job, mull__publishing, job);
+        mull_port_published(self->port, publishing->ticket, job->status);
+        sqlite_free_publishing(self, publishing);
+        break;
+    }
+    case MULL__JOB_SETTLE:
+        sqlite_answer_settle(self, MULL__ENTRY(job, mull__claim, job), job->status);
+        break;
+    case MULL__JOB_RETURN:
+        sqlite_free_claim(self, MULL__ENTRY(job, mull__claim, job));
+        break;
+    case MULL__JOB_DEPTH: {
+        mull__counting *counting = MULL__ENTRY(job, mull__counting, job);
+        mull_port_depth(self->port, counting->ticket, job->status, &counting->depth);
+        mull__free(&self->allocator, counting);
+        break;
+    }
+    }
+    mull_port_working(self->port, -1);
+}
+
+/* sqlite_deliver: what was claimed just before a close goes back as if it hadn't been. */
+static void sqlite_deliver(sqlite *self, mull__claim *claim)
+{
+    claim->delivery.subscription = claim->reader->subscription;
+    claim->delivery.message.queue = claim->reader->queue;
+    if (self->closing) {
+        claim->job.kind = MULL__JOB_RETURN;
+        sqlite_give(self, &claim->job);
+        return;
+    }
+    mull__list_push(&self->claims, &claim->link);
+    mull_port_delivered(self->port, &claim->delivery);
+}
+
+static void sqlite_on_due(void *data)
+{
+    sqlite *self = data;
+    self->timer = NULL;
+    self->timer_ms = INT64_MAX;
+    sqlite_poke(self, 1);
+}
+
+/* sqlite_set_timer: without memory for a timer the worker finds out by itself, a little later. */
+static void sqlite_set_timer(sqlite *self, int64_t due_ms)
+{
+    if (due_ms == self->timer_ms || self->closing)
+        return;
+    if (self->timer)
+        mull_port_cancel(self->port, self->timer);
+    self->timer = NULL;
+    self->timer_ms = INT64_MAX;
+    if (due_ms == INT64_MAX)
+        return;
+    int64_t left = due_ms - mull__store_now(&self->worker.store);
+    self->timer = mull_port_after(self->port, left > 0 ? left : 0, sqlite_on_due, self);
+    if (self->timer)
+        self->timer_ms = due_ms;
+}
+
+static void sqlite_answer_all(sqlite *self, mull__answers *answers)
+{
+    mull__link *link;
+    if (answers->state_news)
+        mull_port_state(self->port, answers->up, answers->up ? NULL : answers->why);
+    while ((link = mull__list_pop(&answers->jobs)))
+        sqlite_answer(self, MULL__ENTRY(link, mull__job, link));
+    while ((link = mull__list_pop(&answers->claims)))
+        sqlite_deliver(self, MULL__ENTRY(link, mull__claim, link));
+    sqlite_set_timer(self, answers->due_ms);
+    for (; self->pokes < answers->pokes; self->pokes++)
+        mull_port_working(self->port, -1);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+static void sqlite_free(sqlite *self)
+{
+    mull__link *link;
+    while ((link = mull__list_first(&self->claims)))
+        sqlite_free_claim(self, MULL__ENTRY(link, mull__claim, link));
+    while ((link = mull__list_pop(&self->readers)))
+        mull__free(&self->allocator, MULL__ENTRY(link, mull__reader, own_link));
+    mull_allocator allocator = self->allocator;
+    mull__free(&allocator, self->path);
+    mull__free(&allocator, self);
+}
+
+static void sqlite_on_closed(uv_handle_t *handle)
+{
+    sqlite *self = handle->data;
+    if (--self->handles > 0)
+        return;
+    mull_port *port = self->unborn ? NULL : self->port;
+    sqlite_free(self);
+    if (port)
+        mull_port_closed(port);
+}
+
+static void sqlite_close_handles(sqlite *self)
+{
+    uv_close((uv_handle_t *)&self->bell, sqlite_on_closed);
+    uv_close((uv_handle_t *)&self->flush, sqlite_on_closed);
+}
+
+/* sqlite_end: the worker is gone. What was asked of it too late is answered here. */
+static void sqlite_end(sqlite *self)
+{
+    mull__worker_join(&self->worker);
+    mull__link *link;
+    while ((link = mull__list_pop(&self->jobs))) {
+        mull__job *job = MULL__ENTRY(link, mull__job, link);
+        job->status = MULL_ESTATE;
+        sqlite_answer(self, job);
+    }
+    sqlite_close_handles(self);
+}
+
+static void sqlite_on_bell(uv_async_t *bell)
+{
+    sqlite *self = bell->data;
+    mull__answers answers;
+    mull__worker_take(&self->worker, &answers);
+    sqlite_answer_all(self, &answers);
+    if (answers.finished) {
+        sqlite_end(self);
+        return;
+    }
+    if (self->closing && self->flushing)
+        sqlite_flush(self);
+    mull__worker_taken(&self->worker);
+}
+
+static void sqlite_close(void *data)
+{
+    sqlite *self = data;
+    self->closing = 1;
+    if (self->timer)
+        mull_port_cancel(self->port, self->timer);
+    self->timer = NULL;
+    if (self->flushing)
+        sqlite_flush(self);
+    mull__worker_close(&self->worker);
+}
+
+/* ---- The slots ------------------------------------------------------------------------------- */
+
+static int sqlite_subscribe(void *data, mull_subscription *subscription, const char *queue)
+{
+    sqlite *self = data;
+    size_t length = strlen(queue) + 1;
+    mull__reader *reader = mull__zalloc(&self->allocator, 1, sizeof *reader + length);
+    if (!reader)
+        return MULL_ENOMEM;
+    reader->subscription = subscription;
+    reader->queue = memcpy(reader + 1, queue, length);
+    mull__list_push(&self->readers, &reader->own_link);
+    mull__worker_add(&self->worker, reader);
+    return 0;
+}
+
+static mull__reader *sqlite_reader(sqlite *self, const mull_subscription *subscription)
+{
+    mull__link *link = mull__list_first(&self->readers);
+    for (; link; link = mull__list_after(&self->readers, link)) {
+        mull__reader *reader = MULL__ENTRY(link, mull__reader, own_link);
+        if (reader->subscription == subscription)
+            return reader;
+    }
+    return NULL;
+}
+
+static void sqlite_credit(void *data, mull_subscription *subscription, uint32_t deliveries)
+{
+    sqlite *self = data;
+    mull__reader *reader = sqlite_reader(self, subscription);
+    if (!reader || reader->wish == deliveries || self->closing)
+        return;
+    int more = deliveries > reader->wish;
+    reader->wish = deliveries;
+    if (more)
+        sqlite_poke(self, 0);
+    else
+        sqlite_flush_soon(self);
+}
+
+static size_t sqlite_size(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+static const char *sqlite_place(char **end, const char *text)
+{
+    size_t size = sqlite_size(text);
+    char *start = *end;
+    *end += size;
+    return text ? memcpy(start, text, size) : NULL;
+}
+
+/* sqlite_copy copies a message into one block; its headers are written by now. */
+static mull__publishing *sqlite_copy(sqlite *self, const mull_message *message)
+{
+    size_t strings = sqlite_size(message->id) + sqlite_size(message->type) +
+                     sqlite_size(message->key) + sqlite_size(message->queue);
+    mull__publishing *copy =
+        mull__alloc(&self->allocator, sizeof *copy + strings + message->body_size);
+    if (!copy)
+        return NULL;
+    *copy = (mull__publishing){.job.kind = MULL__JOB_PUBLISH};
+    mull_message *to = &copy->outgoing.message;
+    char *end = (char *)(copy + 1);
+    to->size = sizeof *to;
+    to->id = sqlite_place(&end, message->id);
+    to->type = sqlite_place(&end, message->type);
+    to->key = sqlite_place(&end, message->key);
+    to->queue = sqlite_place(&end, message->queue);
+    if (message->body_size > 0)
+        memcpy(end, message->body, message->body_size);
+    to->body = end;
+    to->body_size = message->body_size;
+    return copy;
+}
+
+/* A row of SQLite holds 10^9 bytes. */
+enum { SQLITE_BODY_MAX = 999000000 };
+
+static int sqlite_publish(void *data, const mull_outgoing *outgoing, void *ticket)
+{
+    sqlite *self = data;
+    const mull_message *message = &outgoing->message;
+    if (self->closing)
+        return MULL_ESTATE;
+    if (!message->queue || (message->body_size > 0 && !message->body))
+        return MULL_EINVAL;
+    if (message->body_size > SQLITE_BODY_MAX)
+        return MULL_ETOOBIG;
+    char *headers = mull__headers_to_json(message->headers, message->header_count);
+    if (!headers)
+        return MULL_EINVAL;
+    mull__publishing *publishing = sqlite_copy(self, message);
+    if (!publishing) {
+        mull__json_free(headers);
+        return MULL_ENOMEM;
+    }
+    publishing->outgoing.due_ms = outgoing->due_ms;
+    publishing->headers = headers;
+    publishing->ticket = ticket;
+    sqlite_give(self, &publishing->job);
+    return 0;
+}
+
+static void sqlite_settle(void *data, mull_delivery *delivery, const mull_settlement *settlement)
+{
+    sqlite *self = data;
+    mull__claim *claim = (mull__claim *)delivery;
+    claim->settlement = settlement;
+    claim->settling = 1;
+    claim->job.kind = MULL__JOB_SETTLE;
+    sqlite_give(self, &claim->job);
+}
+
+static int sqlite_depth(void *data, const char *queue, void *ticket)
+{
+    sqlite *self = data;
+    if (self->closing)
+        return MULL_ESTATE;
+    size_t length = strlen(queue) + 1;
+    mull__counting *counting = mull__alloc(&self->allocator, sizeof *counting + length);
+    if (!counting)
+        return MULL_ENOMEM;
+    *counting = (mull__counting){.job.kind = MULL__JOB_DEPTH, .ticket = ticket};
+    counting->queue = memcpy(counting + 1, queue, length);
+    sqlite_give(self, &counting->job);
+    return 0;
+}
+
+static void sqlite_release(void *data, mull_delivery *delivery)
+{
+    mull__claim *claim = (mull__claim *)delivery;
+    if (claim->settling)
+        claim->released = 1;
+    else
+        sqlite_free_claim(data, claim);
+}
+
+static int sqlite_path(const char *url, char *why, size_t why_size)
+{
+    const char *path = url + strlen("sqlite:");
+    if (!*path || strcmp(path, ":memory:") == 0) {
+        snprintf(why, why_size, "%s: names no file, as sqlite:orders.db does", url);
+        return MULL_EINVAL;
+    }
+    if (strchr(path, '?')) {
+        snprintf(why, why_size, "%s: a sqlite: URL has no options", url);
+        return MULL_EINVAL;
+    }
+    return 0;
+}
+
+static const mull_abilities sqlite_abilities = {
+    .can_retry = 1, .can_delay = 1, .counts_deliveries = 1};
+
+static sqlite *sqlite_new(mull_port *port, const char *path)
+{
+    const mull_allocator *allocator = mull_port_allocator(port);
+    sqlite *self = mull__zalloc(allocator, 1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->port = port;
+    self->allocator = *allocator;
+    self->timer_ms = INT64_MAX;
+    mull__list_init(&self->jobs);
+    mull__list_init(&self->readers);
+    mull__list_init(&self->claims);
+    self->path = mull__strdup(allocator, path);
+    if (self->path)
+        return self;
+    mull__free(allocator, self);
+    return NULL;
+}
+
+/* sqlite_start: the handles first, since the thread rings the bell. Once there they can only be
+ * closed on a later turn of the loop. */
+static int sqlite_start(sqlite *self, char *why, size_t why_size)
+{
+    uv_loop_t *loop = mull_port_loop(self->port);
+    int failed = uv_async_init(loop, &self->bell, sqlite_on_bell);
+    if (failed) {
+        snprintf(why, why_size, "%s: no handle for its thread: %s", self->path,
+                 uv_strerror(failed));
+        mull__store_close(&self->worker.store);
+        sqlite_free(self);
+        return MULL_EIO;
+    }
+    uv_idle_init(loop, &self->flush);
+    self->bell.data = self->flush.data = self;
+    self->handles = 2;
+    int status = mull__worker_start(&self->worker, self->path, &self->bell);
+    if (status != 0) {
+        snprintf(why, why_size, "%s: its thread can't be started", self->path);
+        mull__store_close(&self->worker.store);
+        self->unborn = 1;
+        sqlite_close_handles(self);
+    }
+    return status;
+}
+
+static int sqlite_open(void **out, mull_port *port, const char *url, mull_abilities *abilities,
+                       char *why, size_t why_size)
+{
+    *out = NULL;
+    int status = sqlite_path(url, why, why_size);
+    if (status != 0)
+        return status;
+    sqlite *self = sqlite_new(port, url + strlen("sqlite:"));
+    if (!self) {
+        snprintf(why, why_size, "%s: out of memory", url);
+        return MULL_ENOMEM;
+    }
+    status = mull__store_open(&self->worker.store, port, self->path, why, why_size);
+    if (status != 0) {
+        sqlite_free(self);
+        return status;
+    }
+    status = sqlite_start(self, why, why_size);
+    if (status != 0)
+        return status;
+    *abilities = sqlite_abilities;
+    *out = self;
+    return 0;
+}
+
+const mull_transport_ops mull__sqlite = {
+    .version = MULL_TRANSPORT_VERSION,
+    .scheme = "sqlite",
+    .open = sqlite_open,
+    .subscribe = sqlite_subscribe,
+    .credit = sqlite_credit,
+    .publish = sqlite_publish,
+    .settle = sqlite_settle,
+    .depth = sqlite_depth,
+    .release = sqlite_release,
+    .close = sqlite_close,
+};

@@ -1,0 +1,541 @@
+/* worker.c: the thread: when it works, and what is in one transaction. See worker.h. */
+#include "worker.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define MS UINT64_C(1000000) /* of uv_hrtime */
+
+/* How often it looks whether other processes wrote: half of what a message may wait, and more. */
+#define LOOK_EVERY  (20 * MS)
+#define RETRY_AFTER (250 * MS)
+/* How long another process may keep the file before people are told, and before a close gives up.
+ */
+#define PATIENCE (5000 * MS)
+
+/* next gives the reader behind `after`, the first one behind NULL. */
+static mull__reader *next(mull__worker *worker, mull__reader *after)
+{
+    mull__link *link = after ? mull__list_after(&worker->readers, &after->link)
+                             : mull__list_first(&worker->readers);
+    return link ? MULL__ENTRY(link, mull__reader, link) : NULL;
+}
+
+static void append(mull__list *to, mull__list *from)
+{
+    mull__link *link;
+    while ((link = mull__list_pop(from)))
+        mull__list_push(to, link);
+}
+
+/* ---- Answers --------------------------------------------------------------------------------- */
+
+static void ring(mull__worker *worker)
+{
+    worker->unread = 1;
+    uv_async_send(worker->bell);
+}
+
+static void post_state(mull__worker *worker, int up, const char *why)
+{
+    worker->down = !up;
+    uv_mutex_lock(&worker->mutex);
+    mull__answers *answers = &worker->answers;
+    answers->state_news = 1;
+    answers->up = up;
+    snprintf(answers->why, sizeof answers->why, "%s: %s", worker->path, why);
+    ring(worker);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+static void post(mull__worker *worker)
+{
+    int64_t due_ms = INT64_MAX;
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (reader->next_due_ms < due_ms)
+            due_ms = reader->next_due_ms;
+    uv_mutex_lock(&worker->mutex);
+    mull__answers *answers = &worker->answers;
+    if (worker->batch.count || worker->claims.count || answers->pokes != worker->seen ||
+        answers->due_ms != due_ms) {
+        append(&answers->jobs, &worker->batch);
+        append(&answers->claims, &worker->claims);
+        answers->pokes = worker->seen;
+        answers->due_ms = due_ms;
+        ring(worker);
+    }
+    uv_mutex_unlock(&worker->mutex);
+}
+
+/* ---- Another process writes ------------------------------------------------------------------ */
+
+static int may_wait(mull__worker *worker, uint64_t now)
+{
+    uv_mutex_lock(&worker->mutex);
+    int may = !worker->closing || now < worker->close_by;
+    uv_mutex_unlock(&worker->mutex);
+    return may;
+}
+
+/* busy waits a little, again and again: 0.2 ms at first, since the gap between two commits of a
+ * process that has much to do is short, and SQLite gives no turns. */
+static int busy(void *data, int count)
+{
+    mull__worker *worker = data;
+    uint64_t now = uv_hrtime();
+    if (count == 0)
+        worker->busy_since = now;
+    if (!may_wait(worker, now))
+        return 0;
+    uint64_t waited = now - worker->busy_since;
+    if (waited > PATIENCE && !worker->down)
+        post_state(worker, 0, "another process has had it locked for 5 s; still waiting");
+    struct timespec pause = {.tv_nsec = waited < 500 * MS ? 200000 : 5000000};
+    nanosleep(&pause, NULL);
+    return 1;
+}
+
+/* ---- One transaction ------------------------------------------------------------------------- */
+
+static int has_room(const mull__reader *reader)
+{
+    return reader->credit > reader->out;
+}
+
+/* news_for: there may be something to claim from a queue; NULL: from any. */
+static void news_for(mull__worker *worker, const char *queue)
+{
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
+        if (queue && strcmp(reader->queue, queue) != 0)
+            continue;
+        reader->dry = 0;
+        reader->next_due_ms = INT64_MAX; /* the next claim will tell */
+    }
+}
+
+static void news_of_settlement(mull__worker *worker, const mull_settlement *settlement,
+                               const mull__claim *claim)
+{
+    switch (settlement->kind) {
+    case MULL_SETTLE_ACK:
+        for (size_t i = 0; i < settlement->send_count; i++)
+            news_for(worker, settlement->sends[i].message.queue);
+        break;
+    case MULL_SETTLE_DEAD_LETTER:
+        news_for(worker, settlement->queue);
+        break;
+    case MULL_SETTLE_REDELIVER:
+    case MULL_SETTLE_GIVE_BACK:
+        news_for(worker, claim->reader->queue);
+        break;
+    case MULL_SETTLE_DISCARD:
+        break;
+    }
+}
+
+static int settle(mull__worker *worker, mull__claim *claim)
+{
+    int64_t suspect = worker->store.state.suspect;
+    mull__job *job = &claim->job;
+    int code = mull__store_settle(&worker->store, claim, claim->settlement, &job->status);
+    if (code != SQLITE_OK)
+        return code;
+    if (job->status == 0 || job->status == MULL_ELOST)
+        claim->reader->out--;
+    if (job->status == 0)
+        news_of_settlement(worker, claim->settlement, claim);
+    if (worker->store.state.suspect != suspect)
+        news_for(worker, NULL);
+    return code;
+}
+
+static int do_job(mull__worker *worker, mull__job *job)
+{
+    job->status = 0;
+    switch (job->kind) {
+    case MULL__JOB_PUBLISH: {
+        mull__publishing *publishing = MULL__ENTRY(job, mull__publishing, job);
+        news_for(worker, publishing->outgoing.message.queue);
+        return mull__store_publish(&worker->store, &publishing->outgoing, publishing->headers);
+    }
+    case MULL__JOB_SETTLE:
+        return settle(worker, MULL__ENTRY(job, mull__claim, job));
+    case MULL__JOB_RETURN: {
+        mull__claim *claim = MULL__ENTRY(job, mull__claim, job);
+        claim->reader->out--;
+        return mull__store_return(&worker->store, claim);
+    }
+    case MULL__JOB_DEPTH: {
+        mull__counting *counting = MULL__ENTRY(job, mull__counting, job);
+        return mull__store_depth(&worker->store, counting->queue, &counting->depth);
+    }
+    }
+    return SQLITE_MISUSE;
+}
+
+static int claim_for(mull__worker *worker, mull__reader *reader)
+{
+    size_t wanted = reader->credit - reader->out, before = worker->claims.count;
+    int64_t now_ms = mull__store_now(&worker->store);
+    mull__link *last = before ? worker->claims.head.previous : NULL;
+    int code = mull__store_claim(&worker->store, &worker->claims, reader->queue, wanted, now_ms);
+    if (code != SQLITE_OK)
+        return code;
+    mull__link *link =
+        last ? mull__list_after(&worker->claims, last) : mull__list_first(&worker->claims);
+    for (; link; link = mull__list_after(&worker->claims, link))
+        MULL__ENTRY(link, mull__claim, link)->reader = reader;
+    size_t got = worker->claims.count - before;
+    reader->out += (uint32_t)got;
+    reader->next_due_ms = INT64_MAX;
+    reader->dry = got < wanted;
+    return reader->dry
+               ? mull__store_next_due(&worker->store, reader->queue, now_ms, &reader->next_due_ms)
+               : SQLITE_OK;
+}
+
+/* claim_all: who got the suspect goes last the next time, so that no queue's suspects wait for all
+ * of another's. */
+static int claim_all(mull__worker *worker)
+{
+    mull__reader *took = NULL;
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
+        if (reader->dry || !has_room(reader))
+            continue;
+        int64_t suspect = worker->store.state.suspect;
+        int code = claim_for(worker, reader);
+        if (code != SQLITE_OK)
+            return code;
+        if (worker->store.state.suspect != suspect)
+            took = reader;
+    }
+    if (took) {
+        mull__list_remove(&worker->readers, &took->link);
+        mull__list_push(&worker->readers, &took->link);
+    }
+    return SQLITE_OK;
+}
+
+static int do_all(mull__worker *worker)
+{
+    mull__store *store = &worker->store;
+    int code = mull__store_begin(store);
+    mull__link *link = mull__list_first(&worker->batch);
+    for (; link && code == SQLITE_OK; link = mull__list_after(&worker->batch, link))
+        code = do_job(worker, MULL__ENTRY(link, mull__job, link));
+    if (code == SQLITE_OK)
+        code = mull__store_bury(store);
+    if (code == SQLITE_OK && worker->claiming)
+        code = claim_all(worker);
+    return code == SQLITE_OK ? mull__store_commit(store) : code;
+}
+
+/* undo: nothing of the batch has happened, and its jobs say so. */
+static void undo(mull__worker *worker)
+{
+    mull__store_rollback(&worker->store);
+    mull__link *link = mull__list_first(&worker->batch);
+    for (; link; link = mull__list_after(&worker->batch, link))
+        MULL__ENTRY(link, mull__job, link)->status = MULL_EIO;
+    while ((link = mull__list_pop(&worker->claims)))
+        mull__claim_free(&worker->store.allocator, MULL__ENTRY(link, mull__claim, link));
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        reader->out = reader->out_before;
+}
+
+static void report(mull__worker *worker, int code)
+{
+    worker->retry_at = code == SQLITE_OK ? 0 : uv_hrtime() + RETRY_AFTER;
+    if (code == SQLITE_OK) {
+        if (worker->down)
+            post_state(worker, 1, "works again");
+        return;
+    }
+    sqlite3 *db = worker->store.db;
+    int by_sqlite = sqlite3_extended_errcode(db) == code;
+    if (!worker->down)
+        post_state(worker, 0, by_sqlite ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+}
+
+static void tally(mull__worker *worker)
+{
+    worker->commits++;
+    worker->claimed += worker->claims.count;
+    mull__link *link = mull__list_first(&worker->batch);
+    for (; link; link = mull__list_after(&worker->batch, link)) {
+        const mull__job *job = MULL__ENTRY(link, mull__job, link);
+        worker->published += job->kind == MULL__JOB_PUBLISH;
+        worker->settled += job->kind == MULL__JOB_SETTLE && job->status == 0;
+    }
+}
+
+static void transact(mull__worker *worker)
+{
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        reader->out_before = reader->out;
+    int code = do_all(worker);
+    report(worker, code);
+    if (code == SQLITE_OK) {
+        tally(worker);
+    } else {
+        undo(worker);
+        news_for(worker, NULL);
+    }
+}
+
+/* ---- When to work ---------------------------------------------------------------------------- */
+
+static int wants_to_claim(mull__worker *worker)
+{
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (!reader->dry && has_room(reader))
+            return 1;
+    return 0;
+}
+
+static int any_room(mull__worker *worker)
+{
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (has_room(reader))
+            return 1;
+    return 0;
+}
+
+static int is_due(mull__worker *worker)
+{
+    int64_t now_ms = mull__store_now(&worker->store);
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (reader->next_due_ms <= now_ms)
+            return 1;
+    return 0;
+}
+
+/* look asks whether others wrote or died, and whether the wall clock went ahead of the loop's
+ * timer. Where it can't ask, the transaction that follows will say why. */
+static void look(mull__worker *worker)
+{
+    uint64_t now = uv_hrtime();
+    if (now - worker->looked_at < LOOK_EVERY)
+        return;
+    worker->looked_at = now;
+    int news = 0;
+    if (mull__store_look(&worker->store, &news) != SQLITE_OK || news || is_due(worker))
+        news_for(worker, NULL);
+}
+
+/* may_claim: as an owner, and not at once after a failure. */
+static int may_claim(mull__worker *worker)
+{
+    if (worker->ending || !any_room(worker) || uv_hrtime() < worker->retry_at)
+        return 0;
+    if (worker->store.owner)
+        return 1;
+    int code = mull__store_own(&worker->store);
+    if (code != SQLITE_OK)
+        report(worker, code);
+    return code == SQLITE_OK;
+}
+
+/* work does what there is to do now. What was asked for is always tried. */
+static void work(mull__worker *worker, int due)
+{
+    if (due)
+        news_for(worker, NULL);
+    worker->claiming = may_claim(worker);
+    if (worker->claiming)
+        look(worker);
+    if (worker->batch.count || (worker->claiming && wants_to_claim(worker)))
+        transact(worker);
+    post(worker);
+}
+
+static int has_work(mull__worker *worker)
+{
+    return worker->inbox.count || worker->arrivals.count || worker->pokes != worker->seen ||
+           worker->due;
+}
+
+/* pause_for is how long the worker may sleep; 0: until it is woken. */
+static uint64_t pause_for(mull__worker *worker)
+{
+    if (worker->ending || !any_room(worker))
+        return 0;
+    uint64_t now = uv_hrtime();
+    if (worker->retry_at > now)
+        return worker->retry_at - now;
+    return wants_to_claim(worker) ? 1 : LOOK_EVERY;
+}
+
+static void read_inbox(mull__worker *worker)
+{
+    append(&worker->batch, &worker->inbox);
+    append(&worker->readers, &worker->arrivals);
+    worker->seen = worker->pokes;
+    worker->due = 0;
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        reader->credit = reader->given;
+}
+
+/* await waits for work and takes it; 0: it is time to end. */
+static int await(mull__worker *worker, int *due)
+{
+    uv_mutex_lock(&worker->mutex);
+    while (!has_work(worker)) {
+        worker->ending = worker->closing;
+        if (worker->closing && !worker->unread && !worker->reading) {
+            uv_mutex_unlock(&worker->mutex);
+            return 0;
+        }
+        uint64_t pause = pause_for(worker);
+        if (pause == 0)
+            uv_cond_wait(&worker->cond, &worker->mutex);
+        else if (pause == 1 || uv_cond_timedwait(&worker->cond, &worker->mutex, pause) != 0)
+            break;
+    }
+    *due = worker->due;
+    worker->ending = worker->closing;
+    read_inbox(worker);
+    uv_mutex_unlock(&worker->mutex);
+    return 1;
+}
+
+/* finish: the last thing, after all that was asked for was done. */
+static void finish(mull__worker *worker)
+{
+    char line[256];
+    snprintf(line, sizeof line,
+             "%llu transactions: %llu messages claimed, %llu settled, %llu published",
+             (unsigned long long)worker->commits, (unsigned long long)worker->claimed,
+             (unsigned long long)worker->settled, (unsigned long long)worker->published);
+    mull_port_log(worker->store.port, MULL_DEBUG, line);
+    mull__store_disown(&worker->store);
+    mull__store_close(&worker->store);
+    uv_mutex_lock(&worker->mutex);
+    worker->answers.finished = 1;
+    ring(worker);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+static void run(void *data)
+{
+    mull__worker *worker = data;
+    int due;
+    while (await(worker, &due))
+        work(worker, due);
+    finish(worker);
+}
+
+/* ---- The loop's side ------------------------------------------------------------------------- */
+
+static void clear(mull__answers *answers)
+{
+    mull__list_init(&answers->jobs);
+    mull__list_init(&answers->claims);
+    answers->state_news = 0;
+}
+
+static int make_locks(mull__worker *worker)
+{
+    if (uv_mutex_init(&worker->mutex) != 0)
+        return MULL_ENOMEM;
+    if (uv_cond_init(&worker->cond) == 0)
+        return 0;
+    uv_mutex_destroy(&worker->mutex);
+    return MULL_ENOMEM;
+}
+
+/* create_thread: signals are for the embedder's threads. */
+static int create_thread(mull__worker *worker)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = uv_thread_create(&worker->thread, run, worker);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
+}
+
+int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
+{
+    worker->path = path;
+    worker->bell = bell;
+    mull__list_init(&worker->inbox);
+    mull__list_init(&worker->arrivals);
+    mull__list_init(&worker->readers);
+    mull__list_init(&worker->batch);
+    mull__list_init(&worker->claims);
+    clear(&worker->answers);
+    worker->answers.due_ms = INT64_MAX;
+    if (make_locks(worker) != 0)
+        return MULL_ENOMEM;
+    sqlite3_busy_handler(worker->store.db, busy, worker);
+    if (create_thread(worker) == 0)
+        return 0;
+    uv_cond_destroy(&worker->cond);
+    uv_mutex_destroy(&worker->mutex);
+    return MULL_EIO;
+}
+
+void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke,
+                       int due)
+{
+    uv_mutex_lock(&worker->mutex);
+    append(&worker->inbox, jobs);
+    for (mull__link *at = mull__list_first(readers); at; at = mull__list_after(readers, at)) {
+        mull__reader *reader = MULL__ENTRY(at, mull__reader, own_link);
+        reader->given = reader->wish;
+    }
+    worker->pokes += poke != 0;
+    worker->due |= due;
+    uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_add(mull__worker *worker, mull__reader *reader)
+{
+    reader->next_due_ms = INT64_MAX;
+    uv_mutex_lock(&worker->mutex);
+    mull__list_push(&worker->arrivals, &reader->link);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_take(mull__worker *worker, mull__answers *answers)
+{
+    uv_mutex_lock(&worker->mutex);
+    *answers = worker->answers;
+    mull__list_init(&answers->jobs);
+    mull__list_init(&answers->claims);
+    append(&answers->jobs, &worker->answers.jobs);
+    append(&answers->claims, &worker->answers.claims);
+    worker->answers.state_news = 0;
+    worker->unread = 0;
+    worker->reading = 1;
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_taken(mull__worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    worker->reading = 0;
+    if (worker->closing)
+        uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_close(mull__worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    worker->closing = 1;
+    worker->close_by = uv_hrtime() + PATIENCE;
+    uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_join(mull__worker *worker)
+{
+    uv_thread_join(&worker->thread);
+    uv_cond_destroy(&worker->cond);
+    uv_mutex_destroy(&worker->mutex);
+}

@@ -1,0 +1,112 @@
+/* worker.h: the thread of a sqlite: transport.
+ *
+ *   loop                                worker
+ *   ────                                ──────
+ *   mull__worker_give  ── jobs ──────>  takes all that came while the last transaction ran,
+ *                                       claims as much as there is credit for, commits once,
+ *   mull__worker_take  <── answers ───  and tells the loop
+ *
+ * A settle makes room for a claim in the same transaction: the loop isn't asked in between.
+ */
+#ifndef MULL__SQLITE_WORKER_H
+#define MULL__SQLITE_WORKER_H
+
+#include "store.h"
+
+#include <uv.h>
+
+/* mull__publishing is a message to be inserted: a copy, in one block. */
+typedef struct mull__publishing {
+    mull__job job; /* first */
+    mull_outgoing outgoing;
+    char *headers; /* JSON, to be freed by mull__json_free */
+    void *ticket;
+} mull__publishing;
+
+typedef struct mull__counting {
+    mull__job job; /* first */
+    char *queue;
+    mull_depth depth;
+    void *ticket;
+} mull__counting;
+
+/* mull__reader is a subscription. Its memory is the loop's, and lives as long as the worker. */
+typedef struct mull__reader {
+    mull__link link;     /* in the worker's list */
+    mull__link own_link; /* in the loop's */
+    mull_subscription *subscription;
+    char *queue;
+    uint32_t wish;  /* the loop's: credit to be given to the worker */
+    uint32_t given; /* guarded by the mutex: credit */
+
+    /* The worker's: */
+    uint32_t credit;
+    uint32_t out; /* claimed and not settled */
+    uint32_t out_before;
+    int dry;             /* nothing to claim until there is news */
+    int64_t next_due_ms; /* of mull__store_now; INT64_MAX: none that is known */
+} mull__reader;
+
+/* mull__answers is what the loop takes. */
+typedef struct mull__answers {
+    mull__list jobs;   /* done */
+    mull__list claims; /* new ones */
+    uint64_t pokes;    /* how many were seen to */
+    int64_t due_ms;    /* when the worker wants to be told to look; INT64_MAX: never */
+    int state_news, up;
+    char why[512]; /* where it isn't up */
+    int finished;  /* the thread has ended */
+} mull__answers;
+
+typedef struct mull__worker {
+    mull__store store;
+    const char *path; /* borrowed */
+    uv_thread_t thread;
+    uv_mutex_t mutex;
+    uv_cond_t cond;
+    uv_async_t *bell; /* rung when there are answers */
+
+    /* Guarded by the mutex: */
+    mull__list inbox;    /* jobs */
+    mull__list arrivals; /* readers that the worker doesn't know yet */
+    uint64_t pokes;
+    int due; /* a time has come */
+    int closing;
+    uint64_t close_by; /* uv_hrtime */
+    mull__answers answers;
+    int unread;  /* there are answers */
+    int reading; /* the loop is at them */
+
+    /* The worker's: */
+    mull__list readers;
+    mull__list batch;                         /* jobs of this transaction */
+    mull__list claims;                        /* of this transaction */
+    uint64_t seen;                            /* of the pokes */
+    int ending;                               /* it is being closed: claim nothing more */
+    int claiming;                             /* in this transaction */
+    uint64_t looked_at, retry_at, busy_since; /* uv_hrtime */
+    int down;
+    uint64_t commits, claimed, settled, published;
+} mull__worker;
+
+/* mull__worker_start takes over an open store. MULL_ENOMEM, MULL_EIO: no thread; the store is as
+ * it was. */
+int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell);
+
+/* mull__worker_give hands over the jobs (emptying the list) and all readers' wishes, and wakes the
+ * worker once. `poke`: it is to claim what it can, and say so. `due`: a time has come. */
+void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke,
+                       int due);
+void mull__worker_add(mull__worker *worker, mull__reader *reader);
+
+/* mull__worker_take gives the answers so far. The worker won't end before the loop has said, by
+ * mull__worker_taken, that it has seen to them. */
+void mull__worker_take(mull__worker *worker, mull__answers *answers);
+void mull__worker_taken(mull__worker *worker);
+
+/* mull__worker_close: no more claims; what was given is carried out, the store is closed, and the
+ * last answer is `finished`. A file that another process keeps locked is given up after a while. */
+void mull__worker_close(mull__worker *worker);
+void mull__worker_join(mull__worker *worker);
+
+#endif

@@ -1,0 +1,14 @@
+/* transports.h: which transports there are. */
+#ifndef MULL__TRANSPORTS_H
+#define MULL__TRANSPORTS_H
+
+#include "mulligan/transport.h"
+
+/* mull__transport_for gives the transport of a URL by its scheme; NULL: there is none. */
+const mull_transport_ops *mull__transport_for(const char *url);
+
+/* mull__transport_schemes writes what a URL may begin with, for error messages: "memory:, sqlite:",
+ * cut off where it doesn't fit. */
+void mull__transport_schemes(char *text, size_t size);
+
+#endif
