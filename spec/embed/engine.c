@@ -1,0 +1,460 @@
+/* engine.c: the engine from C: calls ended twice, late, from other threads and by guessing; stops
+ * and closes from everywhere; the embedder's own loop. What handlers do to messages is shown by
+ * the specs in Lua. */
+#include "rig.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <uv.h>
+
+static const mull_error oops = {.size = sizeof oops, .type = "Oops", .message = "no"};
+
+/* note is what a handler leaves for its test. */
+typedef struct note {
+    mull_call calls[64];
+    int count;
+    int cancelled;
+    int64_t attempt;
+    int statuses[2];
+} note;
+
+static void keep(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    (void)engine;
+    note *n = data;
+    n->calls[n->count++] = call;
+    n->attempt = message->attempt;
+}
+
+static void on_cancel(mull_engine *engine, mull_call call, void *data)
+{
+    (void)engine;
+    (void)call;
+    ((note *)data)->cancelled++;
+}
+
+/* ---- Ending calls ---------------------------------------------------------------------------- */
+
+static void end_twice(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    (void)message;
+    note *n = data;
+    n->statuses[0] = mull_done(engine, call, NULL);
+    n->statuses[1] = mull_done(engine, call, &oops);
+}
+
+static void a_call_ends_once(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    mull_consumer_options consumer = {.handler = end_twice, .data = &n};
+    rig_open(&r, "", "memory:", &consumer);
+    assert_int_equal(rig_publish(&r, "q", "a"), 0);
+    rig_advance(&r, 0);
+    assert_int_equal(n.statuses[0], 0);
+    assert_int_equal(n.statuses[1], MULL_EDONE);
+    assert_int_equal(rig_counts(&r).done, 1);
+    assert_int_equal(rig_counts(&r).dead_lettered, 0);
+    rig_close(&r);
+}
+
+static void a_guessed_call_settles_nothing(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    mull_consumer_options consumer = {.handler = keep, .data = &n};
+    rig_open(&r, "", "memory:", &consumer);
+    rig_publish(&r, "q", "a");
+    rig_advance(&r, 0);
+    assert_int_equal(n.count, 1);
+    static const mull_call deltas[] = {1, 64, 1u << 24, UINT64_C(1) << 60};
+    for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++)
+        assert_int_equal(mull_done(r.engine, n.calls[0] + deltas[i], NULL), MULL_EDONE);
+    assert_int_equal(mull_done(r.engine, 0, NULL), MULL_EDONE);
+    assert_int_equal(mull_done(r.engine, n.calls[0], NULL), 0);
+    rig_advance(&r, 0);
+    assert_int_equal(rig_counts(&r).done, 1);
+    rig_close(&r);
+}
+
+typedef struct racer {
+    pthread_t thread;
+    mull_engine *engine;
+    mull_call call;
+    int status;
+} racer;
+
+static void *race(void *data)
+{
+    racer *me = data;
+    me->status = mull_done(me->engine, me->call, NULL);
+    return NULL;
+}
+
+static void of_eight_threads_one_ends_the_call(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    mull_consumer_options consumer = {.handler = keep, .data = &n};
+    rig_open(&r, "", "memory:", &consumer);
+    rig_publish(&r, "q", "a");
+    rig_advance(&r, 0);
+    racer racers[8];
+    for (int i = 0; i < 8; i++) {
+        racers[i] = (racer){.engine = r.engine, .call = n.calls[0]};
+        assert_int_equal(pthread_create(&racers[i].thread, NULL, race, &racers[i]), 0);
+    }
+    int won = 0;
+    for (int i = 0; i < 8; i++) {
+        pthread_join(racers[i].thread, NULL);
+        won += racers[i].status == 0;
+        assert_true(racers[i].status == 0 || racers[i].status == MULL_EDONE);
+    }
+    assert_int_equal(won, 1);
+    rig_advance(&r, 0);
+    assert_int_equal(rig_counts(&r).done, 1);
+    rig_close(&r);
+}
+
+static void a_call_that_timed_out_keeps_its_slot_until_its_handler_ends(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    mull_consumer_options consumer = {
+        .handler = keep, .cancel = on_cancel, .data = &n, .timeout_ms = 1000};
+    rig_open(&r,
+             "policy = require 'mulligan.policy'\n"
+             "policy.bus():on('HandlerTimeoutError'):retry(1, 0)\n",
+             "memory:", &consumer);
+    rig_publish(&r, "q", "a");
+    rig_publish(&r, "q", "b");
+    rig_advance(&r, 5000);
+    assert_int_equal(n.cancelled, 1);
+    assert_int_equal(n.count, 1); /* neither its retry nor the other message */
+    assert_int_equal(mull_done(r.engine, n.calls[0], NULL), MULL_EDONE);
+    assert_int_equal(mull_done(r.engine, n.calls[0], NULL), MULL_EDONE);
+    rig_advance(&r, 0);
+    assert_int_equal(n.count, 2);
+    assert_int_equal(n.attempt, 2);
+    assert_int_equal(mull_done(r.engine, n.calls[1], NULL), 0);
+    rig_advance(&r, 0);
+    assert_int_equal(n.count, 3);
+    assert_int_equal(mull_done(r.engine, n.calls[2], NULL), 0);
+    rig_advance(&r, 0);
+    assert_int_equal(rig_counts(&r).done, 2);
+    rig_close(&r);
+}
+
+/* ---- Sending --------------------------------------------------------------------------------- */
+
+static void send_then_end(mull_engine *engine, mull_call call, const mull_message *message,
+                          void *data)
+{
+    note *n = data;
+    mull_message out = MULL_INIT(mull_message);
+    out.queue = "next";
+    n->statuses[0] = mull_send(engine, call, &out, 0);
+    mull_done(engine, call, strcmp(message->id, "bad") == 0 ? &oops : NULL);
+    n->statuses[1] = mull_send(engine, call, &out, 0);
+}
+
+static void store_depth(int status, const mull_depth *depth, void *data)
+{
+    assert_int_equal(status, 0);
+    *(mull_depth *)data = *depth;
+}
+
+static void what_a_failed_call_sent_never_leaves(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    mull_consumer_options consumer = {.handler = send_then_end, .data = &n};
+    rig_open(&r, "", "memory:", &consumer);
+    rig_publish(&r, "q", "bad");
+    rig_publish(&r, "q", "good");
+    rig_advance(&r, 0);
+    assert_int_equal(n.statuses[0], 0);
+    assert_int_equal(n.statuses[1], MULL_EDONE);
+    mull_depth depth = {0};
+    assert_int_equal(mull_queue_depth(r.engine, "t", "next", store_depth, &depth), 0);
+    rig_advance(&r, 0);
+    assert_int_equal(depth.ready, 1);
+    assert_int_equal(rig_counts(&r).dead_lettered, 1);
+    rig_close(&r);
+}
+
+static void what_cannot_be_a_message_is_refused(void **state)
+{
+    (void)state;
+    rig r;
+    rig_open(&r, "", "memory:", NULL);
+    mull_message message = MULL_INIT(mull_message);
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_EINVAL);
+    message.queue = "q";
+    assert_int_equal(mull_publish(r.engine, "u", &message, 0, NULL, NULL), MULL_EINVAL);
+    assert_int_equal(mull_publish(r.engine, "t", &message, -1, NULL, NULL), MULL_EINVAL);
+    message.id = "\xff";
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_EINVAL);
+    message.id = NULL;
+    message.body = "";
+    message.body_size = 16 * 1024 * 1024 + 1;
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_ETOOBIG);
+    rig_close(&r);
+}
+
+/* ---- Ending the engine ----------------------------------------------------------------------- */
+
+static void end_well(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    (void)message;
+    (void)data;
+    mull_done(engine, call, NULL);
+}
+
+static void stop_from_handler(mull_engine *engine, mull_call call, const mull_message *message,
+                              void *data)
+{
+    end_well(engine, call, message, data);
+    mull_stop(engine);
+}
+
+static void set_flag(void *data)
+{
+    *(int *)data = 1;
+}
+
+/* real_engine makes an engine on the real clock with one message for its handler. `loop`: NULL for
+ * one of its own. */
+static mull_engine *real_engine(mull_policy *policy, uv_loop_t *loop, mull_handler handler,
+                                void *data, int *stopped)
+{
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy;
+    options.loop = loop;
+    options.stopped = set_flag;
+    options.data = stopped;
+    mull_engine *engine = NULL;
+    assert_int_equal(mull_engine_new(&engine, &options), 0);
+    assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
+    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
+    consumer.name = "C";
+    consumer.transport = "t";
+    consumer.queue = "q";
+    consumer.handler = handler;
+    consumer.data = data;
+    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
+    return engine;
+}
+
+static void run_returns_when_the_engine_has_stopped(void **state)
+{
+    (void)state;
+    mull_policy *policy = rig_policy("");
+    int stopped = 0;
+    mull_engine *engine = real_engine(policy, NULL, stop_from_handler, NULL, &stopped);
+    assert_int_equal(mull_engine_run(engine), 0);
+    assert_int_equal(stopped, 1);
+    mull_counts counts = MULL_INIT(mull_counts);
+    mull_engine_counts(engine, &counts);
+    assert_int_equal(counts.done, 1);
+    mull_engine_close(engine, NULL, NULL);
+    mull_policy_free(policy);
+}
+
+static void close_from_handler(mull_engine *engine, mull_call call, const mull_message *message,
+                               void *data)
+{
+    end_well(engine, call, message, data);
+    mull_engine_close(engine, NULL, NULL);
+}
+
+static void an_engine_may_be_closed_by_its_handler(void **state)
+{
+    (void)state;
+    mull_policy *policy = rig_policy("");
+    int stopped = 0;
+    mull_engine *engine = real_engine(policy, NULL, close_from_handler, NULL, &stopped);
+    assert_int_equal(mull_engine_run(engine), 0);
+    assert_int_equal(stopped, 1);
+    mull_policy_free(policy);
+}
+
+static void it_runs_on_the_embedders_loop(void **state)
+{
+    (void)state;
+    mull_policy *policy = rig_policy("");
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    int stopped = 0, closed = 0;
+    mull_engine *engine = real_engine(policy, &loop, stop_from_handler, NULL, &stopped);
+    assert_int_equal(mull_engine_run(engine), MULL_ESTATE);
+    assert_int_equal(mull_engine_start(engine), 0);
+    while (!stopped)
+        uv_run(&loop, UV_RUN_ONCE);
+    mull_engine_close(engine, set_flag, &closed);
+    assert_int_equal(closed, 0);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(closed, 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    mull_policy_free(policy);
+}
+
+static void an_engine_that_never_started_closes(void **state)
+{
+    (void)state;
+    rig r;
+    rig_open(&r, "", "memory:", NULL);
+    rig_close(&r);
+}
+
+static void close_waits_for_the_last_handler(void **state)
+{
+    (void)state;
+    note n = {0};
+    mull_policy *policy = rig_policy("");
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    int stopped = 0, closed = 0;
+    mull_engine *engine = real_engine(policy, &loop, keep, &n, &stopped);
+    assert_int_equal(mull_engine_start(engine), 0);
+    while (n.count == 0)
+        uv_run(&loop, UV_RUN_ONCE);
+    mull_engine_close(engine, set_flag, &closed);
+    while (!stopped)
+        uv_run(&loop, UV_RUN_ONCE);
+    for (int i = 0; i < 10; i++)
+        uv_run(&loop, UV_RUN_NOWAIT);
+    assert_int_equal(closed, 0);
+    assert_int_equal(mull_done(engine, n.calls[0], NULL), MULL_EDONE);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(closed, 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    mull_policy_free(policy);
+}
+
+/* ---- Many threads ---------------------------------------------------------------------------- */
+
+enum { MESSAGES = 2000, THREADS = 4 };
+
+/* pool hands calls to threads, which end them, every third with an error the first time. */
+typedef struct pool {
+    pthread_t threads[THREADS];
+    pthread_mutex_t mutex;
+    pthread_cond_t more;
+    struct {
+        mull_call call;
+        int fail;
+    } ring[MESSAGES * 2];
+    int head, tail, over;
+    mull_engine *engine;
+    _Atomic int ended;
+} pool;
+
+static void to_pool(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    pool *p = data;
+    pthread_mutex_lock(&p->mutex);
+    p->engine = engine;
+    p->ring[p->tail].call = call;
+    p->ring[p->tail++].fail = message->attempt == 1 && message->id[0] % 3 == 0;
+    pthread_cond_signal(&p->more);
+    pthread_mutex_unlock(&p->mutex);
+}
+
+static void *work(void *data)
+{
+    pool *p = data;
+    for (;;) {
+        pthread_mutex_lock(&p->mutex);
+        while (p->head == p->tail && !p->over)
+            pthread_cond_wait(&p->more, &p->mutex);
+        if (p->head == p->tail) {
+            pthread_mutex_unlock(&p->mutex);
+            return NULL;
+        }
+        mull_call call = p->ring[p->head].call;
+        int fail = p->ring[p->head++].fail;
+        pthread_mutex_unlock(&p->mutex);
+        mull_message out = MULL_INIT(mull_message);
+        out.queue = "next";
+        mull_send(p->engine, call, &out, 0);
+        if (mull_done(p->engine, call, fail ? &oops : NULL) == 0)
+            atomic_fetch_add(&p->ended, 1);
+    }
+}
+
+static void handlers_may_work_on_other_threads(void **state)
+{
+    (void)state;
+    static pool p;
+    pthread_mutex_init(&p.mutex, NULL);
+    pthread_cond_init(&p.more, NULL);
+    mull_policy *policy = rig_policy("local policy = require 'mulligan.policy'\n"
+                                     "policy.bus():default():retry(2, 0)\n");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy;
+    mull_engine *engine = NULL;
+    assert_int_equal(mull_engine_new(&engine, &options), 0);
+    assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
+    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
+    consumer.name = "C";
+    consumer.transport = "t";
+    consumer.queue = "q";
+    consumer.handler = to_pool;
+    consumer.data = &p;
+    consumer.concurrency = 64;
+    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    int retries = 0;
+    for (int i = 0; i < MESSAGES; i++) {
+        char id[] = {(char)('a' + i % 26), 0};
+        retries += id[0] % 3 == 0;
+        mull_message message = MULL_INIT(mull_message);
+        message.queue = "q";
+        message.id = id;
+        assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&p.threads[i], NULL, work, &p);
+    assert_int_equal(mull_stop_when_empty(engine), 0);
+    assert_int_equal(mull_engine_run(engine), 0);
+    pthread_mutex_lock(&p.mutex);
+    p.over = 1;
+    pthread_cond_broadcast(&p.more);
+    pthread_mutex_unlock(&p.mutex);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(p.threads[i], NULL);
+    mull_counts counts = MULL_INIT(mull_counts);
+    mull_engine_counts(engine, &counts);
+    assert_int_equal(counts.done, MESSAGES);
+    assert_int_equal(counts.retried, retries);
+    assert_int_equal(atomic_load(&p.ended), MESSAGES + retries);
+    mull_engine_close(engine, NULL, NULL);
+    mull_policy_free(policy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_ends_once),
+        cmocka_unit_test(a_guessed_call_settles_nothing),
+        cmocka_unit_test(of_eight_threads_one_ends_the_call),
+        cmocka_unit_test(a_call_that_timed_out_keeps_its_slot_until_its_handler_ends),
+        cmocka_unit_test(what_a_failed_call_sent_never_leaves),
+        cmocka_unit_test(what_cannot_be_a_message_is_refused),
+        cmocka_unit_test(run_returns_when_the_engine_has_stopped),
+        cmocka_unit_test(an_engine_may_be_closed_by_its_handler),
+        cmocka_unit_test(it_runs_on_the_embedders_loop),
+        cmocka_unit_test(an_engine_that_never_started_closes),
+        cmocka_unit_test(close_waits_for_the_last_handler),
+        cmocka_unit_test(handlers_may_work_on_other_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

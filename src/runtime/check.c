@@ -1,0 +1,91 @@
+/* check.c: what an engine refuses to start with, because it could never work: each finding says
+ * which rule or consumer, and why. */
+#include "engine.h"
+
+#include <string.h>
+
+/* dead_letters_into refuses a consumer whose dead letters may go to the queue that it reads: they
+ * would come round for ever. */
+static int dead_letters_into(mull_engine *engine, const struct mull_subscription *c,
+                             const char *queue, const mull_rule *rule)
+{
+    if (strcmp(queue, c->queue) != 0)
+        return 0;
+    return mull__engine_problem(engine, MULL_EREFUSED, rule ? rule->file : NULL,
+                                rule ? rule->line : 0,
+                                "consumer '%s' reads the queue '%s', to which its dead letters go; "
+                                "name another with :dead_letter_queue(...) or :dead_letter(...)",
+                                c->name, queue);
+}
+
+/* never_fulfilled refuses a rule whose verdicts this transport would turn into dead letters. */
+static int never_fulfilled(mull_engine *engine, const struct mull_subscription *c,
+                           const mull__rule_view *rule)
+{
+    const mull_abilities *can = &c->port->abilities;
+    if (rule->retries && !can->can_retry)
+        return mull__engine_problem(engine, MULL_EREFUSED, rule->source.file, rule->source.line,
+                                    "this rule retries, but transport '%s' of consumer '%s' can't "
+                                    "hold a message for a retry; redeliver or dead-letter instead",
+                                    c->port->name, c->name);
+    if (rule->redelivers && !can->can_delay)
+        return mull__engine_problem(engine, MULL_EREFUSED, rule->source.file, rule->source.line,
+                                    "this rule redelivers, but transport '%s' of consumer '%s' has "
+                                    "no delayed delivery; retry or dead-letter instead",
+                                    c->port->name, c->name);
+    return 0;
+}
+
+/* outlasts_claim refuses a rule whose longest round of retries exceeds the time for which the
+ * broker leaves us a message, where the claim can't be held. */
+static int outlasts_claim(mull_engine *engine, const struct mull_subscription *c,
+                          const mull__rule_view *rule)
+{
+    int64_t claim_ms = c->port->abilities.claim_timeout_ms;
+    if (claim_ms == 0 || c->port->ops->hold || !rule->retries)
+        return 0;
+    int64_t timeout_ms = c->options.timeout_ms;
+    int64_t calls = rule->retry_attempts + 1;
+    if (timeout_ms != MULL_NEVER && timeout_ms <= (claim_ms - 1) / calls &&
+        rule->round_ms <= claim_ms - timeout_ms * calls)
+        return 0;
+    return mull__engine_problem(engine, MULL_EREFUSED, rule->source.file, rule->source.line,
+                                "this rule's longest round of retries (delays %lld ms and %lld "
+                                "calls of consumer '%s') exceeds the acknowledgement timeout of "
+                                "transport '%s' (%lld ms); retry less, or redeliver",
+                                (long long)rule->round_ms, (long long)calls, c->name, c->port->name,
+                                (long long)claim_ms);
+}
+
+static int check_rule(mull_engine *engine, const struct mull_subscription *c,
+                      const mull__rule_view *rule)
+{
+    int status = never_fulfilled(engine, c, rule);
+    if (outlasts_claim(engine, c, rule) != 0)
+        status = MULL_EREFUSED;
+    if (rule->queue && rule->end == MULL_DEAD_LETTER &&
+        dead_letters_into(engine, c, rule->queue, &rule->source) != 0)
+        status = MULL_EREFUSED;
+    return status;
+}
+
+int mull__check_start(mull_engine *engine)
+{
+    mull__generation *generation = mull__policy_current(engine->options.policy);
+    const mull__table *table = mull__generation_table(generation);
+    int status = 0;
+    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+        mull__in_force in_force;
+        mull__table_in_force(table, c->name, c->port->name, &in_force);
+        if (dead_letters_into(engine, c, in_force.dead_letter_queue, NULL) != 0)
+            status = MULL_EREFUSED;
+        for (size_t i = 0; i < in_force.rule_count; i++) {
+            mull__rule_view rule;
+            mull__table_rule(table, c->name, c->port->name, i, &rule);
+            if (check_rule(engine, c, &rule) != 0)
+                status = MULL_EREFUSED;
+        }
+    }
+    mull__generation_drop(generation);
+    return status;
+}

@@ -1,0 +1,173 @@
+/* copy.c: deep copies of errors and messages, each in one block.
+ *
+ * Each copy is made twice by the same functions: first into a block without memory, which only
+ * counts, then into one of the size that was counted. */
+#include "engine.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+
+enum { NESTING_MAX = 16, CAUSES_MAX = 16 };
+
+typedef struct block {
+    char *memory; /* NULL: only count */
+    size_t used;
+} block;
+
+/* take gives aligned room in the block; NULL while counting. */
+static void *take(block *b, size_t bytes)
+{
+    size_t at = b->used;
+    b->used += (bytes + 15) & ~(size_t)15;
+    return b->memory ? b->memory + at : NULL;
+}
+
+static const char *take_text(block *b, const char *text)
+{
+    if (!text)
+        return NULL;
+    size_t size = strlen(text) + 1;
+    char *copy = take(b, size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+static const mull_field *take_fields(block *b, const mull_field *fields, size_t count, int depth);
+
+static mull_value take_value(block *b, const mull_value *value, int depth)
+{
+    mull_value copy = *value;
+    int nested = value->kind == MULL_LIST || value->kind == MULL_MAP;
+    if (nested && depth >= NESTING_MAX) {
+        copy.kind = MULL_NIL;
+    } else if (value->kind == MULL_STRING) {
+        copy.as.string = take_text(b, value->as.string ? value->as.string : "");
+    } else if (value->kind == MULL_MAP) {
+        copy.as.fields = take_fields(b, value->as.fields, value->count, depth + 1);
+    } else if (value->kind == MULL_LIST) {
+        mull_value *items = take(b, value->count * sizeof *items);
+        for (size_t i = 0; i < value->count; i++) {
+            mull_value item = take_value(b, &value->as.items[i], depth + 1);
+            if (items)
+                items[i] = item;
+        }
+        copy.as.items = items;
+    }
+    return copy;
+}
+
+static const mull_field *take_fields(block *b, const mull_field *fields, size_t count, int depth)
+{
+    mull_field *copy = take(b, count * sizeof *copy);
+    for (size_t i = 0; i < count; i++) {
+        mull_field field = {.name = take_text(b, fields[i].name),
+                            .value = take_value(b, &fields[i].value, depth)};
+        if (copy)
+            copy[i] = field;
+    }
+    return copy;
+}
+
+static const char *const *take_texts(block *b, const char *const *texts, size_t count)
+{
+    const char **copy = take(b, count * sizeof *copy);
+    for (size_t i = 0; i < count; i++) {
+        const char *text = take_text(b, texts[i]);
+        if (copy)
+            copy[i] = text;
+    }
+    return copy;
+}
+
+/* take_error comes first in the block, so that the block's address is the copy's. Causes beyond the
+ * sixteenth, which a cycle has without end, are left out. */
+static const mull_error *take_error(block *b, const mull_error *error, int depth)
+{
+    mull_error *copy = take(b, sizeof *copy);
+    mull_error made = {.size = sizeof made,
+                       .type = take_text(b, error->type ? error->type : "Error"),
+                       .message = take_text(b, error->message),
+                       .stack = take_text(b, error->stack),
+                       .lineage = take_texts(b, error->lineage, error->lineage_count),
+                       .lineage_count = error->lineage_count,
+                       .fields = take_fields(b, error->fields, error->field_count, 0),
+                       .field_count = error->field_count};
+    if (error->cause && depth < CAUSES_MAX)
+        made.cause = take_error(b, error->cause, depth + 1);
+    if (copy)
+        *copy = made;
+    return copy;
+}
+
+mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *error)
+{
+    block b = {0};
+    take_error(&b, error, 0);
+    b.memory = mull__alloc(allocator, b.used);
+    b.used = 0;
+    if (!b.memory)
+        return NULL;
+    take_error(&b, error, 0);
+    return (mull_error *)(void *)b.memory;
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+int mull__message_check(const mull_message *message)
+{
+    if (message->size != sizeof *message || !message->queue || !message->queue[0] ||
+        (message->body_size > 0 && !message->body) ||
+        (message->header_count > 0 && !message->headers))
+        return MULL_EINVAL;
+    if (!mull__utf8_valid(message->id) || !mull__utf8_valid(message->type) ||
+        !mull__utf8_valid(message->key) || !mull__utf8_valid(message->queue))
+        return MULL_EINVAL;
+    for (size_t i = 0; i < message->header_count; i++) {
+        const mull_header *header = &message->headers[i];
+        if (!header->name || !header->name[0] || !header->value ||
+            !mull__utf8_valid(header->name) || !mull__utf8_valid(header->value))
+            return MULL_EINVAL;
+    }
+    return message->body_size > MULL__BODY_MAX ? MULL_ETOOBIG : 0;
+}
+
+/* take_message puts the headers first: their address is the block's, even where there are none. */
+static mull_message take_message(block *b, const mull_message *message)
+{
+    mull_message copy = *message;
+    mull_header *headers = take(b, (message->header_count + 1) * sizeof *headers);
+    for (size_t i = 0; i < message->header_count; i++) {
+        mull_header header = {.name = take_text(b, message->headers[i].name),
+                              .value = take_text(b, message->headers[i].value)};
+        if (headers)
+            headers[i] = header;
+    }
+    copy.headers = headers;
+    copy.id = take_text(b, message->id);
+    copy.type = take_text(b, message->type);
+    copy.key = take_text(b, message->key);
+    copy.queue = take_text(b, message->queue);
+    void *body = take(b, message->body_size);
+    if (body && message->body_size > 0)
+        memcpy(body, message->body, message->body_size);
+    copy.body = body;
+    return copy;
+}
+
+int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out,
+                        const mull_message *message, int64_t due_ms)
+{
+    block b = {0};
+    take_message(&b, message);
+    b.memory = mull__alloc(allocator, b.used);
+    b.used = 0;
+    if (!b.memory)
+        return MULL_ENOMEM;
+    *out = (mull_outgoing){.message = take_message(&b, message), .due_ms = due_ms};
+    return 0;
+}
+
+void mull__outgoing_free(const mull_allocator *allocator, mull_outgoing *outgoing)
+{
+    mull__free(allocator, (void *)(uintptr_t)outgoing->message.headers);
+}

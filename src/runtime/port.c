@@ -1,0 +1,162 @@
+/* port.c: what transports call; see mulligan/transport.h for the contracts. */
+#include "engine.h"
+
+enum { STRAYS_MS = 100 };
+
+/* mull__fault_hit says whether a test wants this operation to fail, and how. */
+int mull__fault_hit(mull_port *port, mull__operation operation, int *code)
+{
+    mull__fault *fault = &port->faults[operation];
+    if (fault->times == 0)
+        return 0;
+    if (fault->skip > 0) {
+        fault->skip--;
+        return 0;
+    }
+    fault->times--;
+    *code = fault->code;
+    return 1;
+}
+
+/* ---- Deliveries ------------------------------------------------------------------------------ */
+
+static void on_strays(void *data);
+
+/* stray keeps a delivery for which there was no memory, until there is: its own `runtime` is link
+ * enough. */
+static void stray(mull_port *port, mull_delivery *delivery)
+{
+    if (!port->strays)
+        mull__timer_set(port->engine, &port->stray_timer, STRAYS_MS, on_strays, port);
+    delivery->runtime = port->strays;
+    port->strays = delivery;
+}
+
+static void on_strays(void *data)
+{
+    mull_port *port = data;
+    mull_delivery *delivery = port->strays;
+    port->strays = NULL;
+    while (delivery) {
+        mull_delivery *next = delivery->runtime;
+        delivery->runtime = NULL;
+        mull_port_delivered(port, delivery);
+        delivery = next;
+    }
+}
+
+void mull_port_delivered(mull_port *port, mull_delivery *delivery)
+{
+    if (mull__flow_arrive(port, delivery) != 0)
+        stray(port, delivery);
+}
+
+void mull_port_settled(mull_port *port, mull_delivery *delivery, int status)
+{
+    (void)port;
+    mull__flow_settled(delivery->runtime, status);
+}
+
+/* unstray lets go of a stray whose claim is gone. 0: it is none. */
+static int unstray(mull_port *port, mull_delivery *delivery)
+{
+    for (mull_delivery *at = port->strays, *before = NULL; at; before = at, at = at->runtime) {
+        if (at != delivery)
+            continue;
+        if (before)
+            before->runtime = delivery->runtime;
+        else
+            port->strays = delivery->runtime;
+        port->ops->release(port->self, delivery);
+        return 1;
+    }
+    return 0;
+}
+
+void mull_port_lost(mull_port *port, mull_delivery *delivery)
+{
+    if (!unstray(port, delivery))
+        mull__flow_lost(delivery->runtime);
+}
+
+/* ---- Holding claims -------------------------------------------------------------------------- */
+
+static void on_hold(void *data)
+{
+    mull_port *port = data;
+    for (mull__link *link = mull__list_first(&port->flows); link;
+         link = mull__list_after(&port->flows, link)) {
+        mull__flow *flow = MULL__ENTRY(link, mull__flow, port_link);
+        int code;
+        if (flow->stage != MULL__SETTLED && !flow->lost &&
+            !mull__fault_hit(port, MULL__HOLD, &code))
+            port->ops->hold(port->self, flow->delivery);
+    }
+    mull__port_begin_holding(port);
+}
+
+/* mull__port_begin_holding renews every claim three times in its timeout. */
+void mull__port_begin_holding(mull_port *port)
+{
+    int64_t timeout_ms = port->abilities.claim_timeout_ms;
+    if (timeout_ms > 0 && port->ops->hold && port->state == MULL__PORT_OPEN)
+        mull__timer_set(port->engine, &port->hold_timer, timeout_ms / 3, on_hold, port);
+}
+
+/* ---- The rest -------------------------------------------------------------------------------- */
+
+void mull_port_state(mull_port *port, int up, const char *why)
+{
+    if (up == !port->down)
+        return;
+    port->down = !up;
+    mull__engine_log(port->engine, up ? MULL_INFO : MULL_ERROR_LEVEL, "transport %s is %s%s%s",
+                     port->name, up ? "up again" : "down", why && *why ? ": " : "", why ? why : "");
+    mull__engine_touch(port->engine);
+}
+
+void mull_port_closed(mull_port *port)
+{
+    port->state = MULL__PORT_CLOSED;
+    mull__engine_touch(port->engine);
+}
+
+mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*fire)(void *data), void *data)
+{
+    return mull__timer_add(port->engine, delay_ms, fire, data);
+}
+
+void mull_port_cancel(mull_port *port, mull_timer *timer)
+{
+    mull__timer_cancel(port->engine, timer);
+}
+
+void mull_port_working(mull_port *port, int change)
+{
+    port->engine->working += change;
+}
+
+int64_t mull_port_now(const mull_port *port)
+{
+    return mull__engine_now(port->engine);
+}
+
+int64_t mull_port_wall(const mull_port *port)
+{
+    return mull__engine_wall(port->engine);
+}
+
+struct uv_loop_s *mull_port_loop(mull_port *port)
+{
+    return port->engine->loop;
+}
+
+const mull_allocator *mull_port_allocator(const mull_port *port)
+{
+    return &port->engine->allocator;
+}
+
+void mull_port_log(mull_port *port, mull_level level, const char *text)
+{
+    mull__engine_log(port->engine, level, "transport %s: %s", port->name, text);
+}

@@ -1,0 +1,109 @@
+/* publish.c: messages put on queues from outside of a handler, and the depth of queues. Each
+ * question to a transport carries a ticket, which comes back with the answer. */
+#include "engine.h"
+
+typedef struct ticket {
+    mull_port *port;
+    mull_published_fn published;
+    mull_depth_fn answer;
+    void *data;
+    int code; /* of a fault that stands in for the transport */
+} ticket;
+
+static ticket *ticket_new(mull_port *port, void *data)
+{
+    ticket *made = mull__zalloc(&port->engine->allocator, 1, sizeof *made);
+    if (made) {
+        made->port = port;
+        made->data = data;
+    }
+    return made;
+}
+
+static void on_fault(void *data)
+{
+    ticket *t = data;
+    if (t->answer)
+        mull_port_depth(t->port, t, t->code, NULL);
+    else
+        mull_port_published(t->port, t, t->code);
+}
+
+/* answer_fault answers a ticket in place of the transport, on a later turn. */
+static int answer_fault(ticket *t)
+{
+    return mull__timer_add(t->port->engine, 0, on_fault, t) ? 0 : MULL_ENOMEM;
+}
+
+/* asked frees the ticket of a question that wasn't taken. */
+static int asked(ticket *t, int status)
+{
+    if (status != 0)
+        mull__free(&t->port->engine->allocator, t);
+    return status;
+}
+
+static mull_port *open_port(mull_engine *engine, const char *name)
+{
+    mull_port *port = name ? mull__port_named(engine, name) : NULL;
+    return port && port->state == MULL__PORT_OPEN ? port : NULL;
+}
+
+int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
+                 int64_t delay_ms, mull_published_fn published, void *data)
+{
+    if (!engine || !message || delay_ms < 0)
+        return MULL_EINVAL;
+    mull_port *port = open_port(engine, transport);
+    if (!port)
+        return MULL_EINVAL;
+    int status = mull__message_check(message);
+    if (status != 0)
+        return status;
+    if (engine->closing)
+        return MULL_ESTATE;
+    ticket *t = ticket_new(port, data);
+    if (!t)
+        return MULL_ENOMEM;
+    t->published = published;
+    if (mull__fault_hit(port, MULL__PUBLISH, &t->code))
+        return asked(t, answer_fault(t));
+    mull_outgoing outgoing = {.message = *message,
+                              .due_ms = delay_ms > 0 ? mull__engine_wall(engine) + delay_ms : 0};
+    return asked(t, port->ops->publish(port->self, &outgoing, t));
+}
+
+void mull_port_published(mull_port *port, void *data, int status)
+{
+    ticket t = *(ticket *)data;
+    mull__free(&port->engine->allocator, data);
+    mull__engine_touch(port->engine);
+    if (t.published)
+        t.published(status, t.data);
+}
+
+int mull_queue_depth(mull_engine *engine, const char *transport, const char *queue,
+                     mull_depth_fn answer, void *data)
+{
+    if (!engine || !queue || !queue[0] || !answer)
+        return MULL_EINVAL;
+    mull_port *port = open_port(engine, transport);
+    if (!port)
+        return MULL_EINVAL;
+    ticket *t = ticket_new(port, data);
+    if (!t)
+        return MULL_ENOMEM;
+    t->answer = answer;
+    if (mull__fault_hit(port, MULL__DEPTH, &t->code))
+        return asked(t, answer_fault(t));
+    return asked(t, port->ops->depth(port->self, queue, t));
+}
+
+void mull_port_depth(mull_port *port, void *data, int status, const mull_depth *depth)
+{
+    ticket t = *(ticket *)data;
+    mull__free(&port->engine->allocator, data);
+    mull__engine_touch(port->engine);
+    static const mull_depth unknown = {.next_due_ms = INT64_MAX};
+    t.answer(status, status == 0 ? depth : &unknown, t.data);
+}

@@ -1,0 +1,22 @@
+/* seams.h: what src/lua may do with an engine beyond mulligan.h. On the loop's thread only. */
+#ifndef MULL__SEAMS_H
+#define MULL__SEAMS_H
+
+#include "mulligan/transport.h"
+
+/* mull__engine_now reads the engine's monotonic clock, in milliseconds. */
+int64_t mull__engine_now(const mull_engine *engine);
+
+/* mull__engine_after calls `fire` `delay_ms` from now on that clock, unless it is cancelled before.
+ * A timer that fired is gone. NULL: out of memory. */
+mull_timer *mull__engine_after(mull_engine *engine, int64_t delay_ms, void (*fire)(void *data),
+                               void *data);
+void mull__engine_cancel(mull_engine *engine, mull_timer *timer);
+
+/* mull__engine_fault makes the transport's operation ("settle", "publish", "depth", "hold") fail:
+ * after `skip` calls the next `times` ones answer `code` without reaching the transport; a hold is
+ * not made. For tests. MULL_EINVAL: no such transport or operation. */
+int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
+                       uint32_t skip, uint32_t times, int code);
+
+#endif

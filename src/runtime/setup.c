@@ -1,0 +1,213 @@
+/* setup.c: the transports and consumers of an engine, before it starts. */
+#include "engine.h"
+
+#include "transport/transports.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TIMEOUT_MS = 30000 };
+
+/* ---- Transports ------------------------------------------------------------------------------ */
+
+static void port_free(mull_port *port)
+{
+    const mull_allocator *allocator = &port->engine->allocator;
+    mull__free(allocator, port->name);
+    mull__free(allocator, port);
+}
+
+/* port_new makes a port with room for its two timers. */
+static mull_port *port_new(mull_engine *engine, const char *name)
+{
+    mull_port *port = mull__zalloc(&engine->allocator, 1, sizeof *port);
+    if (!port)
+        return NULL;
+    port->engine = engine;
+    port->name = mull__strdup(&engine->allocator, name);
+    mull__list_init(&port->flows);
+    if (!port->name) {
+        port_free(port);
+        return NULL;
+    }
+    for (int timers = 0; timers < 2; timers++)
+        if (mull__timer_reserve(engine) != 0) {
+            if (timers == 1)
+                mull__timer_unreserve(engine);
+            port_free(port);
+            return NULL;
+        }
+    return port;
+}
+
+int mull_engine_transport(mull_engine *engine, const char *name, const char *url)
+{
+    if (!engine || !name || !name[0] || !url || engine->closing)
+        return MULL_EINVAL;
+    if (mull__port_named(engine, name))
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "there is a transport '%s' already; give this one another name",
+                                    name);
+    const mull_transport_ops *ops = mull__transport_for(url);
+    if (!ops || ops->version != MULL_TRANSPORT_VERSION) {
+        char known[128];
+        mull__transport_schemes(known, sizeof known);
+        int scheme = (int)strcspn(url, ":");
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "transport '%s': there is no '%.*s:'; known are %s", name,
+                                    scheme < 32 ? scheme : 32, url, known);
+    }
+    mull_port *port = port_new(engine, name);
+    if (!port)
+        return MULL_ENOMEM;
+    port->ops = ops;
+    char why[512] = "";
+    int status = ops->open(&port->self, port, url, &port->abilities, why, sizeof why);
+    if (status != 0) {
+        mull__timer_unreserve(engine);
+        mull__timer_unreserve(engine);
+        port_free(port);
+        return mull__engine_problem(engine, status, NULL, 0, "transport '%s': %s", name,
+                                    why[0] ? why : mull_strerror(status));
+    }
+    mull__list_push(&engine->ports, &port->link);
+    return 0;
+}
+
+/* ---- Consumers ------------------------------------------------------------------------------- */
+
+static int is_taken(mull_engine *engine, const char *name)
+{
+    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+        if (strcmp(c->name, name) == 0)
+            return 1;
+    return 0;
+}
+
+static void consumer_free(const mull_allocator *allocator, struct mull_subscription *c)
+{
+    mull__free(allocator, c->name);
+    mull__free(allocator, c->queue);
+    mull__free(allocator, c);
+}
+
+static void take_options(struct mull_subscription *c, const mull_consumer_options *options)
+{
+    c->options = *options;
+    c->options.name = c->name;
+    c->options.queue = c->queue;
+    c->options.transport = c->port->name;
+    if (c->options.concurrency == 0)
+        c->options.concurrency = 1;
+    if (c->options.prefetch == 0)
+        c->options.prefetch =
+            c->options.concurrency > UINT32_MAX / 2 ? UINT32_MAX : 2 * c->options.concurrency;
+    if (c->options.timeout_ms == 0)
+        c->options.timeout_ms = TIMEOUT_MS;
+    if (c->options.max_body == 0)
+        c->options.max_body = MULL__BODY_MAX;
+}
+
+static int is_complete(const mull_consumer_options *options)
+{
+    return options && options->size == sizeof *options && options->name && options->name[0] &&
+           options->transport && options->queue && options->queue[0] && options->handler &&
+           options->timeout_ms >= MULL_NEVER;
+}
+
+int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *options)
+{
+    if (!engine || !is_complete(options))
+        return MULL_EINVAL;
+    if (engine->state != MULL__NEW || engine->closing)
+        return MULL_ESTATE;
+    mull_port *port = mull__port_named(engine, options->transport);
+    if (!port)
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "consumer '%s': there is no transport '%s'", options->name,
+                                    options->transport);
+    if (is_taken(engine, options->name))
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "there is a consumer '%s' already; give this one another name",
+                                    options->name);
+    const mull_allocator *allocator = &engine->allocator;
+    struct mull_subscription *c = mull__zalloc(allocator, 1, sizeof *c);
+    if (!c)
+        return MULL_ENOMEM;
+    c->engine = engine;
+    c->port = port;
+    c->name = mull__strdup(allocator, options->name);
+    c->queue = mull__strdup(allocator, options->queue);
+    if (!c->name || !c->queue) {
+        consumer_free(allocator, c);
+        return MULL_ENOMEM;
+    }
+    mull__list_init(&c->waiting);
+    mull__list_init(&c->suspects);
+    mull__list_init(&c->retries);
+    take_options(c, options);
+    mull__list_push(&engine->consumers, &c->link);
+    return 0;
+}
+
+/* ---- Taking them down ------------------------------------------------------------------------ */
+
+static int begin_closing_ports(mull_engine *engine)
+{
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        if (port->flows.count > 0 || port->strays)
+            return 0;
+    engine->closing = MULL__CLOSE_PORTS;
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
+        mull__timer_cancel(engine, &port->hold_timer);
+        port->state = MULL__PORT_CLOSING;
+        port->ops->close(port->self);
+    }
+    return 1;
+}
+
+static int all_closed(mull_engine *engine)
+{
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        if (port->state != MULL__PORT_CLOSED)
+            return 0;
+    return 1;
+}
+
+static void free_setup(mull_engine *engine)
+{
+    for (mull__link *link; (link = mull__list_pop(&engine->consumers));)
+        consumer_free(&engine->allocator, MULL__ENTRY(link, struct mull_subscription, link));
+    for (mull__link *link; (link = mull__list_pop(&engine->ports));)
+        port_free(MULL__ENTRY(link, mull_port, link));
+}
+
+/* mull__close_look takes a closing engine one step on, if it may: every delivery is released, then
+ * every transport closed, then the handles. */
+void mull__close_look(mull_engine *engine)
+{
+    if (engine->closing == MULL__CLOSE_ASKED && engine->state == MULL__STOPPED)
+        begin_closing_ports(engine);
+    if (engine->closing != MULL__CLOSE_PORTS || !all_closed(engine))
+        return;
+    free_setup(engine);
+    mull__engine_close_handles(engine);
+}
+
+/* ---- Faults ---------------------------------------------------------------------------------- */
+
+int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
+                       uint32_t skip, uint32_t times, int code)
+{
+    static const char *const names[] = {[MULL__SETTLE] = "settle",
+                                        [MULL__PUBLISH] = "publish",
+                                        [MULL__DEPTH] = "depth",
+                                        [MULL__HOLD] = "hold"};
+    mull_port *port = mull__port_named(engine, transport);
+    for (int i = 0; port && i < MULL__OPERATIONS; i++)
+        if (strcmp(names[i], operation) == 0) {
+            port->faults[i] = (mull__fault){.skip = skip, .times = times, .code = code};
+            return 0;
+        }
+    return MULL_EINVAL;
+}
