@@ -1,0 +1,207 @@
+-- config.lua: reads a mulligan.lua: what runs where. Its words only collect; `run` builds an engine
+-- from what they collected. Mistakes are collected as well, so that they are listed together.
+
+local mulligan = require "mulligan"
+local options = require "mulligan.options"
+local text = require "mulligan.policy.text"
+
+local config = {}
+
+-- ---- Places ------------------------------------------------------------------------------------
+
+local function folder_of(path)
+    return path:match("^(.*/)[^/]*$") or ""
+end
+
+-- A path in mulligan.lua is relative to its folder.
+local function resolve(folder, path)
+    return path:sub(1, 1) == "/" and path or folder .. path
+end
+
+-- The same for a URL that names a file.
+local function resolve_url(folder, url)
+    local file = url:match("^sqlite:(.+)$")
+    return file and "sqlite:" .. resolve(folder, file) or url
+end
+
+-- The line of the file itself that a word was called from, also where one of its functions did.
+local function line_of(path)
+    local level = 3
+    while true do
+        local info = debug.getinfo(level, "Sl")
+        if not info then
+            return nil
+        elseif info.source == "@" .. path then
+            return info.currentline
+        end
+        level = level + 1
+    end
+end
+
+-- ---- What is collected -------------------------------------------------------------------------
+
+local function collector(path)
+    local read = { path = path, folder = folder_of(path), transports = {}, consumers = {}, problems = {} }
+
+    function read.problem(line, words, ...)
+        table.insert(read.problems, { file = path, line = line, text = words:format(...) })
+    end
+
+    function read.transport_named(name)
+        for _, transport in ipairs(read.transports) do
+            if transport.name == name then
+                return transport
+            end
+        end
+    end
+
+    return read
+end
+
+local words = {}
+
+function words.policy(read, path)
+    local line = line_of(read.path)
+    if type(path) ~= "string" or path == "" then
+        read.problem(line, 'm.policy takes the policy\'s file, as in m.policy "policy.lua"')
+    elseif read.policy then
+        read.problem(line, "there is a policy already, in line %d; a mulligan.lua has one", read.policy.line)
+    else
+        read.policy = { path = resolve(read.folder, path), line = line }
+    end
+end
+
+function words.transport(read, name, url)
+    local line = line_of(read.path)
+    if type(name) ~= "string" or name == "" or not text.valid(name) then
+        read.problem(line, 'm.transport takes a name and a URL, as in m.transport("orders", "sqlite:orders.db")')
+        return
+    elseif read.transport_named(name) then
+        read.problem(line, "there is a transport %s already; give this one another name", text.show(name))
+        return
+    elseif type(url) ~= "string" or not url:find("^%a[%w+.-]*:") then
+        read.problem(line, 'the URL of transport %s must be a text such as "sqlite:orders.db", not %s', text.show(name),
+            text.show(url))
+        url = nil
+    end
+    table.insert(read.transports, { name = name, url = url and resolve_url(read.folder, url), line = line })
+end
+
+function words.consumer(read, name, given)
+    local line = line_of(read.path)
+    if type(name) ~= "string" or name == "" or not text.valid(name) then
+        read.problem(line, 'm.consumer takes a name and options, as in m.consumer("OrderHandler", { ... })')
+        return
+    end
+    for _, consumer in ipairs(read.consumers) do
+        if consumer.name == name then
+            read.problem(line, "there is a consumer %s already; give this one another name", text.show(name))
+        end
+    end
+    -- The options as they are: engine:consumer reads them again.
+    local checked, problems = options.read(given, options.consumer)
+    for _, problem in ipairs(problems) do
+        read.problem(line, "consumer %s: %s", text.show(name), problem)
+    end
+    table.insert(read.consumers, { name = name, options = given, transport = checked.transport, line = line })
+end
+
+-- Later versions have these. What they give here stands for a handler, so that only they are named.
+for _, word in ipairs { "exec", "http", "on" } do
+    words[word] = function(read)
+        read.problem(line_of(read.path), "m.%s is not in this version yet", word)
+        return function() end
+    end
+end
+
+-- ---- Reading -----------------------------------------------------------------------------------
+
+-- What Lua says of a mistake, as a problem: the first line of it, with its place apart.
+local function problem_of(path, message)
+    local first = text.clean((tostring(message):match("^[^\n]*")))
+    local line, rest = first:match("^" .. path:gsub("%p", "%%%0") .. ":(%d+): (.*)$")
+    return { file = path, line = tonumber(line), text = rest or first }
+end
+
+local function run_file(read)
+    local file, why = io.open(read.path, "rb")
+    if not file then
+        return { file = read.path, text = "can't be read: " .. why:gsub("^.*: ", "") }
+    end
+    local source = file:read("a")
+    file:close()
+    if not source then
+        return { file = read.path, text = "can't be read: it is no file" }
+    end
+    source = source:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
+    local chunk, mistake = load(source, "@" .. read.path, "t")
+    if not chunk then
+        return problem_of(read.path, mistake)
+    end
+    local well, raised = pcall(chunk)
+    return not well and problem_of(read.path, raised) or nil
+end
+
+-- Files beside a mulligan.lua can be required by it.
+local function see_folder(folder)
+    local before = package.path
+    package.path = ("%s?.lua;%s?/init.lua;%s"):format(folder, folder, before)
+end
+
+local function check_whole(read)
+    for _, consumer in ipairs(read.consumers) do
+        if consumer.transport and not read.transport_named(consumer.transport) then
+            local names = {}
+            for _, transport in ipairs(read.transports) do
+                names[#names + 1] = transport.name
+            end
+            local near = text.nearest(consumer.transport, names)
+            read.problem(consumer.line, "consumer %s: there is no transport %s%s", text.show(consumer.name),
+                text.show(consumer.transport), near and ("; did you mean %q?"):format(near) or "")
+        end
+    end
+end
+
+local function by_line(a, b)
+    if (a.line or 0) ~= (b.line or 0) then
+        return (a.line or 0) < (b.line or 0)
+    end
+    return a.order < b.order
+end
+
+local function in_order(problems)
+    for number, problem in ipairs(problems) do
+        problem.order = number
+    end
+    table.sort(problems, by_line)
+    return problems
+end
+
+-- load gives { path, folder, policy = { path, line }, transports = { { name, url, line } … },
+-- consumers = { { name, options, line } … } }; else nil and the problems.
+function config.load(path)
+    local read = collector(path)
+    local kept = {}
+    for word, collect in pairs(words) do
+        kept[word] = mulligan[word]
+        mulligan[word] = function(...)
+            return collect(read, ...)
+        end
+    end
+    see_folder(read.folder)
+    local problem = run_file(read)
+    for word in pairs(words) do
+        mulligan[word] = kept[word]
+    end
+    if problem then
+        table.insert(read.problems, problem)
+    else
+        check_whole(read)
+    end
+    if #read.problems > 0 then
+        return nil, in_order(read.problems)
+    end
+    return read
+end
+
+return config

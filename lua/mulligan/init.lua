@@ -1,0 +1,91 @@
+-- init.lua: require "mulligan"; docs/lua-module.md is its manual. What is C is in mulligan.core;
+-- here options are checked, so that C gets what it knows.
+
+local core = require "mulligan.core"
+local options = require "mulligan.options"
+
+local mulligan = {
+    version = core.version,
+    json = core.json,
+    error = core.error,
+    sleep = core.sleep,
+    send = core.send,
+}
+
+-- ---- Deciding ----------------------------------------------------------------------------------
+
+function mulligan.load(path, given)
+    if type(path) ~= "string" then
+        error("mulligan.load: the path must be a string", 2)
+    end
+    local read = options.demand("mulligan.load", given or {}, { log = "callback", event = "callback" }, 2)
+    return core.load(path, nil, nil, read.log, read.event)
+end
+
+function mulligan.load_text(text, given)
+    if type(text) ~= "string" then
+        error("mulligan.load_text: the text must be a string", 2)
+    end
+    local allowed = { log = "callback", event = "callback", name = "name" }
+    local read = options.demand("mulligan.load_text", given or {}, allowed, 2)
+    return core.load(nil, text, read.name, read.log, read.event)
+end
+
+local decide = core.policy_methods.decide
+
+function core.policy_methods:decide(failure, given)
+    if given ~= nil then
+        given = options.demand("policy:decide", given, { seed = "seed", no_jitter = "flag" }, 2)
+    end
+    return decide(self, failure, given)
+end
+
+-- ---- Running -----------------------------------------------------------------------------------
+
+function mulligan.engine(given)
+    local read = options.demand("mulligan.engine", given, {
+        policy = "policy!",
+        grace = "span",
+        log = "callback",
+        event = "callback",
+        stop_on_signals = "flag",
+        seed = "seed",
+        clock = "clock",
+    }, 2)
+    if read.grace_ms == 0 then
+        read.grace_ms = 1 -- to C, 0 is the default
+    end
+    return core.engine(read)
+end
+
+local consumer, fault, after = core.engine_methods.consumer, core.engine_methods.fault, core.engine_methods.after
+
+function core.engine_methods:consumer(name, given)
+    return consumer(self, name, options.demand("engine:consumer", given, options.consumer, 2))
+end
+
+function core.engine_methods:after(delay, callback)
+    local read = options.demand("engine:after", { delay = delay, callback = callback }, {
+        delay = "span!",
+        callback = "callback!",
+    }, 2)
+    return after(self, read.delay_ms, read.callback)
+end
+
+function core.engine_methods:fault(transport, operation, given)
+    local allowed = { skip = "seed", times = "count", code = "name" }
+    local read = options.demand("engine:fault", given or {}, allowed, 2)
+    read.times = read.times or 1
+    return fault(self, transport, operation, read)
+end
+
+-- ---- The words of a mulligan.lua ---------------------------------------------------------------
+
+-- lua/mulligan/config.lua puts working ones in their place while it loads such a file.
+for _, word in ipairs { "policy", "transport", "consumer", "exec", "http", "on" } do
+    mulligan[word] = function()
+        error(("mulligan.%s belongs in a mulligan.lua, while `mulligan run` loads it"):format(word), 2)
+    end
+end
+
+return mulligan

@@ -1,0 +1,162 @@
+-- options.lua: options by name, as in mulligan.engine { … }: what each may be, and what is wrong.
+--
+-- A table of what is allowed has for each option its kind, and "!" behind it where it is required:
+-- { queue = "name!", timeout = "timeout" }. Spans of time are read into `timeout_ms`.
+
+local duration = require "mulligan.policy.duration"
+local text = require "mulligan.policy.text"
+
+local options = {}
+
+options.NEVER = -1 -- MULL_NEVER
+
+local UINT32_MAX = 0xFFFFFFFF
+local units = { B = 1, KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30 }
+
+-- bytes reads a number of bytes, or a text such as "16MiB", whole and at least 1.
+function options.bytes(value)
+    local bytes = value
+    if type(value) == "string" then
+        local number, unit = value:match("^(%d+)(%a+)$")
+        bytes = unit and units[unit] and #number <= 9 and math.tointeger(number) * units[unit]
+    end
+    bytes = math.tointeger(bytes)
+    if not bytes or bytes < 1 then
+        return nil, 'must be a number of bytes or a text such as "16MiB", not ' .. text.show(value)
+    end
+    return bytes
+end
+
+local function of_type(name, words)
+    return function(value)
+        if type(value) == name then
+            return value
+        end
+        return nil, ("must be %s, not %s"):format(words, text.show(value))
+    end
+end
+
+local function span(value)
+    local ms, why = duration.read(value)
+    if not ms then
+        return nil, "can't be " .. why
+    end
+    return ms
+end
+
+local kinds = {
+    flag = of_type("boolean", "true or false"),
+    callback = of_type("function", "a function"),
+    -- What these are is checked where they are used.
+    policy = of_type("userdata", "a policy, as mulligan.load gives it"),
+    clock = of_type("userdata", "a clock, as testing.clock gives it"),
+    text = of_type("string", "a string"),
+    bytes = options.bytes,
+    span = span,
+}
+
+function kinds.name(value)
+    if type(value) == "string" and value ~= "" and text.valid(value) then
+        return value
+    end
+    return nil, "must be a name in UTF-8, not " .. text.show(value)
+end
+
+function kinds.count(value)
+    local number = math.type(value) and math.tointeger(value)
+    if number and number >= 1 and number <= UINT32_MAX then
+        return number
+    end
+    return nil, "must be a whole number from 1, not " .. text.show(value)
+end
+
+function kinds.seed(value)
+    local number = math.type(value) and math.tointeger(value)
+    if number then
+        return number
+    end
+    return nil, "must be a whole number, not " .. text.show(value)
+end
+
+function kinds.timeout(value)
+    if value == false then
+        return options.NEVER
+    end
+    local ms, why = span(value)
+    if ms == 0 then
+        return nil, "must be longer than 0, or false for none"
+    end
+    return ms, why
+end
+
+local is_span = { span = true, timeout = true }
+
+local function names_of(allowed)
+    local names = {}
+    for name in pairs(allowed) do
+        names[#names + 1] = name
+    end
+    table.sort(names)
+    return names
+end
+
+local function unknown(name, allowed)
+    local names = names_of(allowed)
+    local near = text.nearest(name, names)
+    if near then
+        return ("unknown option %s; did you mean %q?"):format(text.show(name), near)
+    end
+    return ("unknown option %s; there are %s"):format(text.show(name), text.list(names, "and"))
+end
+
+-- read gives the options that are known and right, and the list of what is wrong with the rest.
+function options.read(given, allowed)
+    local read, problems = {}, {}
+    if type(given) ~= "table" then
+        return read, { "options must be a table, not " .. text.show(given) }
+    end
+    for _, name in ipairs(names_of(allowed)) do
+        local kind, required = allowed[name]:match("^(%a+)(!?)$")
+        local value = given[name]
+        if value ~= nil then
+            local good, why = kinds[kind](value)
+            read[is_span[kind] and name .. "_ms" or name] = good
+            if why then
+                problems[#problems + 1] = name .. " " .. why
+            end
+        elseif required == "!" then
+            problems[#problems + 1] = name .. " is missing"
+        end
+    end
+    local strangers = {}
+    for name in pairs(given) do
+        if not allowed[name] then
+            strangers[#strangers + 1] = unknown(name, allowed)
+        end
+    end
+    table.sort(strangers)
+    table.move(strangers, 1, #strangers, #problems + 1, problems)
+    return read, problems
+end
+
+-- demand is read for a program that is wrong if anything is: it raises, `level` calls up.
+function options.demand(what, given, allowed, level)
+    local read, problems = options.read(given, allowed)
+    if #problems > 0 then
+        error(("%s: %s"):format(what, table.concat(problems, "; ")), level + 1)
+    end
+    return read
+end
+
+-- What a consumer may say, in mulligan.lua and in engine:consumer.
+options.consumer = {
+    transport = "name!",
+    queue = "name!",
+    handler = "callback!",
+    concurrency = "count",
+    prefetch = "count",
+    timeout = "timeout",
+    max_body = "bytes",
+}
+
+return options

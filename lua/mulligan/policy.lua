@@ -1,0 +1,100 @@
+-- policy.lua: the words of a policy. Running a policy's text says them; each is checked as it is
+-- said, what is wrong is noted with its file and line, and what is right becomes plain data, which C
+-- compiles to a table. docs/plain-rules.md is the contract between the two.
+--
+-- The chunk gives two values, anew each time it runs: the module for policies, and `load`, the side
+-- of it that C holds:
+--
+--   load.problem(file, line, what)   notes a mistake that was found elsewhere
+--   load.stopped(file, line, what)   notes the error that ended the policy before its end
+--   load.wrong(what)                 notes one where the policy is now, and gives `load.lost`
+--   load.lost                        a value that nothing can go wrong with
+--   load.collect()                   ends the load and gives its result
+
+local book_of = require "mulligan.policy.book"
+local duration = require "mulligan.policy.duration"
+local lost = require "mulligan.policy.lost"
+local place = require "mulligan.policy.place"
+local scope = require "mulligan.policy.scope"
+local text = require "mulligan.policy.text"
+local types = require "mulligan.policy.types"
+local words = require "mulligan.policy.words"
+
+local book = book_of.new()
+
+local function errors(here, n, ...)
+    types.errors(book, here, n, ...)
+end
+
+local function seconds(here, n, value)
+    if words.too_many(book, here, "seconds", n, 1, "one number") or value == lost then
+        return lost
+    end
+    local span, why = duration.seconds(value)
+    if not span then
+        book:problem(here, "seconds " .. why)
+        return lost
+    end
+    return span
+end
+
+-- host and bus: there is one of each.
+local function only(kind)
+    return function(here, n)
+        words.too_many(book, here, kind, n, 0, "none")
+        return scope.get(book, kind)
+    end
+end
+
+-- transport and consumer: one for each name.
+local function named(kind)
+    return function(here, n, value)
+        words.too_many(book, here, kind, n, 1, "one name")
+        local name = words.name(book, here, ("the name of a %s"):format(kind), value)
+        return name and scope.get(book, kind, name) or scope.stray(book, kind)
+    end
+end
+
+local module = words.object(book, "policy", {
+    errors = errors,
+    seconds = seconds,
+    host = only("host"),
+    bus = only("bus"),
+    transport = named("transport"),
+    consumer = named("consumer"),
+})
+
+local load = { lost = lost }
+
+function load.problem(file, line, what)
+    book:problem({ file = file, line = line }, text.clean(what))
+end
+
+local stopped -- where
+
+function load.stopped(file, line, what)
+    stopped = { file = file, line = line }
+    load.problem(file, line, what)
+end
+
+function load.wrong(what)
+    book:problem(place.find(), text.clean(what))
+    return lost
+end
+
+function load.collect()
+    scope.check(book, stopped)
+    book.closed = true
+    local problems = book:sorted()
+    if #problems > 0 then
+        return { problems = problems }
+    end
+    return {
+        problems = problems,
+        parents = types.list(book),
+        scopes = scope.list(book),
+        functions = book.functions,
+    }
+end
+
+return module, load

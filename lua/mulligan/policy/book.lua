@@ -1,0 +1,49 @@
+-- book.lua: what one load of a policy has found so far: mistakes, types, scopes, functions.
+--
+-- Mistakes are noted here and not raised: a policy's own pcall must not swallow them.
+
+local book = {}
+book.__index = book
+
+local order = require "mulligan.policy.order"
+
+local MOST_PROBLEMS = 100
+
+function book.new()
+    return setmetatable({
+        problems = {},
+        noted = {},
+        parents = {}, -- child -> { parent =, place = }
+        scopes = {}, -- kind -> name or true -> scope
+        functions = {},
+        closed = false, -- the load is over
+    }, book)
+end
+
+-- problem notes a mistake, the same one once: a loop may make it a thousand times.
+function book:problem(place, text)
+    local key = ("%s\0%d\0%s"):format(place.file, place.line, text)
+    if self.noted[key] or #self.problems > MOST_PROBLEMS then
+        return
+    end
+    self.noted[key] = true
+    if #self.problems == MOST_PROBLEMS then
+        text = ("here and further on: more than %d mistakes; the rest isn't listed"):format(MOST_PROBLEMS)
+    end
+    self.problems[#self.problems + 1] = { file = place.file, line = place.line, text = text, number = #self.problems }
+end
+
+-- sorted gives the mistakes by file and line; those of one line in the order in which they came.
+function book:sorted()
+    table.sort(self.problems, function(a, b)
+        if a.file ~= b.file then
+            return order.before(a.file, b.file)
+        elseif a.line ~= b.line then
+            return a.line < b.line
+        end
+        return a.number < b.number
+    end)
+    return self.problems
+end
+
+return book

@@ -1,0 +1,87 @@
+-- text.lua: how mistakes are worded: values shown, names guessed, lists written out.
+
+local text = {}
+
+local LONGEST = 60
+
+-- Whether a string is UTF-8 that C can hold: no byte is 0.
+function text.valid(value)
+    return utf8.len(value) ~= nil and not value:find("\0", 1, true)
+end
+
+-- A string for one line of output, whatever bytes it has.
+function text.clean(value)
+    local out, at = {}, 1
+    while at <= #value do
+        local _, bad = utf8.len(value, at)
+        local stop = bad and bad - 1 or #value
+        out[#out + 1] = value:sub(at, stop)
+        if bad then
+            out[#out + 1] = "?"
+        end
+        at = stop + 2
+    end
+    return (table.concat(out):gsub("%c", " "))
+end
+
+-- A value as it might stand in the policy.
+function text.show(value)
+    local kind = type(value)
+    if kind == "string" then
+        local short = #value > LONGEST and value:sub(1, LONGEST) .. "..." or value
+        return '"' .. text.clean(short) .. '"'
+    elseif kind == "number" or kind == "boolean" or kind == "nil" then
+        return tostring(value)
+    end
+    return "a " .. kind
+end
+
+-- "a", "b" and "c" with `last` before the last one.
+function text.list(items, last)
+    if #items < 2 then
+        return items[1] or ""
+    end
+    return table.concat(items, ", ", 1, #items - 1) .. " " .. (last or "or") .. " " .. items[#items]
+end
+
+-- How many letters must change, go, come or swap places to make `a` into `b`.
+local function distance(a, b)
+    local before, row = {}, {}
+    for j = 0, #b do
+        row[j] = j
+    end
+    for i = 1, #a do
+        local above = row
+        row = { [0] = i }
+        for j = 1, #b do
+            local cost = a:byte(i) == b:byte(j) and 0 or 1
+            row[j] = math.min(above[j] + 1, row[j - 1] + 1, above[j - 1] + cost)
+            if i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j) then
+                row[j] = math.min(row[j], before[j - 2] + 1)
+            end
+        end
+        before = above
+    end
+    return row[#b]
+end
+
+-- The candidate that was probably meant, or nil. Of equally near ones the first counts.
+function text.nearest(word, candidates)
+    if type(word) ~= "string" or #word > LONGEST then
+        return nil
+    end
+    local plain = word:lower():gsub("[^%w]", "")
+    local best, least = nil, #word < 4 and 2 or 3
+    for _, candidate in ipairs(candidates) do
+        local steps = distance(word, candidate)
+        if plain == candidate:gsub("[^%w]", "") then
+            steps = 0
+        end
+        if steps < least then
+            best, least = candidate, steps
+        end
+    end
+    return best
+end
+
+return text

@@ -1,0 +1,240 @@
+-- tier.lua: the arguments of retry and redeliver, in all their forms, and the defaults.
+--
+--   ()  (n)  (n, delay)  (n, delay, backoff)          by position
+--   { "100ms", "500ms", jitter =, max_delay = }       exactly these delays
+--   { attempts =, delay =, backoff =, factor =, max_delay =, jitter = }
+
+local tier = {}
+
+local duration = require "mulligan.policy.duration"
+local lost = require "mulligan.policy.lost"
+local order = require "mulligan.policy.order"
+local text = require "mulligan.policy.text"
+local words = require "mulligan.policy.words"
+
+local MOST_ATTEMPTS = 1000
+local MINUTE = 60000
+
+local defaults = {
+    retry = { attempts = 3, base_ms = 200, backoff = "exponential", max_delay_ms = 30000, jitter = 0.25 },
+    redeliver = {
+        attempts = 3,
+        base_ms = 5 * MINUTE,
+        backoff = "linear",
+        max_delay_ms = 60 * MINUTE,
+        jitter = 0.25,
+        delays = { 5 * MINUTE, 15 * MINUTE, 30 * MINUTE }, -- until attempts, delay or backoff is named
+    },
+}
+
+local FACTOR = 2
+
+local backoffs = { "constant", "linear", "exponential" }
+local options = { "attempts", "delay", "backoff", "factor", "max_delay", "jitter", "hint" }
+local list_options = { "jitter", "max_delay", "hint" }
+
+local function has(list, item)
+    for _, other in ipairs(list) do
+        if other == item then
+            return true
+        end
+    end
+    return false
+end
+
+-- Reading: each of these checks one value and gives it, or notes what is wrong and marks the tier.
+-- `at` is { book =, here =, word =, tier = "retry" or "redeliver", wrong = false }.
+
+local function wrong(at, why)
+    at.wrong = true
+    if why then
+        at.book:problem(at.here, at.word .. ": " .. why)
+    end
+end
+
+local read = {}
+
+function read.attempts(at, value)
+    if value == "unlimited" and at.tier == "redeliver" then
+        return wrong(at, 'attempts = "unlimited" is not in this version yet')
+    elseif value == "unlimited" then
+        return wrong(at, 'attempts = "unlimited" is nothing for a retry; it is for redeliver, '
+            .. "where it is not in this version yet")
+    elseif type(value) == "string" and duration.read(value) then
+        return wrong(at, ("attempts must be a whole number, not %s; the delay comes second: %s(3, %s)"):format(
+            text.show(value), at.word, text.show(value)))
+    end
+    local number = words.whole(at.book, at.here, at.word .. ": attempts", value, 0, MOST_ATTEMPTS)
+    at.wrong = at.wrong or not number
+    return number
+end
+
+local function read_delay(at, what, value)
+    if value == lost then
+        return wrong(at)
+    end
+    local ms, why = duration.read(value)
+    if not ms then
+        wrong(at, what .. " " .. why)
+    end
+    return ms
+end
+
+function read.delay(at, value)
+    return read_delay(at, "delay", value)
+end
+
+function read.max_delay(at, value)
+    return read_delay(at, "max_delay", value)
+end
+
+function read.backoff(at, value)
+    if value == lost then
+        return wrong(at)
+    elseif has(backoffs, value) then
+        return value
+    end
+    local near = text.nearest(value, backoffs)
+    wrong(at, ("backoff must be %s, not %s%s"):format('"constant", "linear" or "exponential"', text.show(value),
+        near and ('; did you mean "%s"?'):format(near) or ""))
+end
+
+function read.factor(at, value)
+    if value == lost then
+        return wrong(at)
+    elseif type(value) ~= "number" or not (value >= 1 and value < math.huge) then
+        return wrong(at, "factor must be a number from 1, not " .. text.show(value))
+    end
+    return value
+end
+
+function read.jitter(at, value)
+    if value == lost then
+        return wrong(at)
+    elseif value == "full" or value == "decorrelated" then
+        return wrong(at, ('jitter = "%s" is not in this version yet'):format(value))
+    elseif type(value) ~= "number" or not (value >= 0 and value <= 1) then
+        return wrong(at, "jitter must be a fraction from 0 to 1, not " .. text.show(value))
+    end
+    return value
+end
+
+function read.hint(at)
+    wrong(at, "hint is not in this version yet")
+end
+
+-- The forms --------------------------------------------------------------------------------------
+
+-- computed fills in the defaults around what was named.
+local function computed(at, named)
+    local default = defaults[at.tier]
+    if default.delays and not (named.attempts or named.delay or named.backoff) then
+        if named.factor then
+            return wrong(at, 'factor is for backoff = "exponential", which must be named with it')
+        end
+        return {
+            attempts = #default.delays,
+            delays = default.delays,
+            max_delay_ms = named.max_delay or default.max_delay_ms,
+            jitter = named.jitter or default.jitter,
+        }
+    end
+    local backoff = named.backoff or default.backoff
+    if named.factor and backoff ~= "exponential" then
+        return wrong(at, ('factor is for backoff = "exponential"; this one is "%s"'):format(backoff))
+    end
+    return {
+        attempts = named.attempts or default.attempts,
+        base_ms = named.delay or default.base_ms,
+        backoff = backoff,
+        factor = named.factor or backoff == "exponential" and FACTOR or 1,
+        max_delay_ms = named.max_delay or default.max_delay_ms,
+        jitter = named.jitter or default.jitter,
+    }
+end
+
+local function by_position(at, n, ...)
+    if words.too_many(at.book, at.here, at.word, n, 3, "attempts, delay and backoff; the rest by name") then
+        return wrong(at)
+    end
+    local named = {}
+    for i, name in ipairs({ "attempts", "delay", "backoff" }) do
+        if i <= n then
+            named[name] = read[name](at, (select(i, ...)))
+        end
+    end
+    return not at.wrong and computed(at, named) or nil
+end
+
+-- read_options reads the keys of a table from the `first`-th on, each of which must be `allowed`.
+local function read_options(at, given, keys, first, allowed)
+    local named = {}
+    for i = first, #keys do
+        local key = keys[i]
+        if has(allowed, key) then
+            named[key] = read[key](at, given[key])
+        elseif has(options, key) then
+            wrong(at, ("%s can't stand beside a list of delays; %s can"):format(key,
+                text.list({ "jitter", "max_delay" }, "and")))
+        elseif math.type(key) then
+            wrong(at, ("a list of delays has the keys 1, 2, ... without a hole, not %s"):format(text.show(key)))
+        else
+            local near = text.nearest(key, allowed)
+            wrong(at, ("unknown option %s; %s"):format(text.show(key), near and ("did you mean %s?"):format(near)
+                or "there are " .. text.list(allowed, "and")))
+        end
+    end
+    return named
+end
+
+-- listed reads a table whose first `count` keys are 1 ... count.
+local function listed(at, given, keys, count)
+    local delays = {}
+    for i = 1, count do
+        delays[i] = read_delay(at, ("delay %d:"):format(i), given[i])
+    end
+    if count > MOST_ATTEMPTS then
+        wrong(at, ("a list has at most %d delays, not %d"):format(MOST_ATTEMPTS, count))
+    end
+    local named = read_options(at, given, keys, count + 1, list_options)
+    return { attempts = count, delays = delays, max_delay_ms = named.max_delay, jitter = named.jitter or 0 }
+end
+
+local function by_table(at, n, given)
+    if words.too_many(at.book, at.here, at.word, n, 1, "nothing beside a table") then
+        return wrong(at)
+    end
+    local keys, strange = order.keys(given)
+    if not keys then
+        return wrong(at, ("unknown option: a %s; there are %s"):format(strange, text.list(options, "and")))
+    elseif #keys == 0 then
+        return wrong(at, ('an empty table; %s() has the defaults, a list such as { "1s", "5s" } its delays'):format(
+            at.word))
+    end
+    local count = 0
+    while keys[count + 1] == count + 1 do
+        count = count + 1
+    end
+    if count > 0 then
+        return listed(at, given, keys, count)
+    end
+    local named = read_options(at, given, keys, 1, options)
+    return not at.wrong and computed(at, named) or nil
+end
+
+-- read gives the tier that the n arguments of `word` ask for; nil where they are wrong.
+function tier.read(book, here, word, n, ...)
+    local at = { book = book, here = here, word = word, tier = word == "retry" and "retry" or "redeliver" }
+    local first = ...
+    local result
+    if first == lost then
+        return nil
+    elseif type(first) == "table" then
+        result = by_table(at, n, ...)
+    else
+        result = by_position(at, n, ...)
+    end
+    return not at.wrong and result or nil
+end
+
+return tier

@@ -1,0 +1,64 @@
+-- vocabulary.lua: every word of the language and what it belongs to, so that one in the wrong place
+-- is told its right one; and the words that this version hasn't yet.
+
+local vocabulary = {}
+
+vocabulary.words = {
+    policy = { "errors", "host", "bus", "transport", "consumer", "seconds" },
+    scope = { "on", "default", "dead_letter_queue", "max_age", "max_attempts", "max_deliveries" },
+    rule = { "retry", "redeliver", "then_redeliver", "dead_letter", "then_dead_letter", "discard", "then_discard" },
+}
+
+vocabulary.later = {
+    policy = {
+        "ctx", "all", "any", "none", "between", "at_least", "at_most", "contains", "matches", "present", "absent",
+        "is_not", "preset", "retry", "redeliver", "dead_letter", "discard",
+    },
+    scope = { "on_cause", "include", "override", "notify", "rate_limit", "unrecoverable" },
+    rule = {},
+}
+
+-- How each is called where a mistake names it.
+vocabulary.called = { policy = "policy", scope = "a scope", rule = "a rule" }
+
+-- Where a word of each belongs.
+local belongs = {
+    policy = "%s belongs to policy: policy.%s",
+    scope = "%s belongs to a scope: local bus = policy.bus(); bus:%s(...)",
+    rule = '%s belongs to a rule: on("TimeoutError"):%s(...)',
+}
+
+local function has(list, word)
+    for _, other in ipairs(list) do
+        if other == word then
+            return true
+        end
+    end
+    return false
+end
+
+-- is_later says whether a word of `owner` comes in a later version.
+function vocabulary.is_later(owner, word)
+    return has(vocabulary.later[owner], word)
+end
+
+-- elsewhere says where a word that isn't one of `owner` belongs; nil: nowhere.
+function vocabulary.elsewhere(owner, word)
+    for _, other in ipairs({ "rule", "scope", "policy" }) do
+        local known = has(vocabulary.words[other], word) or has(vocabulary.later[other], word)
+        if other ~= owner and known then
+            return belongs[other]:format(word, word)
+        end
+    end
+end
+
+-- all gives the words of `owner`, those of later versions too: a slip may mean one of them.
+function vocabulary.all(owner)
+    local words = {}
+    for _, list in ipairs({ vocabulary.words[owner], vocabulary.later[owner] }) do
+        table.move(list, 1, #list, #words + 1, words)
+    end
+    return words
+end
+
+return vocabulary

@@ -1,0 +1,137 @@
+-- words.lua: the things that a policy holds (policy, a scope, a rule) as it sees them: read-only
+-- tables whose fields are words.
+--
+--   looking a word up    notes its place; one that doesn't exist is a mistake
+--   calling it           checks the receiver, then does the word's work
+
+local words = {}
+
+local lost = require "mulligan.policy.lost"
+local place = require "mulligan.policy.place"
+local text = require "mulligan.policy.text"
+local vocabulary = require "mulligan.policy.vocabulary"
+
+-- unknown gives what is to be said of a word that its owner doesn't have.
+local function unknown(owner, word)
+    local called = vocabulary.called[owner]
+    if type(word) ~= "string" then
+        return ("%s has words, no field %s"):format(called, text.show(word))
+    end
+    local shown = text.clean(word)
+    if vocabulary.is_later(owner, word) then
+        return shown .. " is not in this version yet"
+    end
+    local elsewhere = vocabulary.elsewhere(owner, word)
+    if elsewhere then
+        return elsewhere
+    end
+    local near = text.nearest(word, vocabulary.all(owner))
+    if near then
+        return ("%s is no word of %s; did you mean %s?"):format(text.show(word), called, near)
+    end
+    return ("%s is no word of %s; there are %s"):format(text.show(word), called,
+        text.list(vocabulary.words[owner], "and"))
+end
+
+-- The receiver of a word: policy's take none, those of scopes and rules what stands before the
+-- colon. Gives what is wrong, or nil.
+local function receiver_mistake(owner, word, object, first)
+    if owner == "policy" and first == object then
+        return ("%s is called with a point: policy.%s(...)"):format(word, word)
+    elseif owner ~= "policy" and first ~= object then
+        return ("%s is called with a colon, on what it was taken from: %s:%s(...)"):format(word,
+            owner == "rule" and "on(...)" or "bus", word)
+    end
+end
+
+-- The function that a policy gets when it looks a word up.
+local function bind(book, owner, object, word, seen, act)
+    return function(...)
+        local here = place.of_call(seen)
+        if book.closed then
+            error(word .. " can't be said once the policy is loaded", 2)
+        end
+        local mistake = receiver_mistake(owner, word, object, (...))
+        if mistake then
+            book:problem(here, mistake)
+            return lost
+        end
+        if owner == "policy" then
+            return act(here, select("#", ...), ...)
+        end
+        return act(here, select("#", ...) - 1, select(2, ...))
+    end
+end
+
+-- object makes a thing with the words in `acts`: word -> function(here, n, ...), called with the
+-- place and its n arguments. `looked_up` is told of each lookup; nil: nobody is.
+function words.object(book, owner, acts, looked_up)
+    local object = {}
+    local function look(_, word)
+        local seen = place.find()
+        if book.closed then
+            error("a policy can't be changed once it is loaded", 2)
+        end
+        local act = acts[word]
+        if looked_up then
+            looked_up(act)
+        end
+        if act then
+            return bind(book, owner, object, word, seen, act)
+        end
+        book:problem(seen, unknown(owner, word))
+        return lost
+    end
+    return setmetatable(object, {
+        __index = look,
+        __newindex = function(_, key)
+            if book.closed then
+                error("a policy can't be changed once it is loaded", 2)
+            end
+            book:problem(place.find(), ("%s can't be assigned to (%s); a local can keep a value"):format(
+                vocabulary.called[owner], text.show(key)))
+        end,
+        __metatable = false,
+    })
+end
+
+-- too_many notes an argument too many and is true then.
+function words.too_many(book, here, word, n, most, takes)
+    if n <= most then
+        return false
+    end
+    book:problem(here, ("%s has %d arguments; it takes %s"):format(word, n, takes))
+    return true
+end
+
+-- name checks the name of a type, queue, consumer or transport; nil where it was wrong.
+function words.name(book, here, what, value)
+    local why
+    if value == lost then
+        return nil
+    elseif type(value) ~= "string" then
+        why = ("must be a string, not %s"):format(text.show(value))
+    elseif value == "" then
+        why = "must not be empty"
+    elseif not text.valid(value) then
+        why = ("must be valid UTF-8 without a zero byte, which %s isn't"):format(text.show(value))
+    else
+        return value
+    end
+    book:problem(here, what .. " " .. why)
+end
+
+-- whole checks a whole number from `least` to `most` (nil: any); nil where it was wrong.
+function words.whole(book, here, what, value, least, most)
+    if value == lost then
+        return nil
+    end
+    local number = math.type(value) and math.tointeger(value)
+    if number and number >= least and number <= (most or math.maxinteger) then
+        return number
+    end
+    local range = most and ("from %d to %d"):format(least, most) or ("from %d"):format(least)
+    book:problem(here, ("%s must be a whole number %s, not %s"):format(what, range, text.show(value)))
+end
+
+return words

@@ -1,0 +1,38 @@
+/* convert.h: failures, errors and messages out of Lua, and back into it. What is read lives in an
+ * arena; functions that read raise for misuse, in words that name the key. */
+#ifndef MULL__CONVERT_H
+#define MULL__CONVERT_H
+
+#include "arena.h"
+#include "mulligan.h"
+
+/* ---- Out of Lua ------------------------------------------------------------------------------ */
+
+/* mull__read_failure reads a table with the keys of `mulligan decide`. An unknown key raises. */
+void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failure *failure);
+
+/* mull__read_raised reads what a handler raised, and raises only for want of memory: an error of
+ * mulligan.error as it is, leaving out what can't be passed on; anything else is an "Error" with
+ * its text as the message and `stack` as its stack. */
+const mull_error *mull__read_raised(lua_State *L, int index, mull__arena *arena, const char *stack);
+
+/* mull__read_outgoing reads the arguments queue, body, options from index `first` on. The body is
+ * borrowed from Lua's string. */
+void mull__read_outgoing(lua_State *L, int first, mull__arena *arena, mull_message *message,
+                         int64_t *delay_ms);
+
+/* mull__read_duration reads 0 or a text such as "1.5s" at `index`; `what` names it. */
+int64_t mull__read_duration(lua_State *L, int index, const char *what);
+
+/* mull__read_name reads a text in UTF-8 without a NUL, not empty. */
+const char *mull__read_name(lua_State *L, int index, const char *what);
+
+/* ---- Into Lua, each pushes one value --------------------------------------------------------- */
+
+/* mull__push_message is what a handler gets. */
+void mull__push_message(lua_State *L, const mull_message *message);
+void mull__push_failure(lua_State *L, const mull_failure *failure);
+void mull__push_verdict(lua_State *L, const mull_verdict *verdict);
+void mull__push_event(lua_State *L, const mull_event *event);
+
+#endif

@@ -1,0 +1,379 @@
+/* engine.c: the methods of an engine; see docs/lua-module.md. */
+#include "engine.h"
+
+#include "convert.h"
+#include "runtime/seams.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+
+static const char type_name[] = "mulligan.engine";
+
+/* ---- Callbacks of the library ---------------------------------------------------------------- */
+
+static void on_problem(const char *file, int line, const char *text, void *data)
+{
+    mull__lua_engine *engine = data;
+    mull__problem_keep(file, line, text, &engine->problems);
+}
+
+struct told {
+    const mull__lua_engine *engine;
+    const mull_event *event;
+};
+
+static int tell(lua_State *L)
+{
+    struct told *told = lua_touserdata(L, 1);
+    if (!mull__anchors(L, told->engine) || lua_getfield(L, -1, "event") != LUA_TFUNCTION)
+        return 0;
+    mull__push_event(L, told->event);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+static void on_event(const mull_event *event, void *data)
+{
+    mull__lua_engine *engine = data;
+    struct told told = {.engine = engine, .event = event};
+    mull__protect(engine->host, engine, "the event function raised", tell, &told);
+}
+
+static void on_stopped(void *data)
+{
+    mull__lua_engine *engine = data;
+    engine->stopped = 1;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void drop(mull__lua_engine *engine)
+{
+    if (--engine->users > 0)
+        return;
+    for (mull__lua_consumer *consumer = engine->consumers, *next; consumer; consumer = next) {
+        next = consumer->next;
+        free(consumer);
+    }
+    mull__problems_drop(&engine->problems);
+    mull__lines_drop(engine);
+    mull__policy_drop(engine->policy);
+    free(engine);
+}
+
+static void on_closed(void *data)
+{
+    mull__lua_engine *engine = data;
+    engine->engine = NULL;
+    mull__lines_hand_out(engine);
+    drop(engine);
+}
+
+/* close_now asks the engine to close, once. Inside of one of its callbacks it closes later. */
+static void close_now(mull__lua_engine *engine)
+{
+    if (engine->engine && !engine->closing) {
+        engine->closing = 1;
+        mull_engine_close(engine->engine, on_closed, engine);
+    }
+}
+
+mull__lua_engine *mull__engine_at(lua_State *L, int index)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, index, type_name);
+    if (!*slot || !(*slot)->engine || (*slot)->closing)
+        luaL_error(L, "the engine is closed");
+    mull__lines_here(*slot);
+    return *slot;
+}
+
+static int close_engine(lua_State *L)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
+    if (*slot) {
+        mull__lines_here(*slot);
+        close_now(*slot);
+    }
+    return 0;
+}
+
+static int collect(lua_State *L)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
+    mull__lua_engine *engine = *slot;
+    if (!engine)
+        return 0;
+    /* The collector took it out of the owners already; what is cut off looks it up there. */
+    mull__own(L, 1, engine);
+    mull__lines_here(engine);
+    close_now(engine);
+    mull__disown(L, engine);
+    *slot = NULL;
+    drop(engine);
+    return 0;
+}
+
+static void push_anchors(lua_State *L, int options)
+{
+    static const char *const kept[] = {"log", "event", "policy", "clock"};
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        lua_getfield(L, options, kept[i]);
+        lua_setfield(L, -2, kept[i]);
+    }
+}
+
+/* push_engine pushes an engine that isn't made yet. */
+static mull__lua_engine *push_engine(lua_State *L, int options)
+{
+    mull__host *host = mull__host_of(L);
+    lua_getfield(L, options, "policy");
+    mull__lua_policy *policy = mull__policy_at(L, -1);
+    mull__lua_engine **slot = lua_newuserdatauv(L, sizeof(mull__lua_engine *), 1);
+    *slot = NULL;
+    luaL_setmetatable(L, type_name);
+    push_anchors(L, options);
+    lua_setiuservalue(L, -2, 1);
+    mull__lua_engine *engine = calloc(1, sizeof *engine);
+    if (!engine) {
+        luaL_error(L, "not enough memory");
+        return NULL;
+    }
+    engine->host = host;
+    engine->policy = policy;
+    engine->users = 1;
+    policy->users++;
+    *slot = engine;
+    mull__own(L, -1, engine);
+    mull__lines_here(engine);
+    return engine;
+}
+
+static int64_t integer_field(lua_State *L, int index, const char *field)
+{
+    lua_getfield(L, index, field);
+    int64_t number = luaL_optinteger(L, -1, 0);
+    lua_pop(L, 1);
+    return number;
+}
+
+int mull__lua_engine_new(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    mull__lua_engine *engine = push_engine(L, 1);
+    int made = lua_gettop(L);
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = engine->policy->policy;
+    options.grace_ms = integer_field(L, 1, "grace_ms");
+    options.seed = (uint64_t)integer_field(L, 1, "seed");
+    lua_getfield(L, 1, "stop_on_signals");
+    options.stop_on_signals = lua_toboolean(L, -1);
+    options.log = mull__line_take;
+    options.event = on_event;
+    options.problem = on_problem;
+    options.stopped = on_stopped;
+    options.data = engine;
+    mull_clock clock;
+    if (lua_getfield(L, 1, "clock") != LUA_TNIL) {
+        mull__clock_use(L, lua_gettop(L), made, &clock);
+        options.clock = &clock;
+    }
+    int status = mull_engine_new(&engine->engine, &options);
+    if (status != 0)
+        return mull__problems_fail(L, &engine->problems, status);
+    engine->users++;
+    lua_settop(L, made);
+    return 1;
+}
+
+/* ---- Transports and consumers ---------------------------------------------------------------- */
+
+/* answer gives what a method that can fail returns. */
+static int answer(lua_State *L, mull__lua_engine *engine, int status)
+{
+    mull__lines_hand_out(engine);
+    if (status != 0)
+        return mull__problems_fail(L, &engine->problems, status);
+    mull__problems_drop(&engine->problems);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int transport(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    const char *name = mull__read_name(L, 2, "the transport's name");
+    const char *url = luaL_checkstring(L, 3);
+    return answer(L, engine, mull_engine_transport(engine->engine, name, url));
+}
+
+static const char *name_field(lua_State *L, int index, const char *field)
+{
+    lua_getfield(L, index, field); /* stays on the stack, which keeps it alive */
+    return mull__read_name(L, -1, field);
+}
+
+static int64_t bounded_field(lua_State *L, int index, const char *field, int64_t most)
+{
+    int64_t number = integer_field(L, index, field);
+    if (number < 0 || number > most)
+        luaL_error(L, "%s is out of range", field);
+    return number;
+}
+
+static mull__lua_consumer *add_consumer(lua_State *L, mull__lua_engine *engine, int handler)
+{
+    mull__lua_consumer *consumer = calloc(1, sizeof *consumer);
+    if (!consumer) {
+        luaL_error(L, "not enough memory");
+        return NULL;
+    }
+    consumer->next = engine->consumers;
+    consumer->engine = engine;
+    engine->consumers = consumer;
+    mull__anchors(L, engine);
+    lua_pushvalue(L, handler);
+    lua_rawsetp(L, -2, consumer);
+    lua_pop(L, 1);
+    return consumer;
+}
+
+static int consumer(lua_State *L)
+{
+    enum { DEFAULT_TIMEOUT_MS = 30000 };
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    luaL_checktype(L, 3, LUA_TTABLE);
+    lua_settop(L, 3);
+    mull_consumer_options options = MULL_INIT(mull_consumer_options);
+    options.name = mull__read_name(L, 2, "the consumer's name");
+    options.transport = name_field(L, 3, "transport");
+    options.queue = name_field(L, 3, "queue");
+    options.concurrency = (uint32_t)bounded_field(L, 3, "concurrency", UINT32_MAX);
+    options.prefetch = (uint32_t)bounded_field(L, 3, "prefetch", UINT32_MAX);
+    options.max_body = (size_t)bounded_field(L, 3, "max_body", INT64_MAX);
+    options.timeout_ms = integer_field(L, 3, "timeout_ms");
+    lua_getfield(L, 3, "handler");
+    luaL_checktype(L, -1, LUA_TFUNCTION);
+    mull__lua_consumer *added = add_consumer(L, engine, lua_gettop(L));
+    added->timeout_ms = options.timeout_ms ? options.timeout_ms : DEFAULT_TIMEOUT_MS;
+    options.handler = mull__handle;
+    options.cancel = mull__cancel;
+    options.data = added;
+    return answer(L, engine, mull_engine_consumer(engine->engine, &options));
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static int start(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    return answer(L, engine, mull_engine_start(engine->engine));
+}
+
+static int run(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    return answer(L, engine, mull_engine_run(engine->engine));
+}
+
+static int turn(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    int64_t next = mull_engine_turn(engine->engine);
+    mull__lines_hand_out(engine);
+    if (next == INT64_MAX)
+        luaL_pushfail(L);
+    else
+        lua_pushinteger(L, next);
+    return 1;
+}
+
+static int stop(lua_State *L)
+{
+    mull_stop(mull__engine_at(L, 1)->engine);
+    return 0;
+}
+
+static int stop_when_empty(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    return answer(L, engine, mull_stop_when_empty(engine->engine));
+}
+
+/* stopped() says whether the engine has stopped; a closed one has. */
+static int stopped(lua_State *L)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
+    lua_pushboolean(L, !*slot || !(*slot)->engine || (*slot)->stopped);
+    return 1;
+}
+
+static int is_closed(lua_State *L)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
+    lua_pushboolean(L, !*slot || !(*slot)->engine || (*slot)->closing);
+    return 1;
+}
+
+static int counts(lua_State *L)
+{
+    mull_counts now = MULL_INIT(mull_counts);
+    mull_engine_counts(mull__engine_at(L, 1)->engine, &now);
+    lua_createtable(L, 0, 5);
+    lua_pushinteger(L, (lua_Integer)now.done);
+    lua_setfield(L, -2, "done");
+    lua_pushinteger(L, (lua_Integer)now.retried);
+    lua_setfield(L, -2, "retried");
+    lua_pushinteger(L, (lua_Integer)now.redelivered);
+    lua_setfield(L, -2, "redelivered");
+    lua_pushinteger(L, (lua_Integer)now.dead_lettered);
+    lua_setfield(L, -2, "dead_lettered");
+    lua_pushinteger(L, (lua_Integer)now.discarded);
+    lua_setfield(L, -2, "discarded");
+    return 1;
+}
+
+static int fault(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    const char *name = luaL_checkstring(L, 2), *operation = luaL_checkstring(L, 3);
+    luaL_checktype(L, 4, LUA_TTABLE);
+    uint32_t skip = (uint32_t)bounded_field(L, 4, "skip", UINT32_MAX);
+    uint32_t times = (uint32_t)bounded_field(L, 4, "times", UINT32_MAX);
+    lua_getfield(L, 4, "code");
+    const char *word = luaL_optstring(L, -1, "io");
+    int code = mull__code_named(word);
+    luaL_argcheck(L, code != 0, 4, "code must be one of MULL_ERRORS, such as \"io\"");
+    if (mull__engine_fault(engine->engine, name, operation, skip, times, code) != 0)
+        return luaL_error(L, "no transport \"%s\", or no operation \"%s\"", name, operation);
+    return 0;
+}
+
+int mull__open_engine(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"transport", transport},
+                                       {"consumer", consumer},
+                                       {"start", start},
+                                       {"run", run},
+                                       {"turn", turn},
+                                       {"publish", mull__engine_publish},
+                                       {"depth", mull__engine_depth},
+                                       {"after", mull__engine_later},
+                                       {"counts", counts},
+                                       {"stop", stop},
+                                       {"stop_when_empty", stop_when_empty},
+                                       {"stopped", stopped},
+                                       {"closed", is_closed},
+                                       {"fault", fault},
+                                       {"close", close_engine},
+                                       {NULL, NULL}};
+    luaL_newmetatable(L, type_name);
+    lua_pushcfunction(L, collect);
+    lua_setfield(L, -2, "__gc");
+    luaL_newlib(L, methods);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__index");
+    lua_remove(L, -2);
+    return 1;
+}

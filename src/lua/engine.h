@@ -1,0 +1,88 @@
+/* engine.h: engines as Lua sees them.
+ *
+ *   userdata ── mull__lua_engine ── mull_engine
+ *      └ anchors: log, event, policy, clock,
+ *                 [consumer's address] = handler, [call] = job, [request's address] = request
+ */
+#ifndef MULL__LUA_ENGINE_H
+#define MULL__LUA_ENGINE_H
+
+#include "host.h"
+#include "policy_module.h"
+#include "problems.h"
+
+#include <stdatomic.h>
+
+struct mull__line;
+struct mull__lua_engine;
+
+/* mull__lua_consumer is what a handler is called with. */
+typedef struct mull__lua_consumer {
+    struct mull__lua_consumer *next;
+    struct mull__lua_engine *engine;
+    int64_t timeout_ms; /* MULL_NEVER: none */
+} mull__lua_consumer;
+
+/* mull__lua_engine lives until both the Lua value and the engine are gone. */
+typedef struct mull__lua_engine {
+    mull_engine *engine; /* NULL: closed */
+    mull__host *host;
+    mull__lua_policy *policy;
+    mull__problems problems;
+    mull__lua_consumer *consumers;
+    _Atomic(struct mull__line *) lines; /* of log, newest first */
+    _Atomic(const void *) thread;       /* the one that uses it: see log.c */
+    int lines_timer;                    /* one is set to hand them out */
+    int handing_out;
+    int stopped;
+    int closing;
+    int users; /* the Lua value, the engine */
+} mull__lua_engine;
+
+/* mull__engine_at gives the open engine at `index`, or raises. */
+mull__lua_engine *mull__engine_at(lua_State *L, int index);
+
+/* mull__lua_engine_new is engine(options), its options checked by Lua: policy, grace_ms, log,
+ * event, stop_on_signals, seed, clock. */
+int mull__lua_engine_new(lua_State *L);
+
+/* mull__open_engine makes the type; its methods are left on the stack. */
+int mull__open_engine(lua_State *L);
+
+/* ---- messages.c: publish, depth, after ------------------------------------------------------- */
+
+int mull__engine_publish(lua_State *L);
+int mull__engine_depth(lua_State *L);
+int mull__engine_later(lua_State *L);
+
+/* ---- handler.c: Lua functions as handlers ---------------------------------------------------- */
+
+void mull__handle(mull_engine *engine, mull_call call, const mull_message *message, void *data);
+void mull__cancel(mull_engine *engine, mull_call call, void *data);
+int mull__lua_sleep(lua_State *L);
+int mull__lua_send(lua_State *L);
+
+/* ---- log.c: lines of log, on their way into Lua ---------------------------------------------- */
+
+/* mull__line_take is a mull_log_fn whose data is a mull__lua_engine: it only keeps the line, since
+ * it is called with the engine's lock held, and on any thread. */
+void mull__line_take(mull_level level, const char *text, void *data);
+
+/* mull__lines_hand_out gives what is kept to the log function. On the Lua state's thread. */
+void mull__lines_hand_out(mull__lua_engine *engine);
+void mull__lines_drop(mull__lua_engine *engine);
+
+/* mull__lines_here notes that this thread is the Lua state's. */
+void mull__lines_here(mull__lua_engine *engine);
+
+/* ---- clock.c: a test's clock ----------------------------------------------------------------- */
+
+/* mull__clock_use fills in the callbacks for the clock at `index`, or raises, and makes the engine
+ * at `engine` one of those that the clock knows. */
+void mull__clock_use(lua_State *L, int index, int engine, mull_clock *clock);
+
+/* mull__lua_clock is clock(wall_ms). */
+int mull__lua_clock(lua_State *L);
+int mull__open_clock(lua_State *L);
+
+#endif

@@ -1,0 +1,285 @@
+/* handler.c: a Lua function as a handler: each call is a coroutine.
+ *
+ *   mull__handle ── make ── resume ──┬── sleeps: a timer ── resume ── ...
+ *                                    ├── returns: mull_done(NULL)
+ *                                    └── raises: mull_done(error)
+ *   mull__cancel ── closes the coroutine, and ends the call at once
+ *
+ * A job can't be ended twice: it is forgotten when mull_done took its end. */
+#include "engine.h"
+
+#include "base/clock.h"
+#include "convert.h"
+#include "raise.h"
+#include "runtime/seams.h"
+
+#include <lauxlib.h>
+
+/* A count hook looks at the clock this often, in instructions: some 0.1 ms. */
+enum { LOOK_EVERY = 10000 };
+
+/* mull__job is a call at work: a userdata, anchored by its call, whose first user value is the
+ * coroutine. */
+typedef struct mull__job {
+    mull__lua_consumer *consumer;
+    mull_engine *engine;
+    mull_call call;
+    lua_State *co;
+    mull_timer *timer; /* while it sleeps */
+    int64_t sleep_ms;
+    int64_t resumed_ms; /* on the machine's own clock: a test's stands still meanwhile */
+    int asleep;         /* it yielded by mulligan.sleep */
+    int running;
+    int over;      /* it ran past its timeout without yielding */
+    int cancelled; /* its end no longer matters */
+} mull__job;
+
+static const mull_error out_of_memory = {
+    .size = sizeof out_of_memory, .type = "Error", .message = "out of memory"};
+static const mull_error stray_yield = {
+    .size = sizeof stray_yield,
+    .type = "Error",
+    .message = "the handler yielded; only mulligan.sleep may, and coroutines of its own"};
+static const mull_error ran_over = {.size = sizeof ran_over,
+                                    .type = "HandlerTimeoutError",
+                                    .message = "the handler ran past its timeout"};
+
+/* ---- Its end --------------------------------------------------------------------------------- */
+
+static void on_count(lua_State *L, lua_Debug *where);
+
+static void watch(const mull__job *job)
+{
+    if (job->consumer->timeout_ms != MULL_NEVER)
+        lua_sethook(job->co, on_count, LUA_MASKCOUNT, LOOK_EVERY);
+}
+
+/* close_coroutine closes what is to be closed in it, which has the timeout's time once more. */
+static void close_coroutine(mull__job *job)
+{
+    mull__host *host = job->consumer->engine->host;
+    mull__job *outer = host->job;
+    int over = job->over;
+    host->job = job;
+    job->over = 0;
+    job->resumed_ms = mull__monotonic_ms();
+    watch(job);
+#if LUA_VERSION_RELEASE_NUM >= 50406
+    lua_closethread(job->co, NULL);
+#else
+    lua_resetthread(job->co);
+#endif
+    job->over = over;
+    host->job = outer;
+}
+
+static void forget(mull__job *job)
+{
+    lua_State *L = job->consumer->engine->host->L;
+    if (!lua_checkstack(L, 4) || !mull__anchors(L, job->consumer->engine))
+        return;
+    lua_pushnil(L); /* the key is there: this allocates nothing */
+    lua_rawseti(L, -2, (lua_Integer)job->call);
+    lua_pop(L, 1);
+}
+
+/* finish ends the call. Where even the shortest error finds no memory the job stays, and its
+ * timeout or the engine's stop will end it: a failure must not be told as a success. */
+static void finish(mull__job *job, const mull_error *error)
+{
+    int status = mull_done(job->engine, job->call, error);
+    if (status == MULL_ENOMEM)
+        status = mull_done(job->engine, job->call, &out_of_memory);
+    if (status != MULL_ENOMEM)
+        forget(job);
+}
+
+/* report ends a call with what its coroutine raised, which is on top of its stack. */
+static int report(lua_State *L)
+{
+    mull__job *job = lua_touserdata(L, 1);
+    luaL_traceback(L, job->co, NULL, 0);
+    lua_xmove(job->co, L, 1);
+    close_coroutine(job);
+    mull__arena *arena = mull__arena_new(L);
+    const mull_error *error = mull__read_raised(L, 3, arena, lua_tostring(L, 2));
+    if (job->over && !mull__is_raised(L, 3))
+        error = &ran_over;
+    finish(job, error);
+    mull__arena_drop(arena);
+    return 0;
+}
+
+static void end(mull__job *job, int status)
+{
+    mull__lua_engine *engine = job->consumer->engine;
+    if (job->cancelled) {
+        close_coroutine(job);
+        finish(job, NULL);
+    } else if (status == LUA_OK) {
+        finish(job, job->over ? &ran_over : NULL);
+    } else if (status == LUA_YIELD) {
+        close_coroutine(job);
+        finish(job, job->asleep ? &out_of_memory : &stray_yield);
+    } else if (mull__protect(engine->host, engine, "a handler's error", report, job) != 0) {
+        finish(job, &out_of_memory);
+    }
+}
+
+/* ---- It runs --------------------------------------------------------------------------------- */
+
+static void on_count(lua_State *L, lua_Debug *where)
+{
+    (void)where;
+    mull__job *job = mull__host_of(L)->job;
+    if (!job || job->consumer->timeout_ms == MULL_NEVER)
+        return;
+    if (!job->over && mull__monotonic_ms() - job->resumed_ms < job->consumer->timeout_ms)
+        return;
+    /* From now on at every instruction, so that no pcall in a loop gets away with it. */
+    job->over = 1;
+    lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
+    mull__raise(L, "HandlerTimeoutError", "the handler ran past its timeout");
+}
+
+static void on_wake(void *data);
+
+static int fall_asleep(mull__job *job)
+{
+    job->timer = mull__engine_after(job->engine, job->sleep_ms, on_wake, job);
+    return job->timer != NULL;
+}
+
+static void resume(mull__job *job, int arguments)
+{
+    mull__host *host = job->consumer->engine->host;
+    mull__job *outer = host->job;
+    host->job = job;
+    job->running = 1;
+    job->asleep = 0;
+    job->resumed_ms = mull__monotonic_ms();
+    int results = 0;
+    int status = lua_resume(job->co, host->L, arguments, &results);
+    job->running = 0;
+    host->job = outer;
+    if (status == LUA_YIELD) {
+        lua_pop(job->co, results);
+        if (job->asleep && !job->cancelled && fall_asleep(job))
+            return;
+    }
+    end(job, status);
+}
+
+static void on_wake(void *data)
+{
+    mull__job *job = data;
+    job->timer = NULL;
+    resume(job, 0);
+}
+
+struct start {
+    mull__lua_consumer *consumer;
+    mull_engine *engine;
+    mull_call call;
+    const mull_message *message;
+    mull__job *job;
+};
+
+/* make pushes nothing that stays: the job is anchored, its coroutine ready to be resumed. */
+static int make(lua_State *L)
+{
+    struct start *start = lua_touserdata(L, 1);
+    if (!mull__anchors(L, start->consumer->engine))
+        return luaL_error(L, "the engine is gone");
+    mull__job *job = lua_newuserdatauv(L, sizeof *job, 1);
+    *job = (mull__job){.consumer = start->consumer, .engine = start->engine, .call = start->call};
+    job->co = lua_newthread(L);
+    lua_setiuservalue(L, -2, 1);
+    watch(job);
+    /* Made on L and moved: an error may not be raised on a coroutine that doesn't run. */
+    lua_rawgetp(L, 2, start->consumer);
+    mull__push_message(L, start->message);
+    lua_xmove(L, job->co, 2);
+    lua_rawseti(L, 2, (lua_Integer)start->call);
+    start->job = job;
+    return 0;
+}
+
+void mull__handle(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    mull__lua_consumer *consumer = data;
+    struct start start = {.consumer = consumer, .engine = engine, .call = call, .message = message};
+    if (mull__protect(consumer->engine->host, consumer->engine, "a handler can't start", make,
+                      &start) == 0)
+        resume(start.job, 1);
+    else
+        mull_done(engine, call, &out_of_memory);
+}
+
+/* job_of finds a call's job; NULL: there is none. */
+static mull__job *job_of(mull__lua_engine *engine, mull_call call)
+{
+    lua_State *L = engine->host->L;
+    if (!lua_checkstack(L, 4) || !mull__anchors(L, engine))
+        return NULL;
+    lua_rawgeti(L, -1, (lua_Integer)call);
+    mull__job *job = lua_touserdata(L, -1);
+    lua_pop(L, 2);
+    return job;
+}
+
+void mull__cancel(mull_engine *engine, mull_call call, void *data)
+{
+    mull__lua_consumer *consumer = data;
+    mull__job *job = job_of(consumer->engine, call);
+    if (!job) {
+        mull_done(engine, call, NULL);
+        return;
+    }
+    job->cancelled = 1;
+    if (job->running)
+        return; /* it ends when it comes back */
+    mull__engine_cancel(engine, job->timer);
+    job->timer = NULL;
+    end(job, LUA_OK);
+}
+
+/* ---- mulligan.sleep, mulligan.send ----------------------------------------------------------- */
+
+static mull__job *job_at_work(lua_State *L, const char *what)
+{
+    mull__job *job = mull__host_of(L)->job;
+    if (!job)
+        luaL_error(L, "%s works in a handler only", what);
+    if (job->cancelled)
+        luaL_error(L, "%s: the call was ended: it timed out, or the engine stops", what);
+    return job;
+}
+
+int mull__lua_sleep(lua_State *L)
+{
+    mull__job *job = job_at_work(L, "mulligan.sleep");
+    int64_t sleep_ms = mull__read_duration(L, 1, "the time to sleep");
+    if (job->co != L)
+        return luaL_error(L, "mulligan.sleep works in the handler's own coroutine only");
+    if (!lua_isyieldable(L))
+        return luaL_error(L, "mulligan.sleep can't work inside of a function that C called");
+    job->sleep_ms = sleep_ms;
+    job->asleep = 1;
+    return lua_yield(L, 0);
+}
+
+int mull__lua_send(lua_State *L)
+{
+    mull__job *job = job_at_work(L, "mulligan.send");
+    lua_settop(L, 3);
+    mull__arena *arena = mull__arena_new(L);
+    mull_message message;
+    int64_t delay_ms;
+    mull__read_outgoing(L, 1, arena, &message, &delay_ms);
+    int status = mull_send(job->engine, job->call, &message, delay_ms);
+    mull__arena_drop(arena);
+    if (status != 0)
+        return luaL_error(L, "mulligan.send: %s", mull_strerror(status));
+    return 0;
+}

@@ -1,0 +1,113 @@
+/* module.c: require "mulligan". What is C is in mulligan.core; the rest is lua/mulligan/init.lua.
+ */
+#include "module.h"
+
+#include "base/clock.h"
+#include "embedded.h"
+#include "engine.h"
+#include "json.h"
+#include "lines.h"
+#include "raise.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+/* ---- The files of lua/ ----------------------------------------------------------------------- */
+
+static int load_file(lua_State *L, const struct mull__embedded *file)
+{
+    lua_pushfstring(L, "=%s", file->name);
+    if (luaL_loadbufferx(L, file->text, file->size, lua_tostring(L, -1), "t") != LUA_OK)
+        return lua_error(L);
+    lua_pushstring(L, file->name);
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+/* open_file is what require calls; its upvalue is the file's number. */
+static int open_file(lua_State *L)
+{
+    return load_file(L, &mull__embedded_files[lua_tointeger(L, lua_upvalueindex(1))]);
+}
+
+static int open_main(lua_State *L)
+{
+    for (size_t i = 0; i < mull__embedded_count; i++) {
+        if (strcmp(mull__embedded_files[i].name, "mulligan") == 0)
+            return load_file(L, &mull__embedded_files[i]);
+    }
+    return luaL_error(L, "mulligan was built without its Lua files");
+}
+
+/* ---- mulligan.core --------------------------------------------------------------------------- */
+
+/* moment() is the time of day as text, in UTC. */
+static int moment(lua_State *L)
+{
+    char text[MULL__MOMENT_SIZE];
+    mull__moment_write(mull__wall_ms(), text);
+    lua_pushstring(L, text);
+    return 1;
+}
+
+static int open_core(lua_State *L)
+{
+    static const luaL_Reg functions[] = {
+        {"load", mull__lua_load},   {"engine", mull__lua_engine_new}, {"clock", mull__lua_clock},
+        {"sleep", mull__lua_sleep}, {"send", mull__lua_send},         {"error", mull__lua_error},
+        {"moment", moment},         {"read_line", mull__read_line},   {NULL, NULL}};
+    luaL_newlib(L, functions);
+    mull__open_policy(L);
+    lua_setfield(L, -2, "policy_methods");
+    mull__open_engine(L);
+    lua_setfield(L, -2, "engine_methods");
+    mull__open_clock(L);
+    lua_setfield(L, -2, "clock_methods");
+    mull__open_json(L);
+    lua_setfield(L, -2, "json");
+    lua_pushstring(L, mull_version());
+    lua_setfield(L, -2, "version");
+    return 1;
+}
+
+/* prefer leaves alone what somebody put there before: a file of their own in place of ours. */
+static void prefer(lua_State *L, const char *name)
+{
+    lua_getfield(L, -2, name);
+    int taken = !lua_isnil(L, -1);
+    lua_pop(L, 1);
+    if (taken)
+        lua_pop(L, 1);
+    else
+        lua_setfield(L, -2, name);
+}
+
+static void preload(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    for (size_t i = 0; i < mull__embedded_count; i++) {
+        lua_pushinteger(L, (lua_Integer)i);
+        lua_pushcclosure(L, open_file, 1);
+        prefer(L, mull__embedded_files[i].name);
+    }
+    lua_pushcfunction(L, open_core);
+    prefer(L, "mulligan.core");
+    lua_pop(L, 1);
+}
+
+int luaopen_mulligan(lua_State *L)
+{
+    preload(L);
+    return open_main(L);
+}
+
+int luaopen_mulligan_testing(lua_State *L)
+{
+    preload(L);
+    luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
+    lua_pop(L, 1);
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    lua_getfield(L, -1, "mulligan.testing");
+    lua_call(L, 0, 1);
+    return 1;
+}

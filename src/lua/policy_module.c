@@ -1,0 +1,226 @@
+/* policy_module.c: load, decide, reload; see docs/lua-module.md. */
+#include "policy_module.h"
+
+#include "convert.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+
+static const char type_name[] = "mulligan.policy";
+
+/* ---- Callbacks of the library ---------------------------------------------------------------- */
+
+static void on_problem(const char *file, int line, const char *text, void *data)
+{
+    mull__lua_policy *policy = data;
+    mull__problem_keep(file, line, text, &policy->problems);
+}
+
+static void on_log(mull_level level, const char *text, void *data)
+{
+    mull__lua_policy *policy = data;
+    mull__host_log(policy->host, policy, level, text);
+}
+
+struct told {
+    const mull__lua_policy *policy;
+    const mull_event *event;
+};
+
+static int tell(lua_State *L)
+{
+    struct told *told = lua_touserdata(L, 1);
+    if (!mull__anchors(L, told->policy) || lua_getfield(L, -1, "event") != LUA_TFUNCTION)
+        return 0;
+    mull__push_event(L, told->event);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+static void on_event(const mull_event *event, void *data)
+{
+    mull__lua_policy *policy = data;
+    struct told told = {.policy = policy, .event = event};
+    mull__protect(policy->host, policy, "the event function raised", tell, &told);
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+void mull__policy_drop(mull__lua_policy *policy)
+{
+    if (--policy->users > 0)
+        return;
+    mull_decider_free(policy->decider);
+    mull_policy_free(policy->policy);
+    mull__problems_drop(&policy->problems);
+    free(policy);
+}
+
+static int collect(lua_State *L)
+{
+    mull__lua_policy **slot = luaL_checkudata(L, 1, type_name);
+    if (*slot) {
+        mull__disown(L, *slot);
+        mull__policy_drop(*slot);
+    }
+    *slot = NULL;
+    return 0;
+}
+
+mull__lua_policy *mull__policy_at(lua_State *L, int index)
+{
+    mull__lua_policy **slot = luaL_checkudata(L, index, type_name);
+    if (!*slot)
+        luaL_error(L, "the policy is closed");
+    return *slot;
+}
+
+/* push_policy pushes a policy that isn't loaded yet, with the functions at `log` and after it. */
+static mull__lua_policy *push_policy(lua_State *L, int log)
+{
+    mull__host *host = mull__host_of(L);
+    mull__lua_policy **slot = lua_newuserdatauv(L, sizeof(mull__lua_policy *), 1);
+    *slot = NULL;
+    luaL_setmetatable(L, type_name);
+    lua_createtable(L, 0, 2);
+    lua_pushvalue(L, log);
+    lua_setfield(L, -2, "log");
+    lua_pushvalue(L, log + 1);
+    lua_setfield(L, -2, "event");
+    lua_setiuservalue(L, -2, 1);
+    *slot = calloc(1, sizeof **slot);
+    if (!*slot) {
+        luaL_error(L, "not enough memory");
+        return NULL;
+    }
+    (*slot)->host = host;
+    (*slot)->users = 1;
+    mull__own(L, -1, *slot);
+    return *slot;
+}
+
+int mull__lua_load(lua_State *L)
+{
+    size_t text_size = 0;
+    const char *path = luaL_optstring(L, 1, NULL);
+    const char *text = luaL_optlstring(L, 2, NULL, &text_size);
+    const char *name = luaL_optstring(L, 3, NULL);
+    lua_settop(L, 5);
+    mull__lua_policy *policy = push_policy(L, 4);
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    options.path = text ? name : path;
+    options.text = text;
+    options.text_size = text_size;
+    options.problem = on_problem;
+    options.log = on_log;
+    options.event = on_event;
+    options.data = policy;
+    int status = mull_policy_load(&policy->policy, &options);
+    if (status == 0)
+        return 1;
+    return mull__problems_fail(L, &policy->problems, status);
+}
+
+/* ---- Methods --------------------------------------------------------------------------------- */
+
+static void read_options(lua_State *L, int index, mull_failure *failure)
+{
+    if (lua_isnoneornil(L, index))
+        return;
+    luaL_checktype(L, index, LUA_TTABLE);
+    if (lua_getfield(L, index, "seed") != LUA_TNIL) {
+        if (!lua_isinteger(L, -1))
+            luaL_error(L, "seed must be a whole number");
+        failure->seed = (uint64_t)lua_tointeger(L, -1);
+    }
+    if (lua_getfield(L, index, "no_jitter"), lua_toboolean(L, -1))
+        failure->flags |= MULL_NO_JITTER;
+    lua_pop(L, 2);
+}
+
+/* refuse_if_busy keeps a policy's own log and event functions from coming back into it. */
+static void refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
+{
+    if (policy->busy)
+        luaL_error(L, "not possible in the policy's own log or event function");
+}
+
+static int decide(lua_State *L)
+{
+    mull__lua_policy *policy = mull__policy_at(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 3);
+    refuse_if_busy(L, policy);
+    mull__arena *arena = mull__arena_new(L);
+    mull_failure failure;
+    mull__read_failure(L, 2, arena, &failure);
+    read_options(L, 3, &failure);
+    mull_verdict verdict = MULL_INIT(mull_verdict);
+    int status = policy->decider ? 0 : mull_decider_new(&policy->decider, policy->policy);
+    policy->busy = 1;
+    if (status == 0)
+        status = mull_decide(policy->decider, &failure, &verdict);
+    policy->busy = 0;
+    mull__arena_drop(arena);
+    if (status != 0)
+        return mull__fail(L, status, NULL);
+    mull__push_verdict(L, &verdict);
+    return 1;
+}
+
+static int reload(lua_State *L)
+{
+    mull__lua_policy *policy = mull__policy_at(L, 1);
+    size_t size = 0;
+    const char *text = luaL_optlstring(L, 2, NULL, &size);
+    refuse_if_busy(L, policy);
+    policy->busy = 1;
+    int status = mull_policy_reload(policy->policy, text, size);
+    policy->busy = 0;
+    if (status < 0)
+        return mull__problems_fail(L, &policy->problems, status);
+    if (status == 0)
+        lua_pushboolean(L, 1);
+    else
+        lua_pushliteral(L, "unchanged");
+    return 1;
+}
+
+static int generation(lua_State *L)
+{
+    char name[33];
+    mull_policy_generation(mull__policy_at(L, 1)->policy, name);
+    lua_pushstring(L, name);
+    return 1;
+}
+
+static int rules(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)mull_policy_rules(mull__policy_at(L, 1)->policy));
+    return 1;
+}
+
+static int close_policy(lua_State *L)
+{
+    mull__lua_policy **slot = luaL_checkudata(L, 1, type_name);
+    if (*slot && (*slot)->users > 1)
+        return luaL_error(L, "an engine uses this policy; close that first");
+    if (*slot)
+        refuse_if_busy(L, *slot);
+    return collect(L);
+}
+
+int mull__open_policy(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"decide", decide},         {"reload", reload},
+                                       {"generation", generation}, {"rules", rules},
+                                       {"close", close_policy},    {NULL, NULL}};
+    luaL_newmetatable(L, type_name);
+    lua_pushcfunction(L, collect);
+    lua_setfield(L, -2, "__gc");
+    luaL_newlib(L, methods);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "__index");
+    lua_remove(L, -2);
+    return 1;
+}

@@ -1,0 +1,30 @@
+/* policy_module.h: policies as Lua sees them. */
+#ifndef MULL__POLICY_MODULE_H
+#define MULL__POLICY_MODULE_H
+
+#include "host.h"
+#include "problems.h"
+
+/* mull__lua_policy is shared by the Lua value and by the engines that use it; the last frees it. */
+typedef struct mull__lua_policy {
+    mull_policy *policy;
+    mull_decider *decider; /* made by the first decide */
+    mull__host *host;
+    mull__problems problems;
+    int users;
+    int busy; /* in mull_decide or mull_policy_reload, whose callbacks may be Lua functions */
+} mull__lua_policy;
+
+/* mull__policy_at gives the open policy at `index`, or raises. */
+mull__lua_policy *mull__policy_at(lua_State *L, int index);
+
+/* mull__policy_drop ends one use. */
+void mull__policy_drop(mull__lua_policy *policy);
+
+/* mull__lua_load is load(path or nil, text or nil, name, log, event). */
+int mull__lua_load(lua_State *L);
+
+/* mull__open_policy makes the type; its methods are left on the stack. */
+int mull__open_policy(lua_State *L);
+
+#endif

@@ -1,0 +1,93 @@
+/* problems.c: see problems.h. */
+#include "problems.h"
+
+#include "host.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mull__problem {
+    struct mull__problem *next;
+    int line;
+    const char *text; /* behind `file`; NULL as file: none */
+    char file[];
+};
+
+void mull__problem_keep(const char *file, int line, const char *text, void *data)
+{
+    mull__problems *problems = data;
+    size_t file_size = strlen(file ? file : "") + 1, text_size = strlen(text) + 1;
+    struct mull__problem *kept = malloc(sizeof *kept + file_size + text_size);
+    if (!kept)
+        return;
+    kept->next = NULL;
+    kept->line = line;
+    memcpy(kept->file, file ? file : "", file_size);
+    kept->text = memcpy(kept->file + file_size, text, text_size);
+    if (problems->last)
+        problems->last->next = kept;
+    else
+        problems->first = kept;
+    problems->last = kept;
+}
+
+void mull__problems_drop(mull__problems *problems)
+{
+    while (problems->first) {
+        struct mull__problem *first = problems->first;
+        problems->first = first->next;
+        free(first);
+    }
+    problems->last = NULL;
+}
+
+static void add_line(luaL_Buffer *message, const struct mull__problem *problem)
+{
+    if (problem->file[0]) {
+        luaL_addstring(message, problem->file);
+        luaL_addchar(message, ':');
+        if (problem->line > 0) {
+            lua_pushinteger(message->L, problem->line);
+            luaL_addvalue(message);
+            luaL_addchar(message, ':');
+        }
+        luaL_addchar(message, ' ');
+    }
+    luaL_addstring(message, problem->text);
+    if (problem->next)
+        luaL_addchar(message, '\n');
+}
+
+static void push_list(lua_State *L, const mull__problems *problems)
+{
+    lua_newtable(L);
+    lua_Integer count = 0;
+    for (const struct mull__problem *p = problems->first; p; p = p->next) {
+        lua_createtable(L, 0, 3);
+        if (p->file[0]) {
+            lua_pushstring(L, p->file);
+            lua_setfield(L, -2, "file");
+        }
+        if (p->line > 0) {
+            lua_pushinteger(L, p->line);
+            lua_setfield(L, -2, "line");
+        }
+        lua_pushstring(L, p->text);
+        lua_setfield(L, -2, "text");
+        lua_rawseti(L, -2, ++count);
+    }
+}
+
+int mull__problems_fail(lua_State *L, mull__problems *problems, int code)
+{
+    luaL_Buffer message;
+    luaL_buffinit(L, &message);
+    for (const struct mull__problem *p = problems->first; p; p = p->next)
+        add_line(&message, p);
+    luaL_pushresult(&message);
+    mull__fail(L, code, lua_tostring(L, -1));
+    push_list(L, problems);
+    mull__problems_drop(problems);
+    return 4;
+}

@@ -1,0 +1,23 @@
+/* problems.h: what a mull_problem_fn is told, kept until Lua can take it. */
+#ifndef MULL__PROBLEMS_H
+#define MULL__PROBLEMS_H
+
+#include "mulligan.h"
+
+#include <lua.h>
+
+typedef struct mull__problems {
+    struct mull__problem *first, *last;
+} mull__problems;
+
+/* mull__problem_keep is a mull_problem_fn whose data is a mull__problems. What finds no memory is
+ * left out. */
+void mull__problem_keep(const char *file, int line, const char *text, void *data);
+
+void mull__problems_drop(mull__problems *problems);
+
+/* mull__problems_fail pushes nil, a message of one line each, the code's name, and the list of
+ * { file =, line =, text = }; the problems are dropped. Without any, the message is the code's. */
+int mull__problems_fail(lua_State *L, mull__problems *problems, int code);
+
+#endif

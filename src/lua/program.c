@@ -1,0 +1,55 @@
+/* program.c: see program.h. */
+#include "program.h"
+
+#include "module.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <signal.h>
+#include <stdio.h>
+
+enum { EXIT_USAGE = 2 };
+
+struct arguments {
+    int argc;
+    char **argv;
+};
+
+static int run(lua_State *L)
+{
+    const struct arguments *given = lua_touserdata(L, 1);
+    luaL_openlibs(L);
+    luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "mulligan.cli");
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, "main");
+    lua_newtable(L);
+    for (int i = 1; i < given->argc; i++) {
+        lua_pushstring(L, given->argv[i]);
+        lua_rawseti(L, -2, i);
+    }
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+int mull__program(int argc, char **argv)
+{
+    /* Who reads our output may go: a write says so, and that isn't worth dying for. */
+    signal(SIGPIPE, SIG_IGN);
+    struct arguments given = {.argc = argc, .argv = argv};
+    int code = EXIT_USAGE;
+    lua_State *L = luaL_newstate();
+    if (!L) {
+        fputs("mulligan: out of memory\n", stderr);
+        return code;
+    }
+    lua_pushcfunction(L, run);
+    lua_pushlightuserdata(L, &given);
+    if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+        code = (int)lua_tointeger(L, -1);
+    else
+        fprintf(stderr, "mulligan: %s\n", luaL_tolstring(L, -1, NULL));
+    lua_close(L);
+    return code;
+}

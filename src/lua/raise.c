@@ -1,0 +1,90 @@
+/* raise.c: see raise.h. */
+#include "raise.h"
+
+#include "base/utf8.h"
+
+#include <lauxlib.h>
+#include <stdarg.h>
+#include <string.h>
+
+static const char type_name[] = "mulligan.error";
+
+/* show is what tostring gives: "PgError: deadlock detected". */
+static int show(lua_State *L)
+{
+    lua_settop(L, 1);
+    lua_pushliteral(L, "type");
+    lua_rawget(L, 1);
+    lua_pushliteral(L, "message");
+    lua_rawget(L, 1);
+    const char *type = lua_tostring(L, 2), *message = lua_tostring(L, 3);
+    if (message && *message)
+        lua_pushfstring(L, "%s: %s", type ? type : "Error", message);
+    else
+        lua_pushstring(L, type ? type : "Error");
+    return 1;
+}
+
+static void mark(lua_State *L, int index)
+{
+    index = lua_absindex(L, index);
+    if (luaL_newmetatable(L, type_name)) {
+        lua_pushcfunction(L, show);
+        lua_setfield(L, -2, "__tostring");
+    }
+    lua_setmetatable(L, index);
+}
+
+int mull__is_raised(lua_State *L, int index)
+{
+    if (lua_type(L, index) != LUA_TTABLE || !lua_getmetatable(L, index))
+        return 0;
+    luaL_getmetatable(L, type_name);
+    int same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 2);
+    return same;
+}
+
+int mull__raise(lua_State *L, const char *type, const char *format, ...)
+{
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, type);
+    lua_setfield(L, -2, "type");
+    va_list arguments;
+    va_start(arguments, format);
+    lua_pushvfstring(L, format, arguments);
+    va_end(arguments);
+    lua_setfield(L, -2, "message");
+    luaL_traceback(L, L, NULL, 1);
+    lua_setfield(L, -2, "stack");
+    mark(L, -1);
+    return lua_error(L);
+}
+
+static int raw_type(lua_State *L, const char *field)
+{
+    lua_pushstring(L, field);
+    return lua_rawget(L, 1);
+}
+
+int mull__lua_error(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    if (raw_type(L, "type") != LUA_TSTRING)
+        return luaL_error(L, "mulligan.error needs a type: mulligan.error { type = \"PgError\" }");
+    size_t size;
+    const char *type = lua_tolstring(L, -1, &size);
+    if (size == 0 || strlen(type) != size || !mull__utf8_valid(type))
+        return luaL_error(L, "mulligan.error: type must be a name in UTF-8");
+    int message = raw_type(L, "message");
+    if (message != LUA_TNIL && message != LUA_TSTRING)
+        return luaL_error(L, "mulligan.error: message must be a string");
+    if (raw_type(L, "stack") == LUA_TNIL) {
+        luaL_traceback(L, L, NULL, 1);
+        lua_setfield(L, 1, "stack");
+    }
+    lua_settop(L, 1);
+    mark(L, 1);
+    return lua_error(L);
+}

@@ -1,0 +1,251 @@
+/* sandbox.c: see sandbox.h. */
+#include "sandbox.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "embedded.h"
+#include "views.h"
+
+#define MIB(count) ((size_t)(count)*1024 * 1024)
+
+static const char modules, load_side, box, result; /* keys of the registry, by their addresses */
+
+static mull__sandbox *sandbox_of(lua_State *L)
+{
+    return (mull__sandbox *)mull__vm_of(L);
+}
+
+/* ---- What is embedded ------------------------------------------------------------------------ */
+
+/* load_embedded pushes the function of an embedded file. Its name begins with "=", which tells it
+ * from a policy's. */
+static void load_embedded(lua_State *L, const char *name)
+{
+    for (size_t i = 0; i < mull__embedded_count; i++) {
+        const struct mull__embedded *file = &mull__embedded_files[i];
+        if (strcmp(file->name, name) != 0)
+            continue;
+        lua_pushfstring(L, "=%s", name);
+        int status = luaL_loadbufferx(L, file->text, file->size, lua_tostring(L, -1), "t");
+        if (status == LUA_ERRMEM)
+            mull__vm_no_memory(L);
+        if (status != LUA_OK)
+            lua_error(L);
+        lua_remove(L, -2);
+        return;
+    }
+    luaL_error(L, "there is no embedded file %s", name);
+}
+
+/* require_embedded is `require` for embedded files, which policies never see. */
+static int require_embedded(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &modules);
+    if (lua_getfield(L, -1, name) != LUA_TNIL)
+        return 1;
+    lua_pop(L, 1);
+    load_embedded(L, name);
+    lua_call(L, 0, 1);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, name);
+    return 1;
+}
+
+/* ---- What C offers to sandbox.lua ------------------------------------------------------------ */
+
+static int offer_log(lua_State *L)
+{
+    const char *text = luaL_checkstring(L, 1);
+    const mull__sandbox *s = sandbox_of(L);
+    if (!s->silent)
+        mull__log_write(s->log, MULL_INFO, text);
+    return 0;
+}
+
+/* offer_read: a file's text without its byte order mark; or nil and why not. */
+static int offer_read(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    const mull__source_file *file;
+    char why[1024];
+    int status = mull__source_get(sandbox_of(L)->source, name, &file, why, sizeof why);
+    if (status == MULL_ENOMEM) {
+        mull__vm_of(L)->refused = MULL__VM_NO_MEMORY;
+        return mull__vm_no_memory(L);
+    }
+    if (status) {
+        lua_pushnil(L);
+        lua_pushstring(L, why);
+        return 2;
+    }
+    size_t mark = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    lua_pushlstring(L, file->text + mark, file->size - mark);
+    return 1;
+}
+
+/* offer_compile(text, file, environment): a function; or nil and Lua's message. Bytecode could do
+ * anything, so only text is let in. */
+static int offer_compile(lua_State *L)
+{
+    size_t size;
+    const char *text = luaL_checklstring(L, 1, &size);
+    const char *chunk = lua_pushfstring(L, "@%s", luaL_checkstring(L, 2));
+    int status = luaL_loadbufferx(L, text, size, chunk, "t");
+    if (status == LUA_ERRMEM)
+        return mull__vm_no_memory(L);
+    if (status != LUA_OK) {
+        lua_pushnil(L);
+        lua_insert(L, -2);
+        return 2;
+    }
+    lua_pushvalue(L, 3);
+    lua_setupvalue(L, -2, 1);
+    return 1;
+}
+
+static void push_offers(lua_State *L)
+{
+    static const luaL_Reg offers[] = {{"pcall", mull__vm_pcall},      {"log", offer_log},
+                                      {"read", offer_read},           {"compile", offer_compile},
+                                      {"reveal", mull__views_reveal}, {NULL, NULL}};
+    luaL_newlib(L, offers);
+    lua_pushstring(L, sandbox_of(L)->main);
+    lua_setfield(L, -2, "main");
+}
+
+/* ---- Loading --------------------------------------------------------------------------------- */
+
+static void open_libraries(lua_State *L)
+{
+    static const luaL_Reg libraries[] = {{LUA_GNAME, luaopen_base},
+                                         {LUA_STRLIBNAME, luaopen_string},
+                                         {LUA_TABLIBNAME, luaopen_table},
+                                         {LUA_MATHLIBNAME, luaopen_math},
+                                         {LUA_UTF8LIBNAME, luaopen_utf8},
+                                         {LUA_DBLIBNAME, luaopen_debug},
+                                         {NULL, NULL}};
+    for (const luaL_Reg *library = libraries; library->func; library++) {
+        luaL_requiref(L, library->name, library->func, 1);
+        lua_pop(L, 1);
+    }
+}
+
+/* prepare loads the words and the sandbox around them. */
+static int prepare(lua_State *L)
+{
+    open_libraries(L);
+    lua_newtable(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
+    lua_pushcfunction(L, require_embedded);
+    lua_setglobal(L, "require");
+    load_embedded(L, "mulligan.sandbox");
+    lua_call(L, 0, 1);
+    load_embedded(L, "mulligan.policy");
+    lua_call(L, 0, 2);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &load_side);
+    push_offers(L);
+    lua_call(L, 3, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &box);
+    return 0;
+}
+
+static int run(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &box);
+    lua_getfield(L, -1, "run");
+    lua_call(L, 0, 0);
+    return 0;
+}
+
+/* broken is an error that ended the run: a copy, since each call of the vm begins anew. */
+typedef struct broken {
+    char file[sizeof((mull__vm *)0)->file];
+    int line;
+    char message[sizeof((mull__vm *)0)->message];
+} broken;
+
+/* finish notes the error that ended the run, if any, and keeps the result. */
+static int finish(lua_State *L)
+{
+    const broken *b = lua_touserdata(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &box);
+    if (b) {
+        lua_getfield(L, -1, "failed");
+        lua_pushstring(L, b->file[0] ? b->file : sandbox_of(L)->main);
+        lua_pushinteger(L, b->line);
+        lua_pushstring(L, b->message);
+        lua_call(L, 3, 0);
+    }
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &load_side);
+    lua_getfield(L, -1, "collect");
+    lua_call(L, 0, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &result);
+    lua_getfield(L, -2, "freeze");
+    lua_call(L, 0, 0);
+    return 0;
+}
+
+void mull__sandbox_result(lua_State *L)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &result);
+}
+
+int mull__sandbox_load(mull__sandbox *sandbox)
+{
+    mull__vm *vm = &sandbox->vm;
+    int status = mull__vm_call(vm, prepare, NULL, INT64_MAX);
+    if (status)
+        return status;
+    int64_t budget = sandbox->again ? MULL__AGAIN_INSTRUCTIONS : MULL__LOAD_INSTRUCTIONS;
+    status = mull__vm_call(vm, run, NULL, budget);
+    if (status == MULL_ENOMEM)
+        return status;
+    broken b;
+    if (status) {
+        memcpy(b.file, vm->file, sizeof b.file);
+        b.line = vm->line;
+        memcpy(b.message, vm->message, sizeof b.message);
+    }
+    /* A policy that used up its memory still gets its mistakes told. */
+    vm->most += MIB(MULL__LOAD_MIB) / 4;
+    status = mull__vm_call(vm, finish, status ? &b : NULL, INT64_MAX);
+    vm->most = MIB(MULL__LOAD_MIB);
+    sandbox->silent = 0; /* what its functions print from now on is new */
+    return status;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
+                      const char *main, mull__log *log, int again)
+{
+    *out = NULL;
+    mull__sandbox *s = mull__zalloc(allocator, 1, sizeof *s);
+    if (!s)
+        return MULL_ENOMEM;
+    if (mull__vm_open(&s->vm, allocator, MIB(again ? MULL__AGAIN_MIB : MULL__LOAD_MIB))) {
+        mull__free(allocator, s);
+        return MULL_ENOMEM;
+    }
+    s->source = source;
+    s->main = main;
+    s->log = log;
+    s->again = s->silent = again;
+    *out = s;
+    return MULL_OK;
+}
+
+void mull__sandbox_free(mull__sandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    const mull_allocator a = sandbox->vm.allocator;
+    mull__vm_close(&sandbox->vm);
+    mull__free(&a, sandbox);
+}

@@ -1,0 +1,179 @@
+/* source.c: see source.h. */
+#include "source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+struct mull__source {
+    mull_allocator allocator;
+    char *folder; /* NULL: none, or closed */
+    mull__source_file *files;
+};
+
+int mull__source_new(mull__source **out, const mull_allocator *allocator, const char *folder)
+{
+    *out = NULL;
+    mull__source *s = mull__zalloc(allocator, 1, sizeof *s);
+    if (!s)
+        return MULL_ENOMEM;
+    s->allocator = *allocator;
+    s->folder = mull__strdup(allocator, folder);
+    if (folder && !s->folder) {
+        mull__source_free(s);
+        return MULL_ENOMEM;
+    }
+    *out = s;
+    return MULL_OK;
+}
+
+static void free_file(const mull_allocator *a, mull__source_file *file)
+{
+    mull__free(a, file->name);
+    mull__free(a, file->text);
+    mull__free(a, file);
+}
+
+void mull__source_free(mull__source *source)
+{
+    if (!source)
+        return;
+    const mull_allocator a = source->allocator;
+    for (mull__source_file *file = source->files; file;) {
+        mull__source_file *next = file->next;
+        free_file(&a, file);
+        file = next;
+    }
+    mull__free(&a, source->folder);
+    mull__free(&a, source);
+}
+
+/* add_owned takes in a text that it owns from now on, on failure too. */
+static int add_owned(mull__source *source, const char *name, char *text, size_t size)
+{
+    const mull_allocator *a = &source->allocator;
+    mull__source_file *file = mull__zalloc(a, 1, sizeof *file);
+    char *copy = mull__strdup(a, name);
+    if (!file || !copy) {
+        mull__free(a, text);
+        mull__free(a, copy);
+        mull__free(a, file);
+        return MULL_ENOMEM;
+    }
+    mull__source_file **at = &source->files;
+    while (*at && strcmp((*at)->name, name) < 0)
+        at = &(*at)->next;
+    *file = (mull__source_file){.next = *at, .name = copy, .text = text, .size = size};
+    *at = file;
+    return MULL_OK;
+}
+
+int mull__source_add(mull__source *source, const char *name, const char *text, size_t size)
+{
+    char *copy = mull__strndup(&source->allocator, text, size);
+    return copy ? add_owned(source, name, copy, size) : MULL_ENOMEM;
+}
+
+static const mull__source_file *find(const mull__source *source, const char *name)
+{
+    for (const mull__source_file *file = source->files; file; file = file->next)
+        if (strcmp(file->name, name) == 0)
+            return file;
+    return NULL;
+}
+
+/* read_all reads a stream to its end into memory that the caller owns. */
+static int read_all(char **out, size_t *out_size, const mull_allocator *a, FILE *stream)
+{
+    char *text = NULL;
+    size_t size = 0, room = 0;
+    for (;;) {
+        if (size + 1 >= room) {
+            room = room ? room * 2 : 4096;
+            char *grown = mull__grow(a, text, room, 1);
+            if (!grown) {
+                mull__free(a, text);
+                return MULL_ENOMEM;
+            }
+            text = grown;
+        }
+        size_t got = fread(text + size, 1, room - size - 1, stream);
+        size += got;
+        if (got == 0 || size > MULL__SOURCE_MAX)
+            break;
+    }
+    if (ferror(stream) || size > MULL__SOURCE_MAX) {
+        mull__free(a, text);
+        return ferror(stream) ? MULL_EIO : MULL_ETOOBIG;
+    }
+    text[size] = 0;
+    *out = text;
+    *out_size = size;
+    return MULL_OK;
+}
+
+/* read_file reads a file at `path` into the source. */
+static int read_file(mull__source *source, const char *name, const char *path, char *why,
+                     size_t why_size)
+{
+    FILE *stream = fopen(path, "rbe");
+    if (!stream && errno == ENOENT)
+        snprintf(why, why_size, "there is no file %s", path);
+    else if (!stream)
+        snprintf(why, why_size, "%s can't be read: %s", path, strerror(errno));
+    if (!stream)
+        return MULL_EIO;
+    char *text;
+    size_t size;
+    errno = 0;
+    int status = read_all(&text, &size, &source->allocator, stream);
+    if (status == MULL_EIO)
+        snprintf(why, why_size, "%s can't be read: %s", path, strerror(errno));
+    else if (status == MULL_ETOOBIG)
+        snprintf(why, why_size, "%s is larger than %d MiB", path, MULL__SOURCE_MAX / 1024 / 1024);
+    fclose(stream);
+    if (status)
+        return status == MULL_ENOMEM ? status : MULL_EIO;
+    return add_owned(source, name, text, size);
+}
+
+int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
+                     char *why, size_t why_size)
+{
+    *file = find(source, name);
+    if (*file)
+        return MULL_OK;
+    if (!source->folder) {
+        snprintf(why, why_size, "the policy was given as a text, so there are no files beside it");
+        return MULL_EIO;
+    }
+    const mull_allocator *a = &source->allocator;
+    size_t room = strlen(source->folder) + strlen(name) + 1;
+    char *path = mull__alloc(a, room);
+    if (!path)
+        return MULL_ENOMEM;
+    snprintf(path, room, "%s%s", source->folder, name);
+    int status = read_file(source, name, path, why, why_size);
+    mull__free(a, path);
+    if (status == MULL_OK)
+        *file = find(source, name);
+    return status;
+}
+
+int mull__source_close(mull__source *source, char name[33])
+{
+    mull__digest *digest = mull__digest_new();
+    if (!digest)
+        return MULL_ENOMEM;
+    for (const mull__source_file *file = source->files; file; file = file->next) {
+        mull__digest_add(digest, file->name, strlen(file->name));
+        mull__digest_add(digest, file->text, file->size);
+    }
+    mull__digest_free(digest, name);
+    mull__free(&source->allocator, source->folder);
+    source->folder = NULL;
+    return MULL_OK;
+}

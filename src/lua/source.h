@@ -1,0 +1,37 @@
+/* source.h: the files that a policy is made of, by name and byte for byte. While it is open, a file
+ * that it hasn't yet is read from the policy's folder; once closed, it never touches the disk, and
+ * any number of threads may read it. */
+#ifndef MULL__SOURCE_H
+#define MULL__SOURCE_H
+
+#include "mulligan.h"
+
+typedef struct mull__source mull__source;
+
+typedef struct mull__source_file {
+    struct mull__source_file *next; /* by name, in the order of bytes */
+    char *name;                     /* relative to the folder, with '/' */
+    char *text;                     /* `size` bytes and a NUL */
+    size_t size;
+} mull__source_file;
+
+/* A file's size is bounded, so that a policy that is a device doesn't fill the memory. */
+enum { MULL__SOURCE_MAX = 16 * 1024 * 1024 };
+
+/* mull__source_new makes an empty source whose files are in `folder` ("" or ending in '/'; NULL:
+ * there is none, and no file can be read). MULL_ENOMEM. */
+int mull__source_new(mull__source **out, const mull_allocator *allocator, const char *folder);
+void mull__source_free(mull__source *source);
+
+/* mull__source_add takes in a text under a name that it hasn't yet. MULL_ENOMEM. */
+int mull__source_add(mull__source *source, const char *name, const char *text, size_t size);
+
+/* mull__source_get gives a file. MULL_ENOMEM; MULL_EIO with the reason, and where it was looked
+ * for, in `why`. */
+int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
+                     char *why, size_t why_size);
+
+/* mull__source_close ends the reading from disk and writes the content hash of all files. */
+int mull__source_close(mull__source *source, char name[33]);
+
+#endif

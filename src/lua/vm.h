@@ -1,0 +1,55 @@
+/* vm.h: a Lua state for other people's Lua, and what keeps it within bounds: its memory, its
+ * instructions, and its errors. Every way into it is a call of mull__vm_call.
+ *
+ * A budget that is spent can't be caught: from then on every instruction raises, and the state's
+ * own pcall raises again what it caught, until mull__vm_call returns. */
+#ifndef MULL__VM_H
+#define MULL__VM_H
+
+#include "mulligan.h"
+
+#include <lua.h>
+
+typedef enum mull__vm_stop {
+    MULL__VM_GOING,
+    MULL__VM_INSTRUCTIONS, /* the call's budget is spent */
+    MULL__VM_MEMORY,       /* the state's own limit */
+    MULL__VM_NO_MEMORY     /* the embedder's allocator has none */
+} mull__vm_stop;
+
+/* mull__vm is usually the first member of a larger struct, which must not move. */
+typedef struct mull__vm {
+    lua_State *lua;
+    mull_allocator allocator;
+    size_t used, most;     /* bytes that the state has, and may have */
+    int64_t budget, left;  /* instructions that the call may take */
+    mull__vm_stop stop;    /* why the call must end */
+    mull__vm_stop refused; /* who refused memory last */
+    /* What went wrong in the call that failed last, where the policy's own text was at work: */
+    char file[256]; /* "": nowhere in it */
+    int line;
+    char message[1024]; /* without file and line */
+} mull__vm;
+
+/* mull__vm_open makes the state, without any library. MULL_ENOMEM. */
+int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most);
+void mull__vm_close(mull__vm *vm);
+
+/* mull__vm_of gives a state's vm. */
+mull__vm *mull__vm_of(lua_State *L);
+
+/* mull__vm_call calls `body` with `argument` as a light userdata, within a budget of instructions.
+ * MULL_ENOMEM; MULL_EPOLICY: it raised, and `file`, `line` and `message` say where and what. The
+ * stack is left as it was. */
+int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, int64_t budget);
+
+/* mull__vm_raise raises a text with the policy's line before it, whoever called. */
+int mull__vm_raise(lua_State *L, const char *text);
+
+/* mull__vm_pcall is pcall for the policy. */
+int mull__vm_pcall(lua_State *L);
+
+/* mull__vm_no_memory raises what a spent limit of memory raises, after LUA_ERRMEM. */
+int mull__vm_no_memory(lua_State *L);
+
+#endif
