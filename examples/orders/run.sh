@@ -1,0 +1,11 @@
+#!/bin/sh
+# run.sh: sends 1,000 orders and works on them until all is done; ends with the summary.
+#
+#   ./run.sh [PROGRAM]     the program is `mulligan` unless it is named
+set -eu
+mulligan=${1-mulligan}
+cd "$(dirname "$0")"
+
+rm -f orders.db orders.db-*
+lua5.4 make-orders.lua | "$mulligan" send orders --transport orders
+exec "$mulligan" run --until-empty

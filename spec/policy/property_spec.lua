@@ -1,0 +1,123 @@
+-- Random policies and failures: the table that C compiled and spec/support/naive.lua, which reads the language's page
+-- straight, give the same verdicts. MULL_SEED repeats a run, MULL_PAIRS sets how many pairs it has.
+local mulligan = require "mulligan"
+local testing = require "mulligan.testing"
+local generate = require "support.generate"
+local naive = require "support.naive"
+local shrink = require "support.shrink"
+
+local PAIRS = math.tointeger(tonumber(os.getenv("MULL_PAIRS"))) or 50000
+local SEED = math.tointeger(tonumber(os.getenv("MULL_SEED"))) or os.time()
+local FAILURES_A_POLICY = 100
+
+-- Comparing -----------------------------------------------------------------------------------------------------------
+
+local KEYS = { "action", "queue", "reason", "note", "tier", "step", "of", "fallback" }
+local RULE_KEYS = { "file", "line", "scope", "type" }
+
+local function show(value)
+    if type(value) == "string" then return ("%q"):format(value) end
+    if type(value) ~= "table" then return tostring(value) end
+    local keys, words = {}, {}
+    for key in pairs(value) do keys[#keys + 1] = key end
+    table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
+    for i, key in ipairs(keys) do
+        words[i] = (math.type(key) and "" or key .. " = ") .. show(value[key])
+    end
+    return "{ " .. table.concat(words, ", ") .. " }"
+end
+
+local function differ(what, expected, got)
+    return ("%s: the page says %s, the table says %s"):format(what, show(expected), show(got))
+end
+
+local function compare_delay(expected, got)
+    if math.type(got) ~= "integer" or got < expected[1] or got > expected[2] then
+        return differ("delay_ms", expected, got)
+    end
+end
+
+-- The first difference between a verdict of the product and the naive one, or nil.
+local function compare(expected, got, failed)
+    for _, key in ipairs(KEYS) do
+        if expected[key] ~= got[key] then return differ(key, expected[key], got[key]) end
+    end
+    if (expected.rule == nil) ~= (got.rule == nil) then return differ("rule", expected.rule, got.rule) end
+    for _, key in ipairs(expected.rule and RULE_KEYS or {}) do
+        if expected.rule[key] ~= got.rule[key] then return differ("rule." .. key, expected.rule, got.rule) end
+    end
+    if show(expected.failed) ~= show(failed) then return differ("matchers that raised", expected.failed, failed) end
+    return compare_delay(expected.delay, got.delay_ms)
+end
+
+-- One policy ----------------------------------------------------------------------------------------------------------
+
+local function load(tree)
+    local failed = {}
+    local policy, message = mulligan.load_text(generate.text(tree), {
+        event = function(event)
+            if event.name == "matcher_failed" then failed[#failed + 1] = event.rule.line end
+        end,
+    })
+    return policy, message or failed
+end
+
+-- What is wrong with the policy's word on a failure, or nil. Asked twice, it gives the same answer.
+local function disagreement(policy, failed, tree, failure, options)
+    for i = #failed, 1, -1 do failed[i] = nil end
+    local got, message = policy:decide(failure, options)
+    if not got then return "decide: " .. message end
+    local wrong = compare(naive.decide(tree, failure, options), got, failed)
+    if wrong then return wrong end
+    if got.generation ~= policy:generation() then return "generation: " .. show(got.generation) end
+    if show(policy:decide(failure, options)) ~= show(got) then return "the same failure got another verdict" end
+end
+
+-- The same for a case that is loaded anew; a policy that doesn't load is no disagreement.
+local function still_wrong(case)
+    local loaded, policy, failed = pcall(load, case.tree)
+    if not loaded or not policy or not case.failure.error or not case.failure.error.type then return nil end
+    local good, wrong = pcall(disagreement, policy, failed, case.tree, case.failure, case.options)
+    policy:close()
+    return good and wrong or nil
+end
+
+local function report(seed, case)
+    shrink(case, still_wrong)
+    local wrong = still_wrong(case) or "it no longer disagrees when it is loaded again"
+    error(("%s\n\nMULL_SEED=%d\n\n%s\nfailure = %s\noptions = %s\n"):format(
+        wrong, seed, generate.text(case.tree), show(case.failure), show(case.options)), 0)
+end
+
+local function try_policy(seed, random, count)
+    local tree = generate.policy(random)
+    local policy, failed = load(tree)
+    if not policy then error(("MULL_SEED=%d: refused:\n%s\n%s"):format(seed, failed, generate.text(tree)), 0) end
+    for i = 1, count do
+        local failure = generate.failure(random, i)
+        local options = { seed = random:chance(0.5) and random(1000) or nil, no_jitter = random:chance(0.3) or nil }
+        if disagreement(policy, failed, tree, failure, options) then
+            report(seed, { tree = tree, failure = failure, options = options })
+        end
+    end
+    policy:close()
+end
+
+describe("random policies and failures", function()
+    it("get the verdicts that the page gives them", function()
+        print(("\n%d pairs, MULL_SEED=%d"):format(PAIRS, SEED))
+        local random = testing.random(SEED)
+        for done = 0, PAIRS - 1, FAILURES_A_POLICY do
+            try_policy(SEED, random, math.min(FAILURES_A_POLICY, PAIRS - done))
+        end
+    end)
+
+    it("shrink to little when they don't", function()
+        local case = { tree = { 1, 2, { 3, x = 4 } }, failure = { a = 1, b = { 2 } } }
+        shrink(case, function(c)
+            local third = c.tree and c.tree[#c.tree]
+            return type(third) == "table" and third.x == 4
+        end)
+        assert.same({ tree = { { x = 4 } } }, case)
+    end)
+end)
