@@ -361,8 +361,8 @@ typedef struct pool {
 static void to_pool(mull_engine *engine, mull_call call, const mull_message *message, void *data)
 {
     pool *p = data;
+    (void)engine;
     pthread_mutex_lock(&p->mutex);
-    p->engine = engine;
     p->ring[p->tail].call = call;
     p->ring[p->tail++].fail = message->attempt == 1 && message->id[0] % 3 == 0;
     pthread_cond_signal(&p->more);
@@ -403,6 +403,7 @@ static void handlers_may_work_on_other_threads(void **state)
     options.policy = policy;
     mull_engine *engine = NULL;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
+    p.engine = engine;
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
     mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
     consumer.name = "C";

@@ -349,7 +349,7 @@ int mull_engine_run(mull_engine *engine)
         return status;
     atomic_store(&engine->thread, mull__this_thread());
     engine->in_loop++;
-    while (!engine->told_stopped && engine->closing != MULL__CLOSE_DONE)
+    while (engine->closing ? engine->closing != MULL__CLOSE_DONE : !engine->told_stopped)
         uv_run(engine->loop, UV_RUN_DEFAULT);
     leave_loop(engine);
     return 0;

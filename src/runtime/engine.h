@@ -172,6 +172,8 @@ typedef struct mull__flow {
     int64_t calls_before; /* failed before this hand-out, by its headers */
     int64_t crashes;      /* hand-outs that ended with their owner's death */
     int64_t first_failure_ms;
+    int64_t due_ms; /* of a redelivery whose delay is made of several; 0 */
+    int onward;     /* it came before its time: put off again, nothing is counted */
 
     /* where it stands */
     int64_t attempt; /* failed calls in this hand-out */

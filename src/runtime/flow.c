@@ -73,6 +73,8 @@ static int read_record(mull__flow *flow)
     flow->calls_before = record.calls;
     flow->crashes = from->deliveries > 1 ? from->deliveries - 1 : 0;
     flow->first_failure_ms = record.first_failure_ms;
+    flow->due_ms = record.due_ms;
+    flow->onward = record.due_ms > now_ms;
     if (flow->crashes > 0 && flow->first_failure_ms == 0)
         flow->first_failure_ms = now_ms;
     for (size_t i = 0; i < 3 && record.ignored[i]; i++)
@@ -118,6 +120,8 @@ int mull__flow_arrive(mull_port *port, mull_delivery *delivery)
     mull__engine_touch(port->engine);
     if (port->engine->state != MULL__RUNNING) {
         mull__settle(flow, MULL_SETTLE_GIVE_BACK);
+    } else if (flow->onward) {
+        mull__settle(flow, MULL_SETTLE_REDELIVER);
     } else if (flow->message.body_size > consumer->options.max_body) {
         refuse_body(flow);
     } else if (died_too_often(flow)) {
@@ -431,7 +435,7 @@ static void count_end(mull__flow *flow)
                          [MULL_SETTLE_DEAD_LETTER] = &counts->dead_lettered,
                          [MULL_SETTLE_DISCARD] = &counts->discarded,
                          [MULL_SETTLE_GIVE_BACK] = NULL};
-    if (count[flow->settlement.kind])
+    if (count[flow->settlement.kind] && !flow->onward)
         (*count[flow->settlement.kind])++;
 }
 

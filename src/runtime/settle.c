@@ -32,6 +32,7 @@ static mull__stamp stamp_for(const mull__flow *flow)
         .first_failure_ms = flow->first_failure_ms,
         .last_failure_ms = flow->failed_at_ms,
         .given_id = flow->delivery->message.id ? NULL : flow->message.id,
+        .due_ms = kind == MULL_SETTLE_REDELIVER ? flow->due_ms : 0,
         .keep_aside = flow->aside,
         .queue = flow->consumer->queue,
     };
@@ -52,7 +53,7 @@ static int write_headers(mull__flow *flow)
     settlement->headers = from->headers;
     settlement->header_count = from->header_count;
     if (settlement->kind == MULL_SETTLE_ACK || settlement->kind == MULL_SETTLE_DISCARD ||
-        (settlement->kind == MULL_SETTLE_GIVE_BACK && !changed(flow)))
+        (settlement->kind == MULL_SETTLE_GIVE_BACK && !changed(flow)) || flow->onward)
         return 0;
     mull__stamp stamp = stamp_for(flow);
     const mull_allocator *allocator = &flow->consumer->engine->allocator;
@@ -64,11 +65,19 @@ static int write_headers(mull__flow *flow)
     return status;
 }
 
-static int64_t due_of(const mull__flow *flow)
+/* plan_due sets when a redelivery is due. What is longer than the transport's longest delay is made
+ * of several: the end goes into a header, and the message comes by on its way there. */
+static void plan_due(mull__flow *flow)
 {
-    if (flow->settlement.kind != MULL_SETTLE_REDELIVER || flow->verdict.delay_ms == 0)
-        return 0;
-    return mull__engine_wall(flow->consumer->engine) + flow->verdict.delay_ms;
+    const struct mull_subscription *consumer = flow->consumer;
+    if (flow->settlement.kind != MULL_SETTLE_REDELIVER)
+        return;
+    int64_t now_ms = mull__engine_wall(consumer->engine);
+    int64_t longest_ms = consumer->port->abilities.longest_delay_ms;
+    int64_t end_ms = flow->onward ? flow->due_ms : now_ms + flow->verdict.delay_ms;
+    int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
+    flow->due_ms = in_parts || flow->onward ? end_ms : 0;
+    flow->settlement.due_ms = in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
 }
 
 static void hand_over(mull__flow *flow);
@@ -131,7 +140,7 @@ void mull__settle(mull__flow *flow, mull_settle_kind kind)
         .id = flow->message.id,
         .sends = kind == MULL_SETTLE_ACK ? flow->sends : NULL,
         .send_count = kind == MULL_SETTLE_ACK ? flow->send_count : 0};
-    flow->settlement.due_ms = due_of(flow);
+    plan_due(flow);
     hand_over(flow);
 }
 

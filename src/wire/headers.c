@@ -85,6 +85,9 @@ void mull__record_read(mull__record *record, const mull_header *headers, size_t 
     record->given_id = find(headers, count, "mulligan-id");
     const char *came_from = find(headers, count, "mulligan-queue");
     const char *counting = find(headers, count, "mulligan-counting");
+    const char *due = find(headers, count, "mulligan-due");
+    if (due && mull__moment_read(due, &record->due_ms) != 0)
+        record->due_ms = 0;
     record->returned = came_from && strcmp(came_from, queue) == 0;
     record->aside = came_from && !record->returned;
     int anew = record->returned || (record->aside && !(counting && strcmp(counting, queue) == 0));
@@ -112,7 +115,8 @@ typedef struct piece {
 typedef struct pieces {
     piece list[PIECES_MAX];
     size_t count;
-    char redeliveries[24], calls[24], first[MULL__MOMENT_SIZE], last[MULL__MOMENT_SIZE];
+    char redeliveries[24], calls[24], first[MULL__MOMENT_SIZE], last[MULL__MOMENT_SIZE],
+        due[MULL__MOMENT_SIZE];
     char rule[NAME_MAX], chain[CHAIN_MAX];
 } pieces;
 
@@ -193,6 +197,7 @@ static void collect(pieces *p, const mull__stamp *stamp)
     put_number(p, "mulligan-calls", p->calls, stamp->calls);
     put_moment(p, "mulligan-first-failure", p->first, stamp->first_failure_ms);
     put_moment(p, "mulligan-last-failure", p->last, stamp->last_failure_ms);
+    put_moment(p, "mulligan-due", p->due, stamp->due_ms);
     if (stamp->error)
         put_failure(p, stamp);
     else if (stamp->keep_aside)
@@ -204,7 +209,8 @@ static int is_kept(const char *name, const mull__stamp *stamp)
 {
     static const char *const rewritten[] = {"mulligan-id",           "mulligan-redeliveries",
                                             "mulligan-calls",        "mulligan-first-failure",
-                                            "mulligan-last-failure", "mulligan-counting"};
+                                            "mulligan-last-failure", "mulligan-counting",
+                                            "mulligan-due"};
     if (!mull__is_own(name))
         return 1;
     for (size_t i = 0; i < sizeof rewritten / sizeof *rewritten; i++)

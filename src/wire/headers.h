@@ -3,7 +3,9 @@
  *
  *   mulligan-id        the id that the engine gave a message that came without one
  *   mulligan-counting  on a dead letter that is redelivered by a consumer of a queue it was put
- *                      aside in: that queue. Without it the counters would start anew each time. */
+ *                      aside in: that queue. Without it the counters would start anew each time.
+ *   mulligan-due       on a redelivery longer than the transport's longest delay: when it is due.
+ *                      Until then it is put off again and again, and no handler sees it. */
 #ifndef MULL__HEADERS_H
 #define MULL__HEADERS_H
 
@@ -14,6 +16,7 @@ typedef struct mull__record {
     int64_t redeliveries;
     int64_t calls;            /* failed so far; `redeliveries` where the header is missing */
     int64_t first_failure_ms; /* wall clock; 0: none, or not to be read */
+    int64_t due_ms;           /* wall clock; 0: at once */
     const char *given_id;     /* the mulligan-id header; NULL: none */
     int returned;             /* a dead letter back where it came from: its record is dropped */
     int aside;                /* a dead letter in another queue: its record stays */
@@ -30,6 +33,7 @@ int mull__is_own(const char *name);
 typedef struct mull__stamp {
     int64_t redeliveries, calls;
     int64_t first_failure_ms, last_failure_ms;
+    int64_t due_ms; /* where its delay is made of several */
     const char *given_id;
     int keep_aside; /* keep the record of an earlier dead letter, counting in `queue` */
     const char *queue;

@@ -252,10 +252,10 @@ static void memory_answer_rest(memory *self)
 
 static int64_t memory_next(memory *self)
 {
-    int64_t next_ms = INT64_MAX;
+    int64_t next_ms = INT64_MAX, now_ms = mull_port_now(self->port);
     mull__link *link = mull__list_first(&self->shelf.queues);
     for (; link; link = mull__list_after(&self->shelf.queues, link)) {
-        int64_t due_ms = mull__queue_next(MULL__ENTRY(link, mull__queue, link));
+        int64_t due_ms = mull__queue_next(MULL__ENTRY(link, mull__queue, link), now_ms);
         next_ms = due_ms < next_ms ? due_ms : next_ms;
     }
     link = mull__list_first(&self->claims);

@@ -243,8 +243,9 @@ mull__item *mull__queue_take(mull__queue *queue, int64_t now_ms)
     return link ? MULL__ENTRY(link, mull__item, link) : NULL;
 }
 
-int64_t mull__queue_next(const mull__queue *queue)
+int64_t mull__queue_next(mull__queue *queue, int64_t now_ms)
 {
+    wake(queue, now_ms);
     return queue->later ? queue->later->due_ms : INT64_MAX;
 }
 
@@ -254,5 +255,5 @@ void mull__queue_count(mull__queue *queue, int64_t now_ms, mull_depth *depth)
     *depth = (mull_depth){.ready = queue->due.count + queue->line.count,
                           .delayed = queue->later_count,
                           .claimed = queue->claimed,
-                          .next_due_ms = mull__queue_next(queue)};
+                          .next_due_ms = mull__queue_next(queue, now_ms)};
 }

@@ -82,8 +82,8 @@ void mull__shelf_put_back(mull__item *item);
 /* mull__queue_take takes the next item; NULL: none is due by now. */
 mull__item *mull__queue_take(mull__queue *queue, int64_t now_ms);
 
-/* mull__queue_next is when the next one that is put off is due; INT64_MAX: none. */
-int64_t mull__queue_next(const mull__queue *queue);
+/* mull__queue_next is when the next one that is still put off by now is due; INT64_MAX: none. */
+int64_t mull__queue_next(mull__queue *queue, int64_t now_ms);
 
 /* mull__queue_count counts; next_due_ms is on the monotonic clock. */
 void mull__queue_count(mull__queue *queue, int64_t now_ms, mull_depth *depth);
