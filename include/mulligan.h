@@ -290,7 +290,8 @@ MULL_API int mull_policy_load(mull_policy **out, const mull_policy_options *opti
 
 /* mull_policy_reload builds a whole new generation from the same options, with `text` for another
  * text (NULL: read the file again), and publishes it, or changes nothing. 0: published; 1: the same
- * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile. */
+ * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile.
+ * MULL_ESTATE: called out of `problem` or `log` of a load of the same policy. */
 MULL_API int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size);
 
 /* mull_policy_generation writes the name of the generation in force: 32 hex digits and a NUL. */

@@ -7,5 +7,10 @@ mulligan=${1-mulligan}
 cd "$(dirname "$0")"
 
 rm -f orders.db orders.db-*
+echo "sending 1,000 orders ..."
 lua5.4 make-orders.lua | "$mulligan" send orders --transport orders
-exec "$mulligan" run --until-empty
+echo "working on them; what happens to each that fails is in $PWD/run.log ..."
+"$mulligan" run --until-empty 2>run.log || {
+    tail -n 5 run.log >&2
+    exit 1
+}

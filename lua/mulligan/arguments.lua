@@ -1,7 +1,8 @@
 -- arguments.lua: reads the words behind a command.
 --
--- A command says what it takes: options = { { "--log-format", "text|json", default = "text", help = … }, … }
--- (without a second word: a flag; `many`: may be repeated), and at_least and at_most for the rest.
+-- A command says what it takes: options = { { "--log-format", "text|json", help = "..." }, ... },
+-- without a second word a flag; `many` may be repeated, `later` isn't in this version; and how many
+-- other words: at_least, at_most.
 
 local text = require "mulligan.policy.text"
 
@@ -18,7 +19,7 @@ end
 local function unknown(command, name)
     local names = { "--help" }
     for _, option in ipairs(command.options) do
-        names[#names + 1] = option[1]
+        names[#names + 1] = not option.later and option[1] or nil
     end
     local near = text.nearest(name, names)
     return ("unknown option %s%s"):format(text.clean(name), near and "; did you mean " .. near .. "?" or
@@ -60,6 +61,8 @@ local function read_option(command, words, at, read)
     local option = find(command, name)
     if not option then
         return nil, unknown(command, name)
+    elseif option.later then
+        return nil, name .. " is not in this version yet"
     elseif not option[2] then
         if value then
             return nil, name .. " takes no value"
@@ -84,7 +87,7 @@ end
 function arguments.read(command, words)
     local read, at, only_words = {}, 1, false
     while at <= #words do
-        local word, problem = words[at], nil
+        local word = words[at]
         if only_words or word == "-" or word:sub(1, 1) ~= "-" then
             read[#read + 1], at = word, at + 1
         elseif word == "--" then
@@ -92,10 +95,11 @@ function arguments.read(command, words)
         elseif word == "--help" or word == "-h" then
             return { help = true }
         else
-            at, problem = read_option(command, words, at, read)
-            if problem then
+            local next_one, problem = read_option(command, words, at, read)
+            if not next_one then
                 return nil, problem
             end
+            at = next_one
         end
     end
     if #read < (command.at_least or 0) or #read > (command.at_most or math.huge) then
@@ -111,8 +115,10 @@ function arguments.help(command)
         lines[#lines + 1] = ""
     end
     for _, option in ipairs(command.options) do
-        local left = option[1] .. (option[2] and " " .. option[2] or "")
-        lines[#lines + 1] = ("  %-36s %s"):format(left, option.help)
+        if not option.later then
+            local left = option[1] .. (option[2] and " " .. option[2] or "")
+            lines[#lines + 1] = ("  %-36s %s"):format(left, option.help)
+        end
     end
     return table.concat(lines, "\n") .. "\n"
 end

@@ -48,6 +48,10 @@ local function attempts_of(event)
     return ("attempt %d of %d"):format(attempt, math.max(of, attempt))
 end
 
+local function count_of(count, one, many)
+    return ("%d %s"):format(count, count == 1 and one or many)
+end
+
 local function what_follows(event)
     local verdict, failure = event.verdict, event.failure
     if verdict.action == "retry" then
@@ -55,7 +59,8 @@ local function what_follows(event)
     elseif verdict.action == "redeliver" then
         return ("redelivery %d of %s in %s"):format(verdict.step, verdict.of or "unlimited", span(verdict.delay_ms))
     end
-    local before = ("after %d redeliveries and %d calls"):format(failure.redeliveries, failure.calls)
+    local before = ("after %s and %s"):format(count_of(failure.calls, "call", "calls"),
+        count_of(failure.redeliveries, "redelivery", "redeliveries"))
     if verdict.action == "discard" then
         return ("discarded %s: %s"):format(before, verdict.note or verdict.reason)
     end
@@ -73,7 +78,10 @@ local function decided(event)
 end
 
 local function other(event)
-    local failure, words = event.failure, { event.name }
+    local failure, words = event.failure, {}
+    if event.name ~= "log" then
+        words[1] = event.name
+    end
     if failure and failure.message.id then
         words[#words + 1] = ("message %s, consumer %s"):format(failure.message.id, failure.consumer)
     end

@@ -5,6 +5,7 @@
  *   'f'       has functions: number 0 passes, number 1 raises; its states are counted
  *   'i'       has functions, and isn't pure: no second state can be made of it
  *   '!'       doesn't compile
+ *   '?'       doesn't compile; calls `on_compile` first, as a guest calls the embedder's problem
  *
  * A '+' anywhere behind it: has functions, and they pass.
  */
@@ -22,6 +23,8 @@ typedef struct fake {
     mull_allocator allocator;
     atomic_int states, sources, closed;
     atomic_long matched;
+    void (*on_compile)(void *data);
+    void *on_compile_data;
 } fake;
 
 enum { FAKE_LINE_A = 11, FAKE_LINE_B = 22 };
@@ -63,7 +66,9 @@ static inline int fake_compile(void *data, const char *text, size_t size, mull__
                                char name[33], void **source)
 {
     fake *f = data;
-    if (*text == '!')
+    if (*text == '?')
+        f->on_compile(f->on_compile_data);
+    if (*text == '!' || *text == '?')
         return MULL_EPOLICY;
     *source = mull__strndup(&f->allocator, text, size);
     if (!*source)

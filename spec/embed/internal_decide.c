@@ -181,6 +181,28 @@ static void a_text_without_a_size_is_measured(void **state)
     rig_done(&r);
 }
 
+static void load_again(void *data)
+{
+    rig *r = data;
+    mull_decider *decider;
+    assert_int_equal(mull_policy_reload(r->policy, "b", 1), MULL_ESTATE);
+    assert_int_equal(mull_decider_new(&decider, r->policy), MULL_ESTATE);
+    assert_null(decider);
+}
+
+static void a_load_out_of_a_load_is_refused(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, "a");
+    r.fake.on_compile = load_again;
+    r.fake.on_compile_data = &r;
+    assert_int_equal(reload(&r, "?"), MULL_EPOLICY);
+    assert_int_equal(r.refused, 1);
+    assert_int_equal(reload(&r, "b"), 0);
+    rig_done(&r);
+}
+
 /* At most one old seat waits with each decider, and one that never decides keeps two at most. */
 static void seats_come_and_go(void **state)
 {
@@ -376,6 +398,7 @@ int main(void)
         cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(reloads),
         cmocka_unit_test(a_text_without_a_size_is_measured),
+        cmocka_unit_test(a_load_out_of_a_load_is_refused),
         cmocka_unit_test(seats_come_and_go),
         cmocka_unit_test(a_verdict_lives_until_the_next_call),
         cmocka_unit_test(a_generation_may_outlive_the_holder),

@@ -22,7 +22,7 @@ describe("an installed mulligan", function()
     end)
 
     it("has a program that runs", function()
-        assert.is_truthy(run(prefix .. "/bin/mulligan --help"):find("mulligan run", 1, true))
+        assert.is_truthy(run(prefix .. "/bin/mulligan --help"):find("usage: mulligan ", 1, true))
     end)
 
     it("has a library that a program runs with", function()

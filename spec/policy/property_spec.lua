@@ -73,13 +73,16 @@ local function disagreement(policy, failed, tree, failure, options)
     if show(policy:decide(failure, options)) ~= show(got) then return "the same failure got another verdict" end
 end
 
--- The same for a case that is loaded anew; a policy that doesn't load is no disagreement.
+-- The same for a case that is loaded anew; one that isn't whole, or doesn't load, is no disagreement.
 local function still_wrong(case)
-    local loaded, policy, failed = pcall(load, case.tree)
-    if not loaded or not policy or not case.failure.error or not case.failure.error.type then return nil end
-    local good, wrong = pcall(disagreement, policy, failed, case.tree, case.failure, case.options)
-    policy:close()
-    return good and wrong or nil
+    local whole, wrong = pcall(function()
+        local policy, failed = load(case.tree)
+        if not policy then return nil end
+        local decided, found = pcall(disagreement, policy, failed, case.tree, case.failure, case.options)
+        policy:close()
+        return decided and found
+    end)
+    return whole and wrong or nil
 end
 
 local function report(seed, case)

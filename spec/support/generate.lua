@@ -85,7 +85,7 @@ end
 
 local function random_delay(random)
     return random:pick {
-        0, "1ms", "10ms", "200ms", "1.5s", "30s", "5m", "1h30m", "2d", "365d", { seconds = 3 }, { seconds = 0.25 },
+        0, "1ms", "7ms", "200ms", "1.5s", "30s", "5m", "1h30m", "2d", "365d", { seconds = 3 }, { seconds = 0.25 },
     }
 end
 
@@ -108,7 +108,7 @@ local function random_arguments(random, word)
     maybe("delay", 0.5, function() return random_delay(random) end)
     maybe("backoff", 0.4, function() return random:pick { "constant", "linear", "exponential" } end)
     if args.backoff == "exponential" or (word == "retry" and not args.backoff) then
-        maybe("factor", 0.3, function() return random:pick { 1, 1.1, 1.5, 2, 3, 10, 1e300 } end)
+        maybe("factor", 0.6, function() return random:pick { 1, 1.1, 1.1, 1.37, 1.5, 2, 10, 1e300 } end)
     end
     maybe("max_delay", 0.3, function() return random:pick { 0, "100ms", "10s", "2h", "365d" } end)
     maybe("jitter", 0.4, function() return random:pick { 0, 0.1, 0.25, 0.29, 0.5, 1 } end)

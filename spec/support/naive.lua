@@ -126,7 +126,7 @@ end
 local function counter(failure, name)
     local defaults = { attempt = 1, redeliveries = 0, deliveries = 1, age_ms = 0 }
     if name == "calls" then
-        return failure.calls or counter(failure, "attempt") + counter(failure, "redeliveries")
+        return failure.calls or counter(failure, "attempt") + 0.0 + counter(failure, "redeliveries")
     end
     return failure[name] or defaults[name]
 end

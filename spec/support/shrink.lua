@@ -1,6 +1,6 @@
 -- shrink.lua: makes a failing case small. `fails(case)` says whether a case (a table of tables and plain values) still
--- fails; parts are taken out of it one at a time, as long as it does. It takes a part out in place and puts it back
--- where the case no longer fails, so that `fails` may keep what it finds in the case.
+-- fails; parts are taken out of it one at a time, in place, as long as it does. `fails` may write into the case (a
+-- rule's line, say), so that what counts is whether a round left fewer parts than there were.
 
 -- Where parts may be taken out: every element of a list, every key of a map, deepest last.
 local function parts(value, found)
@@ -14,8 +14,9 @@ local function parts(value, found)
 end
 
 local function take(part)
-    if math.type(part.key) == "integer" then return table.remove(part.holder, part.key) end
     local value = part.holder[part.key]
+    if value == nil then return nil end
+    if math.type(part.key) == "integer" then return table.remove(part.holder, part.key) end
     part.holder[part.key] = nil
     return value
 end
@@ -28,18 +29,18 @@ local function put_back(part, value)
     end
 end
 
+local function take_out(case, fails)
+    for _, part in ipairs(parts(case)) do
+        local value = take(part) -- nil: it went with something larger before
+        if value ~= nil and not fails(case) then put_back(part, value) end
+    end
+end
+
 return function(case, fails)
-    local smaller
+    local before
     repeat
-        smaller = false
-        for _, part in ipairs(parts(case)) do
-            local value = take(part)
-            if value ~= nil and fails(case) then
-                smaller = true
-                break
-            end
-            put_back(part, value)
-        end
-    until not smaller
+        before = #parts(case)
+        take_out(case, fails)
+    until #parts(case) >= before
     return case
 end

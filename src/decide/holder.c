@@ -54,10 +54,24 @@ const mull__guest *mull__holder_guest(const mull_policy *policy, void **data)
     return &policy->guest;
 }
 
+/* make_building_lock: one that knows its owner, so that an embedder who loads again, or makes a
+ * decider, out of the `problem` or `log` of a load gets an error and not a thread that stands. */
+static int make_building_lock(pthread_mutex_t *building)
+{
+    pthread_mutexattr_t checked;
+    if (pthread_mutexattr_init(&checked))
+        return MULL_ENOMEM;
+    pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+    int status = pthread_mutex_init(building, &checked) ? MULL_ENOMEM : MULL_OK;
+    pthread_mutexattr_destroy(&checked);
+    return status;
+}
+
 static int make_locks(mull_policy *policy)
 {
-    if (pthread_mutex_init(&policy->building, NULL))
-        return MULL_ENOMEM;
+    int status = make_building_lock(&policy->building);
+    if (status)
+        return status;
     if (pthread_mutex_init(&policy->lock, NULL) == 0)
         return MULL_OK;
     pthread_mutex_destroy(&policy->building);
@@ -147,7 +161,8 @@ void mull__holder_tell(const mull_policy *policy, const mull_event *event)
 
 int mull__holder_join(mull_policy *policy, mull_decider *decider)
 {
-    pthread_mutex_lock(&policy->building);
+    if (pthread_mutex_lock(&policy->building))
+        return MULL_ESTATE;
     int status = mull__seat_new(&decider->seat, policy, policy->current);
     if (status == MULL_OK) {
         pthread_mutex_lock(&policy->lock);
@@ -240,7 +255,8 @@ int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size)
 {
     if (!policy)
         return MULL_EINVAL;
-    pthread_mutex_lock(&policy->building);
+    if (pthread_mutex_lock(&policy->building))
+        return MULL_ESTATE;
     int status = reload(policy, text, text_size);
     mull__generation *current = mull__policy_current(policy);
     pthread_mutex_unlock(&policy->building);

@@ -23,7 +23,8 @@ struct mull_decider {
     atomic_uintptr_t slot; /* a mull__seat, marked or not; 0 */
 };
 
-/* mull__holder_join takes in a decider and gives it its first seat. Errors as mull__seat_new. */
+/* mull__holder_join takes in a decider and gives it its first seat. Errors as mull__seat_new;
+ * MULL_ESTATE: called out of a load of the same policy. */
 int mull__holder_join(mull_policy *policy, mull_decider *decider);
 
 /* mull__holder_leave: from its return no reload touches the decider again. */

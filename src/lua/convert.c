@@ -2,8 +2,8 @@
  */
 #include "convert.h"
 
+#include "base/duration.h"
 #include "base/utf8.h"
-#include "duration.h"
 #include "host.h"
 #include "raise.h"
 

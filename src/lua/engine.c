@@ -47,6 +47,13 @@ static void on_stopped(void *data)
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
+static void drop_policy(mull__lua_engine *engine)
+{
+    if (engine->policy)
+        mull__policy_drop(engine->policy);
+    engine->policy = NULL;
+}
+
 static void drop(mull__lua_engine *engine)
 {
     if (--engine->users > 0)
@@ -57,7 +64,7 @@ static void drop(mull__lua_engine *engine)
     }
     mull__problems_drop(&engine->problems);
     mull__lines_drop(engine);
-    mull__policy_drop(engine->policy);
+    drop_policy(engine);
     free(engine);
 }
 
@@ -66,6 +73,7 @@ static void on_closed(void *data)
     mull__lua_engine *engine = data;
     engine->engine = NULL;
     mull__lines_hand_out(engine);
+    drop_policy(engine); /* it may be closed now, even if this value is still around */
     drop(engine);
 }
 
@@ -179,9 +187,13 @@ int mull__lua_engine_new(lua_State *L)
         mull__clock_use(L, lua_gettop(L), made, &clock);
         options.clock = &clock;
     }
+    engine->real_clock = !options.clock;
     int status = mull_engine_new(&engine->engine, &options);
-    if (status != 0)
-        return mull__problems_fail(L, &engine->problems, status);
+    if (status != 0) {
+        int results = mull__problems_fail(L, &engine->problems, status);
+        drop_policy(engine);
+        return results;
+    }
     engine->users++;
     lua_settop(L, made);
     return 1;
@@ -274,6 +286,8 @@ static int start(lua_State *L)
 static int run(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
+    if (engine->real_clock)
+        mull__lines_look(engine);
     return answer(L, engine, mull_engine_run(engine->engine));
 }
 

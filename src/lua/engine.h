@@ -33,7 +33,8 @@ typedef struct mull__lua_engine {
     _Atomic(struct mull__line *) lines; /* of log, newest first */
     _Atomic(const void *) thread;       /* the one that uses it: see log.c */
     int lines_timer;                    /* one is set to hand them out */
-    int handing_out;
+    int handing_out, looks;
+    int real_clock;
     int stopped;
     int closing;
     int users; /* the Lua value, the engine */
@@ -71,6 +72,10 @@ void mull__line_take(mull_level level, const char *text, void *data);
 /* mull__lines_hand_out gives what is kept to the log function. On the Lua state's thread. */
 void mull__lines_hand_out(mull__lua_engine *engine);
 void mull__lines_drop(mull__lua_engine *engine);
+
+/* mull__lines_look hands out lines of other threads every now and then, from now on. On the real
+ * clock: a test's has turns, each of which hands out. */
+void mull__lines_look(mull__lua_engine *engine);
 
 /* mull__lines_here notes that this thread is the Lua state's. */
 void mull__lines_here(mull__lua_engine *engine);

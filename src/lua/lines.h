@@ -1,11 +1,15 @@
-/* lines.h: reading a file line by line with a bound, which io.read hasn't. */
+/* lines.h: stdin line by line, with a bound on a line's size, and without waiting unless asked to:
+ * what io.read can't do.
+ *
+ *   lines(limit)            a reader of stdin
+ *   reader:next(may_wait)   the next line without its newline; false where it is longer than
+ *                           `limit` bytes, and skipped; nil and "end"; nil and "later" where there
+ *                           is none yet and it may not wait; nil, "error" and why */
 #ifndef MULL__LINES_H
 #define MULL__LINES_H
 
 #include <lua.h>
 
-/* mull__read_line is read_line(file, limit): the next line without its newline; nil at the end;
- * false where it is longer than `limit` bytes, and skipped. */
-int mull__read_line(lua_State *L);
+int mull__lua_lines(lua_State *L);
 
 #endif

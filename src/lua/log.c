@@ -26,7 +26,7 @@ static void on_timer(void *data)
     mull__lines_hand_out(engine);
 }
 
-/* A line from another thread waits for the next callback: it can't set a timer. */
+/* A line from another thread can't set a timer: it waits for the next look, see below. */
 void mull__line_take(mull_level level, const char *text, void *data)
 {
     mull__lua_engine *engine = data;
@@ -83,4 +83,23 @@ void mull__lines_hand_out(mull__lua_engine *engine)
 void mull__lines_drop(mull__lua_engine *engine)
 {
     free_lines(take_all(engine));
+}
+
+/* ---- Looking for lines of other threads ------------------------------------------------------ */
+
+enum { LOOK_MS = 250 };
+
+static void look(void *data)
+{
+    mull__lua_engine *engine = data;
+    mull__lines_hand_out(engine);
+    if (engine->engine && !engine->closing)
+        mull__engine_after(engine->engine, LOOK_MS, look, engine);
+}
+
+void mull__lines_look(mull__lua_engine *engine)
+{
+    if (!engine->looks)
+        mull__engine_after(engine->engine, LOOK_MS, look, engine);
+    engine->looks = 1;
 }

@@ -55,7 +55,7 @@ static int open_core(lua_State *L)
     static const luaL_Reg functions[] = {
         {"load", mull__lua_load},   {"engine", mull__lua_engine_new}, {"clock", mull__lua_clock},
         {"sleep", mull__lua_sleep}, {"send", mull__lua_send},         {"error", mull__lua_error},
-        {"moment", moment},         {"read_line", mull__read_line},   {NULL, NULL}};
+        {"moment", moment},         {"lines", mull__lua_lines},       {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__open_policy(L);
     lua_setfield(L, -2, "policy_methods");

@@ -2,6 +2,8 @@
 #include "policy_module.h"
 
 #include "convert.h"
+#include "decide/decide.h"
+#include "policy/shape.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -200,6 +202,19 @@ static int rules(lua_State *L)
     return 1;
 }
 
+/* scopes() is how many scopes have rules. */
+static int scopes(lua_State *L)
+{
+    mull__generation *generation = mull__policy_current(mull__policy_at(L, 1)->policy);
+    const mull__table *table = mull__generation_table(generation);
+    lua_Integer count = 0;
+    for (size_t i = 0; i < table->scope_count; i++)
+        count += table->scopes[i].rule_count > 0;
+    mull__generation_drop(generation);
+    lua_pushinteger(L, count);
+    return 1;
+}
+
 static int close_policy(lua_State *L)
 {
     mull__lua_policy **slot = luaL_checkudata(L, 1, type_name);
@@ -212,9 +227,10 @@ static int close_policy(lua_State *L)
 
 int mull__open_policy(lua_State *L)
 {
-    static const luaL_Reg methods[] = {{"decide", decide},         {"reload", reload},
-                                       {"generation", generation}, {"rules", rules},
-                                       {"close", close_policy},    {NULL, NULL}};
+    static const luaL_Reg methods[] = {
+        {"decide", decide}, {"reload", reload}, {"generation", generation},
+        {"rules", rules},   {"scopes", scopes}, {"close", close_policy},
+        {NULL, NULL}};
     luaL_newmetatable(L, type_name);
     lua_pushcfunction(L, collect);
     lua_setfield(L, -2, "__gc");

@@ -55,7 +55,7 @@ int mull__raise(lua_State *L, const char *type, const char *format, ...)
     lua_pushvfstring(L, format, arguments);
     va_end(arguments);
     lua_setfield(L, -2, "message");
-    luaL_traceback(L, L, NULL, 1);
+    luaL_traceback(L, L, NULL, 0); /* 0, for a hook is no level of its own */
     lua_setfield(L, -2, "stack");
     mark(L, -1);
     return lua_error(L);

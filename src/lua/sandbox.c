@@ -140,6 +140,8 @@ static int prepare(lua_State *L)
 {
     open_libraries(L);
     lua_newtable(L);
+    push_offers(L);
+    lua_setfield(L, -2, "mulligan.sandbox.offers");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
     lua_pushcfunction(L, require_embedded);
     lua_setglobal(L, "require");
@@ -149,8 +151,7 @@ static int prepare(lua_State *L)
     lua_call(L, 0, 2);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &load_side);
-    push_offers(L);
-    lua_call(L, 3, 1);
+    lua_call(L, 2, 1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &box);
     return 0;
 }

@@ -67,42 +67,39 @@ local function order_mistake(rule, word)
     return (":%s can't follow :%s; here may stand %s"):format(word, after, text.list(choices))
 end
 
--- What each word does with its arguments: it sets fields of the rule, unless they are wrong.
+-- What each word does with its arguments: it sets fields of the rule. Where these are wrong, that is
+-- noted, and nobody asks for the rule.
 local act = {}
 
 local function read_tier(book, rule, here, word, n, ...)
-    local read = tier.read(book, here, word, n, ...)
-    rule.wrong = rule.wrong or not read
-    rule[word == "retry" and "retry" or "redeliver"] = read
+    rule[word == "retry" and "retry" or "redeliver"] = tier.read(book, here, word, n, ...)
 end
 
 act.retry, act.redeliver, act.then_redeliver = read_tier, read_tier, read_tier
 
 local function dead_letter(book, rule, here, word, n, queue)
-    if words.too_many(book, here, word, n, 1, "one queue at most") then
-        rule.wrong = true
-    elseif n == 1 then
+    if not words.too_many(book, here, word, n, 1, "one queue at most") and n == 1 then
         rule.queue = words.name(book, here, word .. ": the queue", queue)
-        rule.wrong = rule.wrong or not rule.queue
     end
     rule.action = "dead_letter"
 end
 
 act.dead_letter, act.then_dead_letter = dead_letter, dead_letter
 
-local function discard(book, rule, here, word, n, note)
-    local why
-    if words.too_many(book, here, word, n, 1, "one note at most") then
-        rule.wrong = true
-    elseif n == 1 and note ~= lost and type(note) ~= "string" then
-        why = ("must be a string, not %s"):format(text.show(note))
-    elseif n == 1 and note ~= lost and not text.valid(note) then
-        why = ("must be valid UTF-8 without a zero byte, which %s isn't"):format(text.show(note))
+local function note_mistake(note)
+    if type(note) ~= "string" then
+        return ("must be a string, not %s"):format(text.show(note))
+    elseif not text.valid(note) then
+        return ("must be valid UTF-8 without a zero byte, which %s isn't"):format(text.show(note))
     end
+end
+
+local function discard(book, rule, here, word, n, note)
+    local many = words.too_many(book, here, word, n, 1, "one note at most")
+    local why = not many and n == 1 and note ~= lost and note_mistake(note)
     if why then
         book:problem(here, word .. ": the note " .. why)
     end
-    rule.wrong = rule.wrong or why ~= nil or note == lost
     rule.note = note
     rule.action = "discard"
 end
@@ -118,7 +115,6 @@ function chain.of(book, rule)
         acts[word] = function(here, n, ...)
             rule.touched = true
             if not allowed(rule, word) then
-                rule.wrong = true
                 book:problem(here, order_mistake(rule, word))
                 return lost
             end
@@ -128,9 +124,8 @@ function chain.of(book, rule)
             return stage
         end
     end
-    stage = words.object(book, "rule", acts, function(known)
-        rule.touched = rule.touched or not known
-        rule.wrong = rule.wrong or not known
+    stage = words.object(book, "rule", acts, function()
+        rule.touched = true
     end)
     return stage
 end

@@ -10,10 +10,12 @@ local place = {}
 
 local getinfo = debug.getinfo
 
--- Frames that are no policy's: C, and the files of this module under both names that they have,
--- embedded and on disk.
+-- The frames that are no policy's: of C and of embedded files, whose names begin with "="; and of
+-- these files where they are run from the disk.
+local folder = getinfo(1, "S").source:match("^(@.*)/place%.lua$")
+
 local function is_own(source)
-    return source:sub(1, 1) == "=" or source:find("mulligan/policy", 1, true) ~= nil
+    return source:sub(1, 1) == "=" or folder and source:sub(1, #folder) == folder
 end
 
 -- find gives the innermost place in a policy's file that is at work now.

@@ -20,10 +20,9 @@ end
 
 -- add begins a rule and gives the stage that its chain is said to.
 local function add(book, data, here, type_name, has_matcher, given)
-    local rule = { type = type_name, file = here.file, line = here.line, wrong = not type_name }
+    local rule = { type = type_name, file = here.file, line = here.line }
     if has_matcher then
         rule.matcher = matcher.read(book, here, given)
-        rule.wrong = rule.wrong or not rule.matcher
     end
     data.rules[#data.rules + 1] = rule
     book.latest = rule

@@ -23,7 +23,7 @@ vocabulary.called = { policy = "policy", scope = "a scope", rule = "a rule" }
 
 -- Where a word of each belongs.
 local belongs = {
-    policy = "%s belongs to policy: policy.%s",
+    policy = "%s belongs to policy: policy.%s(...)",
     scope = "%s belongs to a scope: local bus = policy.bus(); bus:%s(...)",
     rule = '%s belongs to a rule: on("TimeoutError"):%s(...)',
 }

@@ -45,7 +45,7 @@ local function receiver_mistake(owner, word, object, first)
 end
 
 -- The function that a policy gets when it looks a word up.
-local function bind(book, owner, object, word, seen, act)
+local function bind(book, owner, object, word, seen, act, slip)
     return function(...)
         local here = place.of_call(seen)
         if book.closed then
@@ -53,6 +53,7 @@ local function bind(book, owner, object, word, seen, act)
         end
         local mistake = receiver_mistake(owner, word, object, (...))
         if mistake then
+            slip()
             book:problem(here, mistake)
             return lost
         end
@@ -64,21 +65,20 @@ local function bind(book, owner, object, word, seen, act)
 end
 
 -- object makes a thing with the words in `acts`: word -> function(here, n, ...), called with the
--- place and its n arguments. `looked_up` is told of each lookup; nil: nobody is.
-function words.object(book, owner, acts, looked_up)
+-- place and its n arguments. `slip` is called when a word doesn't exist or has the wrong receiver.
+function words.object(book, owner, acts, slip)
     local object = {}
+    slip = slip or function() end
     local function look(_, word)
         local seen = place.find()
         if book.closed then
             error("a policy can't be changed once it is loaded", 2)
         end
         local act = acts[word]
-        if looked_up then
-            looked_up(act)
-        end
         if act then
-            return bind(book, owner, object, word, seen, act)
+            return bind(book, owner, object, word, seen, act, slip)
         end
+        slip()
         book:problem(seen, unknown(owner, word))
         return lost
     end
@@ -100,7 +100,7 @@ function words.too_many(book, here, word, n, most, takes)
     if n <= most then
         return false
     end
-    book:problem(here, ("%s has %d arguments; it takes %s"):format(word, n, takes))
+    book:problem(here, ("%s has %d argument%s; it takes %s"):format(word, n, n == 1 and "" or "s", takes))
     return true
 end
 

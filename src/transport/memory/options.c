@@ -1,7 +1,7 @@
 /* options.c: memory:NAME?claim_timeout=30s&retry=no&delay=no&deliveries=no */
 #include "options.h"
 
-#include "lua/duration.h"
+#include "base/duration.h"
 #include "mulligan.h"
 
 #include <stdio.h>

@@ -27,38 +27,42 @@
  * renewed when it goes to the end of one. The three indexes cover what is fresh, what is suspect
  * and what is claimed, so that none of them grows with what the others hold. */
 #define MULL__SCHEMA_TABLES                                                                        \
-    "CREATE TABLE messages ("                                                                      \
-    " number INTEGER PRIMARY KEY,"                                                                 \
-    " seq INTEGER NOT NULL,"                                                                       \
-    " queue TEXT NOT NULL,"                                                                        \
-    " due_ms INTEGER NOT NULL,"                                                                    \
-    " owner INTEGER,"                                                                              \
-    " token INTEGER,"                                                                              \
-    " deliveries INTEGER NOT NULL DEFAULT 0,"                                                      \
-    " id TEXT,"                                                                                    \
-    " type TEXT,"                                                                                  \
-    " key TEXT,"                                                                                   \
-    " headers TEXT NOT NULL DEFAULT '{}',"                                                         \
-    " published_ms INTEGER NOT NULL,"                                                              \
-    " dead_ms INTEGER,"                                                                            \
-    " dead_from TEXT,"                                                                             \
-    " error_type TEXT,"                                                                            \
-    " reason TEXT,"                                                                                \
-    " rule TEXT"                                                                                   \
-    ") STRICT;"                                                                                    \
-    "CREATE INDEX messages_fresh ON messages (queue, due_ms, seq)"                                 \
-    " WHERE owner IS NULL AND deliveries = 0;"                                                     \
-    "CREATE INDEX messages_suspect ON messages (queue, deliveries, seq)"                           \
-    " WHERE owner IS NULL AND deliveries > 0;"                                                     \
-    "CREATE INDEX messages_claimed ON messages (owner, queue) WHERE owner IS NOT NULL;"            \
-    "CREATE TABLE bodies (number INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;"                 \
-    "CREATE TABLE owners ("                                                                        \
-    " owner INTEGER PRIMARY KEY AUTOINCREMENT,"                                                    \
-    " pid INTEGER NOT NULL,"                                                                       \
-    " since_ms INTEGER NOT NULL"                                                                   \
-    ") STRICT;"                                                                                    \
-    "CREATE TABLE counter (next INTEGER NOT NULL) STRICT;"                                         \
-    "INSERT INTO counter (next) VALUES (1);"
+    "CREATE TABLE messages (\n"                                                                    \
+    "    number INTEGER PRIMARY KEY,\n"                                                            \
+    "    seq INTEGER NOT NULL,\n"                                                                  \
+    "    queue TEXT NOT NULL,\n"                                                                   \
+    "    due_ms INTEGER NOT NULL, -- 0: at once\n"                                                 \
+    "    owner INTEGER, -- who has claimed it\n"                                                   \
+    "    token INTEGER,\n"                                                                         \
+    "    deliveries INTEGER NOT NULL DEFAULT 0,\n"                                                 \
+    "    id TEXT,\n"                                                                               \
+    "    type TEXT,\n"                                                                             \
+    "    key TEXT,\n"                                                                              \
+    "    headers TEXT NOT NULL DEFAULT '{}',\n"                                                    \
+    "    published_ms INTEGER NOT NULL,\n"                                                         \
+    "    dead_ms INTEGER, -- this and the rest: of a dead letter\n"                                \
+    "    dead_from TEXT,\n"                                                                        \
+    "    error_type TEXT,\n"                                                                       \
+    "    reason TEXT,\n"                                                                           \
+    "    rule TEXT\n"                                                                              \
+    ") STRICT;\n"                                                                                  \
+    "CREATE INDEX messages_fresh ON messages (queue, due_ms, seq)\n"                               \
+    "    WHERE owner IS NULL AND deliveries = 0;\n"                                                \
+    "CREATE INDEX messages_suspect ON messages (queue, deliveries, seq)\n"                         \
+    "    WHERE owner IS NULL AND deliveries > 0;\n"                                                \
+    "CREATE INDEX messages_claimed ON messages (owner, queue)\n"                                   \
+    "    WHERE owner IS NOT NULL;\n"                                                               \
+    "CREATE TABLE bodies (\n"                                                                      \
+    "    number INTEGER PRIMARY KEY,\n"                                                            \
+    "    body BLOB NOT NULL\n"                                                                     \
+    ") STRICT;\n"                                                                                  \
+    "CREATE TABLE owners (\n"                                                                      \
+    "    owner INTEGER PRIMARY KEY AUTOINCREMENT,\n"                                               \
+    "    pid INTEGER NOT NULL,\n"                                                                  \
+    "    since_ms INTEGER NOT NULL\n"                                                              \
+    ") STRICT;\n"                                                                                  \
+    "CREATE TABLE counter (next INTEGER NOT NULL) STRICT;\n"                                       \
+    "INSERT INTO counter (next) VALUES (1);\n"
 
 /* What a claim reads, in this order. */
 #define MULL__CLAIM_COLUMNS                                                                        \

@@ -8,11 +8,13 @@
 
 #define MS UINT64_C(1000000) /* of uv_hrtime */
 
-/* How often it looks whether other processes wrote: half of what a message may wait, and more. */
-#define LOOK_EVERY  (20 * MS)
-#define RETRY_AFTER (250 * MS)
-/* How long another process may keep the file before people are told, and before a close gives up.
- */
+/* How often to look whether others wrote: a message that they send may wait 50 ms. */
+#define LOOK_EVERY (20 * MS)
+
+/* How soon to claim again where it failed. */
+#define RETRY_AFTER (100 * MS)
+
+/* How long others may keep the file before people are told, and before a close gives up. */
 #define PATIENCE (5000 * MS)
 
 /* next gives the reader behind `after`, the first one behind NULL. */
@@ -325,10 +327,19 @@ static void look(mull__worker *worker)
         news_for(worker, NULL);
 }
 
-/* may_claim: as an owner, and not at once after a failure. */
+static int any_credit(mull__worker *worker)
+{
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (reader->credit > 0)
+            return 1;
+    return 0;
+}
+
+/* may_claim: as an owner, and not at once after a failure. Whether there is room is seen later: a
+ * settle of the same transaction may make some. */
 static int may_claim(mull__worker *worker)
 {
-    if (worker->ending || !any_room(worker) || uv_hrtime() < worker->retry_at)
+    if (worker->ending || !any_credit(worker) || uv_hrtime() < worker->retry_at)
         return 0;
     if (worker->store.owner)
         return 1;
@@ -357,15 +368,17 @@ static int has_work(mull__worker *worker)
            worker->due;
 }
 
-/* pause_for is how long the worker may sleep; 0: until it is woken. */
+enum { UNTIL_WOKEN = 0, NOT_AT_ALL = 1 };
+
+/* pause_for is how long the worker may sleep, or one of these. */
 static uint64_t pause_for(mull__worker *worker)
 {
     if (worker->ending || !any_room(worker))
-        return 0;
+        return UNTIL_WOKEN;
     uint64_t now = uv_hrtime();
     if (worker->retry_at > now)
         return worker->retry_at - now;
-    return wants_to_claim(worker) ? 1 : LOOK_EVERY;
+    return wants_to_claim(worker) ? NOT_AT_ALL : LOOK_EVERY;
 }
 
 static void read_inbox(mull__worker *worker)
@@ -389,9 +402,10 @@ static int await(mull__worker *worker, int *due)
             return 0;
         }
         uint64_t pause = pause_for(worker);
-        if (pause == 0)
+        if (pause == UNTIL_WOKEN)
             uv_cond_wait(&worker->cond, &worker->mutex);
-        else if (pause == 1 || uv_cond_timedwait(&worker->cond, &worker->mutex, pause) != 0)
+        else if (pause == NOT_AT_ALL ||
+                 uv_cond_timedwait(&worker->cond, &worker->mutex, pause) != 0)
             break;
     }
     *due = worker->due;

@@ -1,0 +1,130 @@
+-- cmd/run.lua: runs the consumers of a mulligan.lua.
+
+local cli = require "mulligan.cli"
+local config = require "mulligan.config"
+local log = require "mulligan.log"
+local mulligan = require "mulligan"
+
+local run = {
+    name = "run",
+    summary = "runs the consumers of a mulligan.lua",
+    usage = "run [mulligan.lua] [OPTION]...",
+    about = "Runs the consumers of mulligan.lua, or of the file named. SIGTERM and SIGINT let handlers end\n"
+        .. "and give back the rest, uncounted. The log goes to stderr.",
+    options = {
+        { "--until-empty", help = "end, with a summary, when nothing is left in the queues that are read" },
+        { "--log-format", "text|json", help = "one line an event, for people or for programs (text)" },
+        { "--log-level", "debug|info|warning|error", help = "leave out what is below (info)" },
+    },
+    at_most = 1,
+}
+
+-- Problems with the file and line that they belong to, where the library doesn't know them.
+local function placed(problems, message, file, line)
+    if not problems or #problems == 0 then
+        return { { file = file, line = line, text = message } }
+    end
+    for _, problem in ipairs(problems) do
+        problem.file = problem.file or file
+        problem.line = problem.line or line
+    end
+    return problems
+end
+
+local function add_all(to, problems)
+    table.move(problems, 1, #problems, #to + 1, to)
+end
+
+-- set_up gives the engine what the file says; the list of what went wrong.
+local function set_up(engine, read)
+    local problems = {}
+    for _, transport in ipairs(read.transports) do
+        local well, message, _, found = engine:transport(transport.name, transport.url)
+        if not well then
+            add_all(problems, placed(found, message, read.path, transport.line))
+        end
+    end
+    if #problems > 0 then
+        return problems -- each consumer of these would complain as well
+    end
+    for _, consumer in ipairs(read.consumers) do
+        local well, message, _, found = engine:consumer(consumer.name, consumer.options)
+        if not well then
+            add_all(problems, placed(found, message, read.path, consumer.line))
+        end
+    end
+    return problems
+end
+
+-- What the engine says of rules has the policy's file, seen from its folder.
+local function refused(read, problems, message)
+    local folder = read.policy.path:match("^(.*/)[^/]*$") or ""
+    for _, problem in ipairs(problems or {}) do
+        problem.file = problem.file and folder .. problem.file
+    end
+    return cli.complain_of(placed(problems, message, read.path))
+end
+
+local function summary(counts)
+    return ("done %d, retried %d, redelivered %d, dead-lettered %d, discarded %d\n"):format(counts.done,
+        counts.retried, counts.redelivered, counts.dead_lettered, counts.discarded)
+end
+
+local function work(read, engine, until_empty)
+    local problems = set_up(engine, read)
+    if #problems > 0 then
+        return cli.complain_of(problems)
+    end
+    if until_empty then
+        engine:stop_when_empty()
+    end
+    local well, message, _, found = engine:run()
+    if not well then
+        return refused(read, found, message)
+    end
+    if until_empty then
+        cli.say(summary(engine:counts()))
+    end
+    return 0
+end
+
+local function incomplete(read)
+    if not read.policy then
+        return { { file = read.path, text = 'm.policy is missing; name its file, as in m.policy "policy.lua"' } }
+    elseif #read.consumers == 0 then
+        return { { file = read.path, text = "there is no m.consumer, so there is nothing to run" } }
+    end
+end
+
+function run.main(words)
+    -- Handlers may print, and a pipe should see it when it happens.
+    io.stdout:setvbuf("line")
+    local read, problems = config.load(words[1] or "mulligan.lua")
+    problems = problems or incomplete(read)
+    if problems then
+        return cli.complain_of(problems)
+    end
+    local lines = log.new(words.log_format or "text", words.log_level or "info", function(line)
+        io.stderr:write(line)
+    end)
+    local policy
+    policy, problems = cli.load_policy(read.policy.path, { log = lines.line, event = lines.event })
+    if not policy then
+        return cli.complain_of(problems)
+    end
+    local engine, message = mulligan.engine {
+        policy = policy,
+        log = lines.line,
+        event = lines.event,
+        stop_on_signals = true,
+    }
+    if not engine then
+        return cli.complain("%s", message)
+    end
+    local code = work(read, engine, words.until_empty)
+    engine:close()
+    policy:close()
+    return code
+end
+
+return run

@@ -1,0 +1,288 @@
+-- cmd/send.lua: puts messages on a queue: each file, or each line of stdin.
+--
+-- Only so many messages are out at a time without an answer, so input of any size needs little
+-- memory. A read waits only while every message is answered: what came before is safe by then.
+
+local cli = require "mulligan.cli"
+local config = require "mulligan.config"
+local core = require "mulligan.core"
+local duration = require "mulligan.policy.duration"
+local mulligan = require "mulligan"
+local text = require "mulligan.policy.text"
+local url = require "mulligan.url"
+
+local LARGEST = 16 * 1024 * 1024
+local MOST_OPEN, MOST_OPEN_BYTES = 1024, LARGEST
+
+local send = {
+    name = "send",
+    summary = "puts messages on a queue: each file, or each line of stdin",
+    usage = "send QUEUE --transport T [OPTION]... [FILE]...",
+    about = "Puts each FILE, or each line of stdin, on a queue as one message, and ends once all are safe.\n"
+        .. "T is a URL, a name in ./mulligan.lua, or env:NAME for a URL in the environment.",
+    options = {
+        { "--transport", "T", help = "where the queue is; required" },
+        { "--id", "ID", help = "the message's id, for one message only" },
+        { "--type", "TYPE", help = "its type" },
+        { "--key", "KEY", help = "its key" },
+        { "--header", "NAME=VALUE", many = true, help = "one of its headers; may be repeated" },
+        { "--delay", "SPAN", help = 'keep it back for a while, such as "30s" or "1h30m"' },
+    },
+    at_least = 1,
+}
+
+-- ---- Where to ----------------------------------------------------------------------------------
+
+-- url_of gives the URL that T stands for; else nil and a list of problems.
+local function url_of(transport)
+    local variable = transport:match("^env:(.*)$")
+    if variable then
+        local value = os.getenv(variable)
+        if not value or not url.is_url(value) then
+            return nil, { { text = ("send: the variable %s holds no URL"):format(variable) } }
+        end
+        return value
+    elseif url.is_url(transport) then
+        return transport
+    end
+    local read, problems = config.load("mulligan.lua")
+    if not read then
+        return nil, problems
+    end
+    local named = read.transport_named(transport)
+    if not named then
+        return nil, { { file = read.path, text = "there is no transport " .. text.show(transport) } }
+    end
+    return named.url
+end
+
+-- ---- What --------------------------------------------------------------------------------------
+
+-- options_of gives what engine:publish takes; else nil and what is wrong.
+local function options_of(words)
+    local given = { id = words.id, type = words.type, key = words.key, headers = {}, delay = words.delay }
+    for _, header in ipairs(words.header or {}) do
+        local name, value = header:match("^([^=]+)=(.*)$")
+        if not name then
+            return nil, "--header must be NAME=VALUE, not " .. text.show(header)
+        end
+        given.headers[name] = value
+    end
+    for _, name in ipairs { "id", "type", "key" } do
+        if given[name] and not text.valid(given[name]) then
+            return nil, ("--%s must be UTF-8"):format(name)
+        end
+    end
+    if given.delay then
+        local _, why = duration.read(given.delay)
+        if why then
+            return nil, "--delay can't be " .. why
+        end
+    end
+    return given
+end
+
+-- A source is a function that gives the next body and where it is from; false and where, for one
+-- that is too large; nil at the end; nil and "later" where there is none yet and it may not wait;
+-- or nil, "error" and why.
+local function lines_of_stdin()
+    local lines, number = core.lines(LARGEST), 0
+    return function(may_wait)
+        local line, word, why = lines:next(may_wait)
+        if line == nil then
+            return nil, word ~= "end" and word or nil, why and "stdin: " .. why
+        end
+        number = number + 1
+        return line, "stdin:" .. number
+    end
+end
+
+local function read_file(name)
+    local file, why = io.open(name, "rb")
+    if not file then
+        return nil, "error", why
+    end
+    local body, problem = file:read(LARGEST + 1)
+    file:close()
+    if problem then
+        return nil, "error", ("%s: %s"):format(name, problem)
+    end
+    body = body or "" -- of an empty file
+    return #body <= LARGEST and body, name
+end
+
+local function files(names)
+    local at = 0
+    return function()
+        at = at + 1
+        if names[at] then
+            return read_file(names[at])
+        end
+    end
+end
+
+-- one_of lets a source give a single message; two are a mistake that must come before any is sent.
+local function one_of(source)
+    local body, where, why = source(true)
+    if body == nil then
+        return nil, why or "there is no message to send"
+    elseif source(true) ~= nil then
+        return nil, "--id names one message, and there are more"
+    end
+    local given = false
+    return function()
+        if not given then
+            given = true
+            return body, where
+        end
+    end
+end
+
+local function check_files(names)
+    for _, name in ipairs(names) do
+        local file, why = io.open(name, "rb")
+        if not file then
+            return why
+        end
+        file:close()
+    end
+end
+
+-- ---- Sending -----------------------------------------------------------------------------------
+
+-- pour publishes all that the source gives; how many are safe, and the exit code.
+local function pour(engine, queue, source, given)
+    local open, open_bytes, safe, code = 0, 0, 0, 0
+    local ended, waits = false, false
+    local step
+
+    local function give_up(words, ...)
+        code = 1
+        cli.complain(words, ...)
+        ended = true
+    end
+
+    local function answered(size, well, why)
+        open, open_bytes = open - 1, open_bytes - size
+        if well then
+            safe = safe + 1
+        elseif not ended then
+            give_up("send: %s", why)
+        end
+        if waits then
+            waits = false
+            engine:after(0, step)
+        end
+    end
+
+    local function publish(body, where)
+        local well, why = engine:publish("to", queue, body, given, function(...)
+            answered(#body, ...)
+        end)
+        if well then
+            open, open_bytes = open + 1, open_bytes + #body
+        else
+            give_up("%s: %s", where, why)
+        end
+    end
+
+    local function take(body, where, why)
+        if body then
+            publish(body, where)
+        elseif body == false then
+            code = 1
+            cli.complain("%s: larger than 16 MiB, and not sent", where)
+        elseif where == "error" then
+            give_up("send: %s", why)
+        else
+            ended = where == nil
+            waits = not ended
+        end
+    end
+
+    function step()
+        while not ended and not waits do
+            if open >= MOST_OPEN or open_bytes >= MOST_OPEN_BYTES then
+                waits = true
+            else
+                take(source(open == 0))
+            end
+        end
+        if ended and open == 0 then
+            engine:stop()
+        elseif ended then
+            waits = true -- for the rest of the answers
+        end
+    end
+
+    engine:after(0, step)
+    local well, message = engine:run()
+    if not well then
+        give_up("send: %s", message)
+    end
+    return safe, code
+end
+
+local function connect(to)
+    local policy = assert(mulligan.load_text(""))
+    local engine = assert(mulligan.engine {
+        policy = policy,
+        log = function(level, words)
+            if level == "error" then
+                cli.complain("%s", words)
+            end
+        end,
+    })
+    local well, message = engine:transport("to", to)
+    if not well then
+        engine:close()
+        return nil, message
+    end
+    return engine
+end
+
+-- source_of gives where the messages come from; else nil and what is wrong.
+local function source_of(words)
+    local names = table.move(words, 2, #words, 1, {})
+    local problem = check_files(names)
+    if problem then
+        return nil, problem
+    end
+    local source = #names > 0 and files(names) or lines_of_stdin()
+    if not words.id then
+        return source
+    end
+    return one_of(source)
+end
+
+function send.main(words)
+    if not words.transport then
+        return cli.complain("send: --transport is missing: a URL, a name in mulligan.lua, or env:NAME")
+    end
+    local given, why = options_of(words)
+    if not given then
+        return cli.complain("send: %s", why)
+    end
+    local to, problems = url_of(words.transport)
+    if not to then
+        return cli.complain_of(problems)
+    elseif to:find("^memory:") then
+        return cli.complain("send: a memory: transport lives in one process, and would be gone with this one")
+    end
+    local source, problem = source_of(words)
+    if not source then
+        return cli.complain("send: %s", problem)
+    end
+    local engine, message = connect(to)
+    if not engine then
+        return cli.complain("send: %s: %s", url.mask(to), message)
+    end
+    local safe, code = pour(engine, words[1], source, given)
+    engine:close()
+    if code ~= 0 then
+        cli.complain("send: %d %s safe", safe, safe == 1 and "message is" or "messages are")
+    end
+    return code
+end
+
+return send

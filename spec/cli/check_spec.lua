@@ -1,0 +1,125 @@
+-- mulligan check, and the program's own words.
+local json = require("mulligan").json
+local mulligan = require "mulligan"
+local process = require "support.process"
+
+describe("mulligan", function()
+    local folder
+
+    before_each(function()
+        folder = process.folder()
+    end)
+
+    after_each(function()
+        folder:remove()
+    end)
+
+    local function run(...)
+        return folder:mulligan { ... }
+    end
+
+    describe("check", function()
+        it("says how much there is", function()
+            folder:write("policy.lua", [[
+                local policy = require "mulligan.policy"
+                policy.bus():on("A"):retry()
+                policy.bus():default():discard()
+                policy.consumer("C"):default():redeliver()
+            ]])
+            assert.same({ code = 0, out = "policy.lua: 3 rules in 2 scopes\n", err = "" }, run("check", "policy.lua"))
+            assert.equal(0, run("check", "policy.lua", "--strict").code)
+            local found = json.decode(run("check", "--format", "json", "policy.lua").out)
+            local policy = assert(mulligan.load(folder:path("policy.lua")))
+            assert.same({ ok = true, rules = 3, scopes = 2, generation = policy:generation(), problems = {},
+                findings = {} }, found)
+            policy:close()
+        end)
+
+        it("finds a policy without rules suspicious", function()
+            folder:write("policy.lua", "")
+            local checked = run("check", "policy.lua")
+            assert.equal(0, checked.code)
+            assert.is_truthy(checked.out:find("policy.lua: the policy has no rules", 1, true))
+            assert.equal(1, run("check", "policy.lua", "--strict").code)
+            assert.equal(1, #json.decode(run("check", "policy.lua", "--format", "json").out).findings)
+        end)
+
+        it("lists every mistake, with its place as seen from here", function()
+            folder:write("deep/policy.lua", 'local bus = require("mulligan.policy").bus()\nbus:on("A")\nbus:buss()\n')
+            local checked = run("check", "deep/policy.lua")
+            assert.same({ 2, "" }, { checked.code, checked.out })
+            local first, second, rest = checked.err:match("^(mulligan: [^\n]+)\n(mulligan: [^\n]+)\n(.*)$")
+            assert.is_truthy(first:find("mulligan: deep/policy.lua:2: ", 1, true), checked.err)
+            assert.is_truthy(second:find("mulligan: deep/policy.lua:3: ", 1, true), checked.err)
+            assert.equal("", rest)
+            checked = run("check", "deep/policy.lua", "--format=json")
+            assert.equal(2, checked.code)
+            local found = json.decode(checked.out)
+            assert.is_false(found.ok)
+            assert.same({ 2, 3 }, { found.problems[1].line, found.problems[2].line })
+            assert.equal("deep/policy.lua", found.problems[1].file)
+        end)
+
+        it("says when there is no such file", function()
+            local checked = run("check", "nope.lua")
+            assert.equal(2, checked.code)
+            assert.is_truthy(checked.err:find("^mulligan: nope.lua: [^\n]+\n$"), checked.err)
+        end)
+
+        it("has no --for yet", function()
+            assert.same({ code = 2, out = "", err = "mulligan: check: --for is not in this version yet\n" },
+                run("check", "policy.lua", "--for", "mulligan.lua"))
+        end)
+    end)
+
+    it("tells its version", function()
+        assert.same({ code = 0, out = "mulligan " .. mulligan.version .. "\n", err = "" }, run "--version")
+    end)
+
+    it("helps, with the commands that are there", function()
+        local help = run "--help"
+        assert.same({ 0, "" }, { help.code, help.err })
+        for _, name in ipairs { "run", "send", "check" } do
+            assert.is_truthy(help.out:find("\n  " .. name .. " ", 1, true), help.out)
+            local more = run(name, "--help")
+            assert.same({ 0, "" }, { more.code, more.err })
+            assert.is_truthy(more.out:find("^usage: mulligan " .. name), more.out)
+        end
+        for _, name in ipairs { "explain", "decide", "reload", "dead" } do
+            assert.is_nil(help.out:find("\n  " .. name .. " ", 1, true))
+        end
+    end)
+
+    it("helps who gives no command, on stderr", function()
+        local none = run()
+        assert.same({ 2, "" }, { none.code, none.out })
+        assert.is_truthy(none.err:find("^usage: "))
+    end)
+
+    for words, err in pairs {
+        ["rnu"] = "unknown command rnu; did you mean run?",
+        ["frobnicate"] = "unknown command frobnicate; `mulligan --help` lists them",
+        ["--versoin"] = "unknown option --versoin; did you mean --version?",
+        ["table"] = "table is not in this version yet",
+        ["explain x"] = "explain is not in this version yet",
+        ["decide x"] = "decide is not in this version yet",
+        ["reload"] = "reload is not in this version yet",
+        ["status"] = "status is not in this version yet",
+        ["stop"] = "stop is not in this version yet",
+        ["dead list"] = "dead is not in this version yet",
+        ["run --until-emty"] = "run: unknown option --until-emty; did you mean --until-empty?",
+        ["run --until-empty=yes"] = "run: --until-empty takes no value",
+        ["run --log-format xml"] = 'run: --log-format must be text or json, not "xml"',
+        ["run --log-level loud"] = 'run: --log-level must be debug or info or warning or error, not "loud"',
+        ["run a b"] = "run: usage: mulligan run [mulligan.lua] [OPTION]...",
+        ["check"] = "check: usage: mulligan check POLICY [OPTION]...",
+    } do
+        it("refuses: " .. words, function()
+            local list = {}
+            for word in words:gmatch("%S+") do
+                list[#list + 1] = word
+            end
+            assert.same({ code = 2, out = "", err = "mulligan: " .. err .. "\n" }, folder:mulligan(list))
+        end)
+    end
+end)

@@ -1,0 +1,285 @@
+-- mulligan run: what it prints and logs, and what it says of a mulligan.lua or policy that is wrong.
+local json = require("mulligan").json
+local process = require "support.process"
+local queues = require "support.queues"
+
+local MULLIGAN = [[
+local m = require "mulligan"
+m.policy "policy.lua"
+m.transport("orders", "sqlite:orders.db")
+m.consumer("OrderHandler", {
+    transport = "orders",
+    queue = "work",
+    handler = function(msg)
+        local order = m.json.decode(msg.body)
+        if order.fails and msg.calls < order.fails then
+            m.error { type = order.type, message = order.message, code = 5 }
+        end
+    end,
+})
+]]
+
+local POLICY = [[
+local bus = require("mulligan.policy").bus()
+bus:on("Retried"):retry(3, "1ms", "constant")
+bus:on("Redelivered"):redeliver { "5ms", "10ms" }
+bus:on("Dropped"):discard("not wanted")
+bus:on("Put aside"):dead_letter("aside")
+]]
+
+local KEYS = [[time level event text message consumer transport attempt redeliveries calls deliveries age_ms
+    error action delay_ms queue reason note tier step of rule fallback generation]]
+
+describe("mulligan run", function()
+    local folder
+
+    before_each(function()
+        folder = process.folder { ["mulligan.lua"] = MULLIGAN, ["policy.lua"] = POLICY }
+    end)
+
+    after_each(function()
+        folder:remove()
+    end)
+
+    local function send(lines)
+        assert.same({ code = 0, out = "", err = "" }, folder:mulligan({ "send", "work", "--transport", "orders" }, {
+            stdin = lines,
+        }))
+    end
+
+    local WORK = [[
+{"well":true}
+{"type":"Retried","fails":2,"message":"busy"}
+{"type":"Redelivered","fails":1,"message":"down"}
+{"type":"Dropped","fails":1,"message":"twice"}
+{"type":"Put aside","fails":9,"message":"two\nlines"}
+{"type":"Unknown","fails":9}
+not JSON
+]]
+    local SUMMARY = "done 3, retried 2, redelivered 1, dead-lettered 3, discarded 1\n"
+
+    it("works until the queue is empty, and gives a summary", function()
+        send(WORK)
+        local run = folder:mulligan { "run", "--until-empty" }
+        assert.same({ 0, SUMMARY }, { run.code, run.out }, run.err)
+        assert.equal(2, queues.depth("sqlite:" .. folder:path("orders.db"), "error").ready)
+        assert.equal(1, queues.depth("sqlite:" .. folder:path("orders.db"), "aside").ready)
+    end)
+
+    it("has nothing to do with an empty queue", function()
+        local run = folder:mulligan { "run", "--until-empty" }
+        assert.same({ 0, "done 0, retried 0, redelivered 0, dead-lettered 0, discarded 0\n" }, { run.code, run.out })
+    end)
+
+    it("logs a line an event, with all that a person asks for", function()
+        send(WORK)
+        local err = folder:mulligan({ "run", "--until-empty" }).err
+        local function logged(level, pattern)
+            pattern = "\n%d+%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ " .. level .. " +"
+                .. pattern:gsub("ID", "message %%x+, consumer OrderHandler") .. "\n"
+            assert.is_truthy(("\n" .. err):find(pattern), pattern .. "\n" .. err)
+        end
+        logged("info", "retry: ID: Retried: busy; attempt 1 of 4, again in 1ms; policy.lua:2")
+        logged("info", "retry: ID: Retried: busy; attempt 2 of 4, again in 1ms; policy.lua:2")
+        logged("warning", "redelivery: ID: Redelivered: down; attempt 1 of 1, redelivery 1 of 2 in 5ms; policy.lua:3")
+        logged("info", "discard: ID: Dropped: twice; attempt 1 of 1, "
+            .. "discarded after 1 call and 0 redeliveries: not wanted; policy.lua:4")
+        logged("error", "dead letter: ID: Put aside: two lines; attempt 1 of 1, "
+            .. "to aside after 1 call and 0 redeliveries: rule; policy.lua:5")
+        logged("error", "dead letter: ID: Unknown; attempt 1 of 1, "
+            .. "to error after 1 call and 0 redeliveries: no_rule; no rule")
+        logged("error", "dead letter: ID: MessageDeserializationError: not JSON: [^\n]*; "
+            .. "attempt 1 of 1, to error after 1 call and 0 redeliveries: unrecoverable; no rule")
+    end)
+
+    it("logs JSON with every key in every line", function()
+        send(WORK)
+        local err = folder:mulligan({ "run", "--until-empty", "--log-format=json", "--log-level", "debug" }).err
+        local actions = {}
+        for line in err:gmatch("[^\n]+") do
+            local event = json.decode(line)
+            -- decode leaves nulls out, so the keys are looked for in the text.
+            for key in KEYS:gmatch("%S+") do
+                assert.is_truthy(line:find(("%q:"):format(key), 1, true), key)
+            end
+            if event.event == "decided" then
+                actions[event.error.type .. " " .. event.attempt] = event
+            end
+        end
+        local retried = actions["Retried 2"]
+        assert.same({ "retry", 1, "retry", 2, 3, "info", "OrderHandler", "orders", 2, 2 }, {
+            retried.action, retried.delay_ms, retried.tier, retried.step, retried.of, retried.level, retried.consumer,
+            retried.transport, retried.attempt, retried.calls,
+        })
+        assert.same({ file = "policy.lua", line = 2, scope = "bus", type = "Retried" }, retried.rule)
+        assert.same({ type = "Put aside", message = "two\nlines" }, actions["Put aside 1"].error)
+        assert.same({ "aside", "rule", "error" }, {
+            actions["Put aside 1"].queue, actions["Put aside 1"].reason, actions["Put aside 1"].level,
+        })
+        assert.same({ "not wanted", "info" }, { actions["Dropped 1"].note, actions["Dropped 1"].level })
+        assert.equal("warning", actions["Redelivered 1"].level)
+    end)
+
+    it("leaves out what is below the level", function()
+        send(WORK)
+        local err = folder:mulligan({ "run", "--until-empty", "--log-level", "error" }).err
+        assert.equal(3, select(2, err:gsub("\n", "")))
+        assert.equal(3, select(2, err:gsub(" error   dead letter: ", "")))
+    end)
+
+    it("shows what a transport says on a thread of its own", function()
+        local err = folder:mulligan({ "run", "--until-empty", "--log-level", "debug" }).err
+        assert.is_truthy(err:find(" debug +transport orders: [^\n]+\n"), err)
+    end)
+
+    it("takes messages that another process sends while it runs, and ends well at SIGTERM", function()
+        folder:write("mulligan.lua", MULLIGAN .. [[
+            m.consumer("Slow", { transport = "orders", queue = "slow", handler = function(msg)
+                local file = assert(io.open("ledger", "a"))
+                file:write("began\n"):flush()
+                m.sleep("300ms")
+                file:write("ended\n"):close()
+            end })]])
+        for _, signal in ipairs { "TERM", "INT" } do
+            os.remove(folder:path("ledger"))
+            local job = folder:start_mulligan { "run" }
+            assert.equal(0, folder:mulligan({ "send", "slow", "--transport", "orders" }, { stdin = "x\n" }).code)
+            process.await("the handler", function()
+                return folder:read("ledger") == "began\n"
+            end)
+            job.kill(signal)
+            assert.equal(0, job.wait(), job.err())
+            assert.equal("began\nended\n", folder:read("ledger"))
+            assert.equal("", job.out())
+        end
+        local url = "sqlite:" .. folder:path("orders.db")
+        assert.same({ ready = 0, delayed = 0, claimed = 0 }, queues.depth(url, "slow"))
+    end)
+
+    it("shows what a handler prints, line by line", function()
+        folder:write("mulligan.lua", MULLIGAN:gsub("local order", "print(msg.body) local order"))
+        send '{"well":true}\n'
+        local job = folder:start_mulligan { "run" }
+        process.await("the print", function()
+            return job.out() == '{"well":true}\n'
+        end)
+        job.kill("TERM")
+        assert.equal(0, job.wait())
+    end)
+
+    it("reads a file in another folder, whose paths are relative to it", function()
+        folder:write("deep/down/mulligan.lua", 'require "beside"\n' .. MULLIGAN)
+        folder:write("deep/down/beside.lua", "")
+        folder:write("deep/down/policy.lua", "")
+        local run = folder:mulligan { "run", "deep/down/mulligan.lua", "--until-empty" }
+        assert.equal(0, run.code, run.err)
+        assert.is_truthy(folder:read("deep/down/orders.db"))
+        assert.is_nil(folder:read("orders.db"))
+    end)
+
+    describe("refuses", function()
+        local function refused(err, ...)
+            local run = folder:mulligan { "run", ... }
+            assert.same({ code = 2, out = "", err = err }, run)
+        end
+
+        it("a policy that is wrong, with every mistake", function()
+            folder:write("policy.lua", 'local bus = require("mulligan.policy").bus()\nbus:on("A")\nbus:on("B"):rety()')
+            local run = folder:mulligan { "run" }
+            assert.equal(2, run.code)
+            assert.equal("", run.out)
+            local lines = {}
+            for line in run.err:gmatch("[^\n]+") do
+                lines[#lines + 1] = line
+            end
+            assert.equal(2, #lines, run.err)
+            assert.is_truthy(lines[1]:find("^mulligan: policy.lua:2: "), run.err)
+            assert.is_truthy(lines[2]:find("^mulligan: policy.lua:3: "), run.err)
+            assert.is_nil(run.err:find("traceback", 1, true))
+        end)
+
+        it("a file that isn't there", function()
+            refused("mulligan: nope.lua: can't be read: No such file or directory\n", "nope.lua")
+        end)
+
+        it("a folder", function()
+            refused("mulligan: .: can't be read: it is no file\n", ".")
+        end)
+
+        it("a file that is no Lua, in one line", function()
+            folder:write("mulligan.lua", "x = \n\ny = = 1")
+            refused("mulligan: mulligan.lua:3: unexpected symbol near '='\n")
+        end)
+
+        it("a file that raises, in one line", function()
+            folder:write("mulligan.lua", "\nerror('two\\nlines')")
+            refused("mulligan: mulligan.lua:2: two\n")
+            folder:write("mulligan.lua", "error({})")
+            assert.equal(2, folder:mulligan({ "run" }).code)
+        end)
+
+        it("what is wrong in it, all at once, by line", function()
+            folder:write("mulligan.lua", [[
+local m = require "mulligan"
+m.policy(5)
+m.policy "policy.lua"
+m.policy "other.lua"
+m.transport("orders", "sqlite:orders.db")
+m.transport("orders", "sqlite:again.db")
+m.transport("bad", "no url")
+m.transport()
+m.consumer("A", { transport = "ordres", queue = "a", handler = print })
+m.consumer("A", { transport = "orders", queue = "a", handler = print })
+m.consumer("B", {
+    transport = "orders", queue = "b", handlr = print, concurrency = 1.5, timeout = 30, max_body = "1TB" })
+m.consumer("C")
+m.consumer()
+m.consumer("D", { transport = "orders", queue = "d", handler = m.exec { "true" } })
+m.consumer("E", { transport = "orders", queue = "e", handler = m.http "http://127.0.0.1/" })
+m.on("decided", print)
+]])
+            refused([[
+mulligan: mulligan.lua:2: m.policy takes the policy's file, as in m.policy "policy.lua"
+mulligan: mulligan.lua:4: there is a policy already, in line 3; a mulligan.lua has one
+mulligan: mulligan.lua:6: there is a transport "orders" already; give this one another name
+mulligan: mulligan.lua:7: the URL of transport "bad" must be a text such as "sqlite:orders.db", not "no url"
+mulligan: mulligan.lua:8: m.transport takes a name and a URL, as in m.transport("orders", "sqlite:orders.db")
+mulligan: mulligan.lua:9: consumer "A": there is no transport "ordres"; did you mean "orders"?
+mulligan: mulligan.lua:10: there is a consumer "A" already; give this one another name
+mulligan: mulligan.lua:11: consumer "B": concurrency must be a whole number from 1, not 1.5
+mulligan: mulligan.lua:11: consumer "B": handler is missing
+mulligan: mulligan.lua:11: consumer "B": max_body must be a number of bytes or a text such as "16MiB", not "1TB"
+mulligan: mulligan.lua:11: consumer "B": timeout can't be 30: a span of time has a unit; "30ms"?
+mulligan: mulligan.lua:11: consumer "B": unknown option "handlr"; did you mean "handler"?
+mulligan: mulligan.lua:13: consumer "C": options must be a table, not nil
+mulligan: mulligan.lua:14: m.consumer takes a name and options, as in m.consumer("OrderHandler", { ... })
+mulligan: mulligan.lua:15: m.exec is not in this version yet
+mulligan: mulligan.lua:16: m.http is not in this version yet
+mulligan: mulligan.lua:17: m.on is not in this version yet
+]])
+        end)
+
+        it("a file without a policy, or without consumers", function()
+            folder:write("mulligan.lua", "")
+            refused 'mulligan: mulligan.lua: m.policy is missing; name its file, as in m.policy "policy.lua"\n'
+            folder:write("mulligan.lua", 'require("mulligan").policy "policy.lua"')
+            refused "mulligan: mulligan.lua: there is no m.consumer, so there is nothing to run\n"
+        end)
+
+        it("a transport that can't be opened, without its password", function()
+            folder:write("mulligan.lua", (MULLIGAN:gsub("sqlite:orders.db", "pigeon://me:secret@coop/1")))
+            local run = folder:mulligan { "run" }
+            assert.equal(2, run.code)
+            assert.is_truthy(run.err:find("^mulligan: mulligan.lua:3: transport 'orders': "), run.err)
+            assert.is_nil(run.err:find("secret", 1, true))
+        end)
+
+        it("a consumer of the queue that its dead letters go to", function()
+            folder:write("mulligan.lua", (MULLIGAN:gsub('queue = "work"', 'queue = "aside"')))
+            local run = folder:mulligan { "run" }
+            assert.equal(2, run.code)
+            assert.is_truthy(run.err:find("^mulligan: policy.lua:5: consumer 'OrderHandler' reads the queue 'aside'"),
+                run.err)
+        end)
+    end)
+end)

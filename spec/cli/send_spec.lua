@@ -1,0 +1,173 @@
+-- mulligan send: what it puts where, and what it refuses.
+local process = require "support.process"
+local queues = require "support.queues"
+
+describe("mulligan send", function()
+    local folder, url
+
+    before_each(function()
+        folder = process.folder()
+        url = "sqlite:" .. folder:path("q.db")
+    end)
+
+    after_each(function()
+        folder:remove()
+    end)
+
+    local function send(words, given)
+        return folder:mulligan({ "send", table.unpack(words) }, given)
+    end
+
+    local function bodies(queue)
+        local list = {}
+        for number, msg in ipairs(queues.take(url, queue or "work")) do
+            list[number] = msg.body
+        end
+        return list
+    end
+
+    local WELL = { code = 0, out = "", err = "" }
+
+    it("puts each line of stdin on the queue, byte for byte", function()
+        assert.same(WELL, send({ "work", "--transport", url }, { stdin = "one\n\ntwo\0\xFF\r\nlast without newline" }))
+        assert.same({ "one", "", "two\0\xFF\r", "last without newline" }, bodies())
+    end)
+
+    it("puts each file on the queue", function()
+        folder:write("a", "two\nlines\n")
+        folder:write("b", "")
+        assert.same(WELL, send { "work", "--transport=" .. url, "a", "--", "b" })
+        assert.same({ "two\nlines\n", "" }, bodies())
+    end)
+
+    it("sends nothing for no input", function()
+        assert.same(WELL, send { "work", "--transport", url })
+        assert.same({}, bodies())
+    end)
+
+    it("gives them id, type, key, headers", function()
+        assert.same(WELL, send({
+            "work", "--transport", url, "--id", "m-1", "--type", "Order", "--key", "42", "--header", "a=b",
+            "--header", "c=d=e", "--header", "empty=",
+        }, { stdin = "x\n" }))
+        local msg = queues.take(url, "work")[1]
+        assert.same({ "m-1", "Order", "42" }, { msg.id, msg.type, msg.key })
+        assert.same({ a = "b", c = "d=e", empty = "" }, msg.headers)
+    end)
+
+    it("delays them", function()
+        assert.same(WELL, send({ "work", "--transport", url, "--delay", "1h" }, { stdin = "x\n" }))
+        assert.equal(1, queues.depth(url, "work").delayed)
+    end)
+
+    it("finds a transport by its name in mulligan.lua, and in the environment", function()
+        folder:write("mulligan.lua", 'require("mulligan").transport("orders", "sqlite:q.db")')
+        assert.same(WELL, send({ "work", "--transport", "orders" }, { stdin = "by name\n" }))
+        assert.same(WELL, send({ "work", "--transport", "env:WHERE" }, {
+            stdin = "by environment\n",
+            env = { WHERE = url },
+        }))
+        assert.same({ "by name", "by environment" }, bodies())
+    end)
+
+    -- A job that reads from a pipe which stays open, and what writes into it.
+    local function start_on_pipe(given)
+        assert(os.execute("mkfifo " .. folder:path("pipe")))
+        local job = folder:start({
+            "sh", "-c", 'exec "$1" send work --transport "$2" <pipe', "sh", process.mulligan, url,
+        }, given)
+        local pipe = assert(io.open(folder:path("pipe"), "w"))
+        pipe:setvbuf("no")
+        return job, pipe
+    end
+
+    local function await_ready(count)
+        process.await(count .. " messages", function()
+            return queues.depth(url, "work").ready == count
+        end)
+    end
+
+    it("sends much, in little memory", function()
+        -- Without a sanitizer's delayed frees, which are no memory of ours.
+        local job, pipe = start_on_pipe { env = { ASAN_OPTIONS = "quarantine_size_mb=1" } }
+        local pid
+        local function peak_kb()
+            return tonumber(process.read("/proc/" .. pid .. "/status"):match("VmHWM:%s*(%d+)"))
+        end
+        local line = ("x"):rep(3000) .. "\n"
+        for _ = 1, 5000 do
+            pipe:write(line)
+        end
+        await_ready(5000)
+        pid = job.pid()
+        local before = peak_kb()
+        for _ = 1, 15000 do
+            pipe:write(line)
+        end
+        await_ready(20000)
+        -- Of 44 MB more; a sanitizer makes several of each byte.
+        assert.is_true(peak_kb() - before < 24 * 1024, peak_kb() - before)
+        pipe:close()
+        assert.equal(0, job.wait(), job.err())
+    end)
+
+    it("hands over a line before it waits for the next", function()
+        local job, pipe = start_on_pipe()
+        pipe:write("first\n")
+        await_ready(1)
+        pipe:write("sec")
+        pipe:write("ond\n")
+        await_ready(2)
+        pipe:write("third")
+        pipe:close()
+        assert.equal(0, job.wait(), job.err())
+        assert.same({ "first", "second", "third" }, bodies())
+    end)
+
+    it("leaves out what is larger than 16 MiB, and says so", function()
+        local large = ("x"):rep(16 * 1024 * 1024)
+        local sent = send({ "work", "--transport", url }, { stdin = "a\n" .. large .. "y\n" .. large .. "\nb\n" })
+        assert.same({
+            code = 1,
+            out = "",
+            err = "mulligan: stdin:2: larger than 16 MiB, and not sent\nmulligan: send: 3 messages are safe\n",
+        }, sent)
+        assert.same({ "a", large, "b" }, bodies())
+        folder:write("large", large .. "y")
+        assert.same({ 1, "mulligan: large: larger than 16 MiB, and not sent\nmulligan: send: 0 messages are safe\n" },
+            { send({ "work", "--transport", url, "large" }).code, send({ "work", "--transport", url, "large" }).err })
+    end)
+
+    for name, case in pairs {
+        ["no transport"] = { { "work" }, "--transport is missing" },
+        ["memory:"] = { { "work", "--transport", "memory:" }, "lives in one process" },
+        ["a scheme it doesn't know"] = { { "work", "--transport", "pigeon://me:secret@coop" }, "pigeon://***@coop" },
+        ["a name without a mulligan.lua"] = { { "work", "--transport", "orders" }, "mulligan.lua: can't be read" },
+        ["a variable that isn't set"] = { { "work", "--transport", "env:NOT_SET_AT_ALL" }, "holds no URL" },
+        ["a header without a value"] = { { "work", "--transport", "sqlite:q.db", "--header", "x" }, "NAME=VALUE" },
+        ["a delay that is none"] = { { "work", "--transport", "sqlite:q.db", "--delay", "5" }, '"5ms"' },
+        ["an id for two messages"] = { { "work", "--transport", "sqlite:q.db", "--id", "x" }, "one message" },
+        ["an id that is no UTF-8"] = { { "work", "--transport", "sqlite:q.db", "--id", "\xFF" }, "--id must be UTF-8" },
+        ["a file that isn't there"] = { { "work", "--transport", "sqlite:q.db", "nope" }, "nope" },
+        ["a database that can't be"] = { { "work", "--transport", "sqlite:no/such/folder/q.db" }, "no/such/folder" },
+        ["an option twice"] = { { "work", "--transport", "sqlite:q.db", "--id", "x", "--id", "y" }, "given twice" },
+        ["an option without its value"] = { { "work", "--transport" }, "needs a value" },
+        ["a word that is no option"] = { { "work", "--trasnport", "x" }, "did you mean --transport?" },
+        ["no queue"] = { {}, "usage: mulligan send QUEUE" },
+    } do
+        it("refuses " .. name, function()
+            local sent = send(case[1], { stdin = "one\ntwo\n" })
+            assert.same({ 2, "" }, { sent.code, sent.out })
+            assert.is_truthy(sent.err:find("^mulligan: [^\n]*\n$"), sent.err)
+            assert.is_truthy(sent.err:find(case[2], 1, true), sent.err)
+            assert.is_nil(sent.err:find("secret", 1, true))
+        end)
+    end
+
+    it("sends nothing where the id would be given twice, or a file is missing", function()
+        folder:write("a", "x")
+        assert.equal(2, send({ "work", "--transport", url, "--id", "x" }, { stdin = "one\ntwo\n" }).code)
+        assert.equal(2, send({ "work", "--transport", url, "a", "nope" }).code)
+        assert.same({}, bodies())
+    end)
+end)

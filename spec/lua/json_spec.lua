@@ -1,0 +1,105 @@
+-- mulligan.json: what it reads and writes, and what it refuses.
+local mulligan = require "mulligan"
+local testing = require "mulligan.testing"
+
+local json = mulligan.json
+
+describe("json.decode", function()
+    it("reads every kind of value", function()
+        assert.same({
+            a = { 1, 2.5, "x", true, false, json.null, {} },
+            b = { c = "ü\0€\u{1F600}" },
+        }, json.decode [[
+            { "a": [1, 2.5, "x", true, false, null, {}], "b": {"c": "\u00fc\u0000\u20ac\ud83d\ude00"} }
+        ]])
+    end)
+
+    it("leaves null out of objects, keeps its place in lists, and is nil alone", function()
+        assert.same({ b = 1 }, json.decode '{"a":null,"b":1}')
+        local list = json.decode "[null,1]"
+        assert.equal(json.null, list[1])
+        assert.equal(1, list[2])
+        assert.is_nil(json.decode "null")
+    end)
+
+    it("keeps whole numbers whole", function()
+        local numbers = json.decode "[1, 1.0, 9223372036854775807, -9223372036854775808, 1e2]"
+        assert.same({ "integer", "float", "integer", "integer", "float" }, {
+            math.type(numbers[1]), math.type(numbers[2]), math.type(numbers[3]), math.type(numbers[4]),
+            math.type(numbers[5]),
+        })
+        assert.equal(math.maxinteger, numbers[3])
+        assert.equal(math.mininteger, numbers[4])
+    end)
+
+    for _, bad in ipairs {
+        "", " ", "{", "[1,]", "{'a':1}", '{"a" 1}', "01", "nan", '"\xFF"', '"\\x"', "1 2", "9223372036854775808",
+        ("["):rep(200) .. ("]"):rep(200), ("["):rep(100000),
+    } do
+        it(("refuses %q"):format(bad:sub(1, 20)), function()
+            local well, err = pcall(json.decode, bad)
+            assert.is_false(well)
+            assert.equal("MessageDeserializationError", err.type)
+            assert.is_truthy(tostring(err):find("^MessageDeserializationError: "))
+        end)
+    end
+
+    it("reads 128 levels", function()
+        assert.equal("table", type(json.decode(("["):rep(128) .. ("]"):rep(128))))
+    end)
+
+    it("raises for what is no text", function()
+        assert.has_error(function()
+            json.decode {}
+        end)
+    end)
+end)
+
+describe("json.encode", function()
+    local cases = {
+        { "null", nil }, { "null", json.null }, { "true", true }, { "false", false }, { "1", 1 }, { "1.0", 1.0 },
+        { "-9223372036854775808", math.mininteger }, { "0.1", 0.1 }, { "1e+100", 1e100 },
+        { "0.30000000000000004", 0.1 + 0.2 }, { '""', "" }, { '"a\\"\\\\\\n\\u0001\\u0000ü"', 'a"\\\n\1\0ü' },
+        { "{}", {} }, { "[]", json.list {} }, { "[1,2]", { 1, 2 } }, { '{"a":1,"b":[]}', { b = json.list {}, a = 1 } },
+        { "[1,null,2]", { 1, json.null, 2 } },
+    }
+    for _, case in ipairs(cases) do
+        it("writes " .. case[1], function()
+            assert.equal(case[1], json.encode(case[2]))
+        end)
+    end
+
+    it("writes what it read, the same each time", function()
+        local text = '{"a":[1,2.5,"x",true,null,[],{}],"b":{"c":{"d":-0.5}},"e":1e+300}'
+        assert.equal(text, json.encode(json.decode(text)))
+    end)
+
+    it("writes numbers that read back to the same", function()
+        local random = testing.random(7)
+        for _ = 1, 2000 do
+            local bits = string.pack("i8", random(1 << 62) * (random:chance(0.5) and 1 or -1))
+            local number = string.unpack("d", bits)
+            if number == number and math.abs(number) ~= math.huge then
+                assert.equal(number, json.decode(json.encode(number)))
+            end
+        end
+    end)
+
+    local cyclic = {}
+    cyclic.self = cyclic
+    for name, bad in pairs {
+        ["a function"] = print,
+        ["a number that isn't finite"] = 0 / 0,
+        ["infinity"] = math.huge,
+        ["text that isn't UTF-8"] = "\xFF",
+        ["keys of two kinds"] = { 1, a = 2 },
+        ["a list with holes"] = { [1] = 1, [3] = 3 },
+        ["a table in itself"] = cyclic,
+    } do
+        it("refuses " .. name, function()
+            assert.has_error(function()
+                json.encode(bad)
+            end)
+        end)
+    end
+end)

@@ -1,0 +1,279 @@
+-- What refuses a policy, and how that is told: file, line, what is wrong, and what would be right.
+local mulligan = require "mulligan"
+local loading = require "support.loading"
+
+local statements = loading.statements
+
+describe("a mistake", function()
+    it("is one of several, told together in the order of lines", function()
+        local lines, problems = loading.refused [[
+local policy = require "mulligan.policy"
+local bus = policy.bus()
+bus:on("A")
+   :retry(3, 200)
+   :then_dead_leter()
+bus:on("B")
+bus:max_agge("1d")
+policy.errors { A = "A" }
+bus:defualt():retry():then_retry()
+bus:default():discard():retry()
+]]
+        local expected = {
+            '^policy.lua:4: retry: delay 200: .*"200ms"%?',
+            '^policy.lua:5: "then_dead_leter" is no word of a rule; did you mean then_dead_letter%?',
+            '^policy.lua:6: the rule for "B" has no action',
+            '^policy.lua:7: "max_agge" is no word of a scope; did you mean max_age%?',
+            "^policy.lua:8: A can't be a child of",
+            '^policy.lua:9: "defualt" is no word of a scope; did you mean default%?',
+            "^policy.lua:10: :retry can't follow :discard",
+        }
+        assert.equal(#expected, #lines)
+        for i, pattern in ipairs(expected) do assert.matches(pattern, lines[i]) end
+        assert.equal("policy.lua", problems[1].file)
+        assert.equal(4, problems[1].line)
+        assert.matches("^retry: delay 200", problems[1].text)
+    end)
+
+    it("is told once, however often it is made, and not for ever", function()
+        assert.equal(1, #loading.refused(statements 'for _ = 1, 1000 do bus:on("") : retry() end'))
+        local lines = loading.refused(statements 'for i = 1, 1000 do bus["w" .. i]() end')
+        assert.equal(101, #lines)
+        assert.matches("more than 100 mistakes", lines[101])
+    end)
+
+    it("ends no load: what a wrong word gives can be used", function()
+        local lines = loading.refused [[
+local policy = require "mulligan.policy"
+local odd = policy.odd(5).x:y("z")
+odd.field = odd
+for _ in pairs(odd) do error "no" end
+assert(#odd == 0)
+policy.bus():on("A", { x = odd }):retry(odd):then_dead_letter(odd)
+policy.bus():on(odd, odd):retry(1, odd):then_redeliver { delay = odd, jitter = odd, backoff = odd, factor = odd }
+policy.bus():max_age(odd)
+policy.bus():max_attempts(odd)
+policy.consumer(odd):default():discard(odd)
+policy.errors { A = odd }
+policy.errors(odd)
+policy.bus():on("B", odd):retry { odd, "1s" }:then_discard(5)
+]]
+        assert.equal(2, #lines)
+        assert.matches('^policy.lua:2: "odd" is no word of policy; there are errors, host, bus', lines[1])
+        assert.matches("^policy.lua:13: then_discard: the note must be a string", lines[2])
+    end)
+
+    local places = {
+        ["policy.on('X')"] = 'on belongs to a scope: local bus = policy.bus(); bus:on(...)',
+        ["policy.then_discard()"] = "then_discard belongs to a rule",
+        ["bus:retry(3)"] = 'retry belongs to a rule: on("TimeoutError"):retry(...)',
+        ["bus:seconds(3)"] = "seconds belongs to policy: policy.seconds(...)",
+        ["bus:on('X'):on('Y')"] = "on belongs to a scope",
+        ["bus:on('X'):errors()"] = "errors belongs to policy",
+        ["policy.bsu()"] = '"bsu" is no word of policy; did you mean bus?',
+        ["policy[1]()"] = "policy has words, no field 1",
+        ["bus:maxAge()"] = '"maxAge" is no word of a scope; did you mean max_age?',
+        ["bus['\\xff\\n']()"] = '"? " is no word of a scope; there are on, default,',
+    }
+    for text, expected in pairs(places) do
+        it("is the word in " .. text, function()
+            local lines = loading.refused(statements("\n" .. text))
+            assert.equal(1, #lines)
+            assert.matches("^policy.lua:2: ", lines[1])
+            assert.matches(expected, lines[1], 1, true)
+        end)
+    end
+
+    it("is an assignment to policy, a scope or a rule", function()
+        local lines = loading.refused(statements [[
+
+policy.bus = nil
+bus.on = function() end
+local rule = bus:on("X")
+rule.retry = 5
+rule:retry()]])
+        assert.equal(3, #lines)
+        assert.matches('^policy.lua:2: policy can\'t be assigned to %("bus"%)', lines[1])
+        assert.matches('^policy.lua:3: a scope can\'t be assigned to %("on"%)', lines[2])
+        assert.matches('^policy.lua:5: a rule can\'t be assigned to %("retry"%)', lines[3])
+    end)
+end)
+
+describe("a word of a later version", function()
+    local later = {
+        policy = {
+            "ctx", "all", "any", "none", "between", "at_least", "at_most", "contains", "matches", "present", "absent",
+            "is_not", "retry", "redeliver", "dead_letter", "discard",
+        },
+        bus = { "on_cause", "include", "override", "notify", "rate_limit", "unrecoverable" },
+    }
+    for owner, list in pairs(later) do
+        for _, word in ipairs(list) do
+            it(("is refused in one line: %s of %s"):format(word, owner), function()
+                local call = owner == "bus" and "bus:" .. word .. '("X")' or "policy." .. word .. "(1, 2)"
+                local lines = loading.refused(statements("\n" .. call))
+                assert.same({ ("policy.lua:2: %s is not in this version yet"):format(word) }, lines)
+            end)
+        end
+    end
+
+    it("is refused where it is a value", function()
+        local lines = loading.refused(statements 'bus:on("X", { a = policy.present, b = policy.absent }):retry()')
+        assert.same({
+            "policy.lua:1: present is not in this version yet", "policy.lua:1: absent is not in this version yet",
+        }, lines)
+    end)
+
+    it("is refused as a preset", function()
+        assert.same({ "policy.lua:1: preset is not in this version yet" },
+            loading.refused(statements "policy.preset.nservicebus(bus, { immediate = 5 })"))
+    end)
+end)
+
+describe("an error of Lua", function()
+    it("is a syntax error", function()
+        local lines = loading.refused("local x = 1\nlocal y = = 2\n")
+        assert.same({ "policy.lua:2: unexpected symbol near '='" }, lines)
+        assert.matches("^policy.lua:1: ", loading.refused("x = \xff")[1])
+        assert.matches("^policy.lua:1: ", loading.refused("goto nowhere")[1])
+    end)
+
+    it("is raised while the policy runs, and stands among the mistakes, without a traceback", function()
+        local lines = loading.refused [[
+local policy = require "mulligan.policy"
+policy.bus():on("A"):rety()
+local function deep(t)
+    return t.x.y
+end
+policy.bus():on("B")
+local _ = deep({}) + 1
+]]
+        assert.equal(3, #lines)
+        assert.matches('^policy.lua:2: "rety" is no word', lines[1])
+        assert.matches("^policy.lua:4: attempt to index a nil value %(field 'x'%)$", lines[2])
+        assert.matches('^policy.lua:6: the rule for "B" has no action', lines[3])
+    end)
+
+    it("in the middle of a statement is not its rule's fault", function()
+        local lines = loading.refused(statements 'bus:on("A"):retry(1 + nil)')
+        assert.equal(1, #lines)
+        assert.matches("^policy.lua:1: attempt to perform arithmetic on a nil value", lines[1])
+    end)
+
+    local values = {
+        ['error("boom")'] = "^policy.lua:1: boom$",
+        ['error("boom", 0)'] = "^policy.lua:1: boom$",
+        ['error("two\\nlines", 0)'] = "^policy.lua:1: two lines$",
+        ['error("\\xff", 0)'] = "^policy.lua:1: %?$",
+        ["error({})"] = "^policy.lua:1: error was called with a table, where a text says more$",
+        ["error(print)"] = "^policy.lua:1: error was called with a function",
+        ["error()"] = "^policy.lua:1: error was called with a nil",
+        ["error(true)"] = "^policy.lua:1: error was called with a boolean",
+        ["error(5)"] = "^policy.lua:1: 5$",
+        ["assert(false)"] = "^policy.lua:1: assertion failed!$",
+        ['assert(nil, "why")'] = "^policy.lua:1: why$",
+        ["assert(false, {})"] = "^policy.lua:1: error was called with a table",
+        ["local t = {} t[nil] = 1"] = "^policy.lua:1: .*index is nil$",
+        ["os.exit(3)"] = "^policy.lua:1: attempt to index a nil value %(global 'os'%); a policy has no os$",
+        ["setmetatable({}, {})"] = "a policy has no setmetatable$",
+        ["local x = math.random(5)"] = "a policy has no random$",
+        ["local function f() return f() + 1 end f()"] = "^policy.lua:1: ",
+    }
+    for text, pattern in pairs(values) do
+        it("is told as it is: " .. text, function()
+            local lines = loading.refused(text)
+            assert.equal(1, #lines)
+            assert.matches(pattern, lines[1])
+        end)
+    end
+
+    it("can be caught by the policy", function()
+        loading.good([[
+local ok, value = pcall(error, { code = 5 })
+assert(not ok and value.code == 5)
+local good, a, b = pcall(function(...) return ... end, 1, nil)
+assert(good and a == 1 and b == nil)
+assert(select("#", pcall(error)) == 2 and select(2, pcall(error)) == nil)
+local _, text = pcall(function() error("deep") end)
+assert(text == "policy.lua:6: deep", text)
+assert(not pcall(pcall))
+]]):close()
+    end)
+
+    it("is bytecode", function()
+        local lines = loading.refused(string.dump(function() end))
+        assert.same({ "policy.lua:1: this is bytecode; a policy is text" }, lines)
+        lines = loading.refused("\xEF\xBB\xBF" .. string.dump(function() end))
+        assert.same({ "policy.lua:1: this is bytecode; a policy is text" }, lines)
+    end)
+end)
+
+describe("a file", function()
+    local function refused(texts, main)
+        local folder, remove = loading.folder(texts)
+        local policy, message, code = mulligan.load(folder .. "/" .. (main or "policy.lua"))
+        remove()
+        assert.is_nil(policy)
+        assert.equal("policy", code)
+        return message:gsub(folder, "FOLDER")
+    end
+
+    it("that isn't there is said where it was looked for", function()
+        assert.matches("^policy.lua:?0?: there is no file FOLDER/policy.lua", refused({}))
+        assert.matches('^policy.lua:2: require%("a.b"%): there is no file FOLDER/a/b.lua$',
+            (refused { ["policy.lua"] = '\npcall(require, "a.b")' }))
+    end)
+
+    it("that is a folder, or too large, is refused", function()
+        assert.matches("can't be read: Is a directory", refused({ ["policy.lua/x"] = "" }))
+        assert.matches("larger than 16 MiB", refused({ ["policy.lua"] = ("-"):rep(16 * 1024 * 1024 + 1) }))
+    end)
+
+    it("that is required names itself in its mistakes", function()
+        local message = refused {
+            ["policy.lua"] = 'local rules = require "rules.common"\nrules("C")\nrequire "bad"',
+            ["rules/common.lua"] = [[
+local policy = require "mulligan.policy"
+policy.bus():on("A")
+return function(name)
+    policy.bus():on(name):rety()
+end]],
+            ["bad.lua"] = "\n\n]",
+        }
+        local first, second, third = message:match("^(.-)\n(.-)\n(.-)$")
+        assert.equal("bad.lua:3: unexpected symbol near ']'", first)
+        assert.matches('^rules/common.lua:2: the rule for "A" has no action', second)
+        assert.equal('rules/common.lua:4: "rety" is no word of a rule; did you mean retry?', third)
+    end)
+
+    it("is required by a name that leads to no other place", function()
+        local names = {
+            ["..x"] = true, ["../x"] = true, ["/etc/passwd"] = true, ["a..b"] = true, ["a/b"] = true, [""] = true,
+            ["."] = true, ["a."] = true, [".a"] = true, ["a\\\\b"] = true, ["a\\0b"] = true, ["..\\\\x"] = true,
+        }
+        for name in pairs(names) do
+            local message = refused { ["policy.lua"] = ('require "%s"'):format(name), ["a/b.lua"] = "" }
+            assert.matches("^policy.lua:1: require.*means the file a/b.lua beside the policy", message)
+        end
+        for _, name in ipairs({ "mulligan", "mulligan.testing", "mulligan.policy.text", "mulligan.sandbox.offers" }) do
+            local message = refused { ["policy.lua"] = ('require "%s"'):format(name), ["mulligan/testing.lua"] = "" }
+            assert.matches('a policy has "mulligan.policy" of these, and the files beside it', message, 1, true)
+        end
+        local message = refused { ["policy.lua"] = 'require "mulligan.preset.mocha"' }
+        assert.matches("presets are not in this version yet", message, 1, true)
+        assert.matches("bad argument #1 to 'require' %(string expected, got nil%)",
+            (refused { ["policy.lua"] = "require(nil)" }))
+    end)
+
+    it("can't require itself, nor one that requires it", function()
+        local message = refused {
+            ["policy.lua"] = 'require "policy"\nrequire "a"', ["a.lua"] = 'require "b"', ["b.lua"] = '\nrequire "a"',
+        }
+        local why = "this file is being run already; files can't require each other in a circle"
+        assert.equal(('b.lua:2: require("a"): %s\npolicy.lua:1: require("policy"): %s'):format(why, why), message)
+    end)
+
+    it("is not beside a policy that was given as a text", function()
+        local lines = loading.refused('require "os"')
+        assert.matches("the policy was given as a text, so there are no files beside it", lines[1], 1, true)
+    end)
+end)

@@ -1,0 +1,173 @@
+-- process.lua: runs the program under test, and others, from specs: in a folder of its own, with
+-- what it wrote and its exit code; or in the background, with its process id.
+
+local process = {}
+
+local WATCHDOG_S = 60
+
+local function quote(word)
+    return "'" .. tostring(word):gsub("'", "'\\''") .. "'"
+end
+
+local function quote_all(words)
+    local quoted = {}
+    for number, word in ipairs(words) do
+        quoted[number] = quote(word)
+    end
+    return table.concat(quoted, " ")
+end
+
+local function output_of(command)
+    local pipe = assert(io.popen(command))
+    local output = pipe:read("a")
+    pipe:close()
+    return (output:gsub("\n$", ""))
+end
+
+local here = output_of("pwd")
+
+local function absolute(path)
+    return path:sub(1, 1) == "/" and path or here .. "/" .. path
+end
+
+-- The program mulligan of the build that is tested.
+process.mulligan = absolute(os.getenv("MULLIGAN") or (os.getenv("MULL_BUILD") or "build/dev") .. "/mulligan")
+
+function process.read(path)
+    local file = io.open(path, "rb")
+    local bytes = file and file:read("a")
+    if file then
+        file:close()
+    end
+    return bytes
+end
+
+function process.write(path, bytes)
+    local file = assert(io.open(path, "wb"))
+    assert(file:write(bytes))
+    file:close()
+end
+
+-- ---- Folders -----------------------------------------------------------------------------------
+
+local folder = {}
+folder.__index = folder
+
+-- folder gives a new folder, with files by name in it: folder:path(name), :read(name), :remove().
+function process.folder(files)
+    local self = setmetatable({ root = output_of("mktemp -d") }, folder)
+    assert(self.root ~= "")
+    for name, bytes in pairs(files or {}) do
+        self:write(name, bytes)
+    end
+    return self
+end
+
+function folder:path(name)
+    return self.root .. "/" .. name
+end
+
+function folder:write(name, bytes)
+    local inner = name:match("^(.*)/")
+    if inner then
+        os.execute("mkdir -p " .. quote(self:path(inner)))
+    end
+    process.write(self:path(name), bytes)
+end
+
+function folder:read(name)
+    return process.read(self:path(name))
+end
+
+function folder:remove()
+    os.execute("rm -rf " .. quote(self.root))
+end
+
+-- ---- Programs ----------------------------------------------------------------------------------
+
+local function environment(variables)
+    local words = {}
+    for name, value in pairs(variables or {}) do
+        words[#words + 1] = quote(name .. "=" .. value)
+    end
+    return #words > 0 and "env " .. table.concat(words, " ") .. " " or ""
+end
+
+-- start runs a program in this folder in the background: given.stdin is its input, given.env more
+-- variables. The job's pid is the program's own.
+function folder:start(words, given)
+    given = given or {}
+    self.jobs = (self.jobs or 0) + 1
+    local name = "job" .. self.jobs
+    local base = self:path(name)
+    process.write(base .. ".in", given.stdin or "")
+    assert(os.execute("mkfifo " .. quote(base .. ".end")))
+    -- The shell that becomes the program tells its number; who waits reads the exit code.
+    local program = ('echo $$ >%s.pid; exec "$@"'):format(quote(base))
+    local command = ("cd %s && %ssh -c %s sh %s <%s.in >%s.out 2>%s.err; echo $? >%s.end"):format(quote(self.root),
+        environment(given.env), quote(program), quote_all(words), quote(base), quote(base), quote(base), quote(base))
+    assert(os.execute(("(%s) >/dev/null 2>&1 &"):format(command)))
+    local job = { base = base }
+
+    function job.out()
+        return process.read(base .. ".out") or ""
+    end
+
+    function job.err()
+        return process.read(base .. ".err") or ""
+    end
+
+    function job.pid()
+        local pid
+        process.await("its process id", function()
+            pid = tonumber(process.read(base .. ".pid"))
+            return pid
+        end)
+        return pid
+    end
+
+    function job.kill(signal)
+        os.execute(("kill -s %s %d"):format(signal, job.pid()))
+    end
+
+    -- wait gives the exit code, 128 and the signal's number for one that a signal ended.
+    function job.wait()
+        job.code = job.code or tonumber(output_of(("timeout %d cat %s.end"):format(WATCHDOG_S, quote(base))))
+        if not job.code then
+            job.kill("KILL")
+            error(("still at work after %d s: %s\n%s"):format(WATCHDOG_S, table.concat(words, " "), job.err()), 2)
+        end
+        return job.code
+    end
+
+    return job
+end
+
+-- run runs a program to its end: { code =, out =, err = }.
+function folder:run(words, given)
+    local job = self:start(words, given)
+    return { code = job.wait(), out = job.out(), err = job.err() }
+end
+
+-- mulligan runs the program under test.
+function folder:mulligan(words, given)
+    return self:run({ process.mulligan, table.unpack(words) }, given)
+end
+
+function folder:start_mulligan(words, given)
+    return self:start({ process.mulligan, table.unpack(words) }, given)
+end
+
+-- await looks until `condition` holds. What it looks at is an event elsewhere that nobody tells us
+-- of; the pause between two looks only saves the processor.
+function process.await(what, condition)
+    local deadline = os.time() + WATCHDOG_S
+    while not condition() do
+        if os.time() > deadline then
+            error(("waited %d s for %s"):format(WATCHDOG_S, what), 2)
+        end
+        os.execute("sleep 0.01")
+    end
+end
+
+return process

@@ -1,0 +1,122 @@
+local conformance = require "transport.conformance"
+local mulligan = require "mulligan"
+local testing = require "mulligan.testing"
+
+-- new_file gives a name that no file has yet.
+local function new_file()
+    local name = os.tmpname()
+    os.remove(name)
+    return name .. ".db"
+end
+
+local function remove(path)
+    for _, ending in ipairs { "", "-wal", "-shm", "-lock" } do
+        os.remove(path .. ending)
+    end
+end
+
+conformance("sqlite", { durable = true }, function()
+    local path = new_file()
+    return {
+        url = "sqlite:" .. path,
+        remove = function()
+            remove(path)
+        end,
+    }
+end)
+
+describe("transport sqlite:", function()
+    local path, rigs
+
+    before_each(function()
+        path, rigs = new_file(), {}
+    end)
+
+    after_each(function()
+        for _, r in ipairs(rigs) do
+            r:close()
+        end
+        remove(path)
+    end)
+
+    local function open(given)
+        given.url = "sqlite:" .. path
+        rigs[#rigs + 1] = testing.rig(given)
+        return rigs[#rigs]
+    end
+
+    -- wait_for turns all engines until it is true: other engines' writes are found by looking, in
+    -- real time. The limit is a watchdog.
+    local function wait_for(clock, true_at_last)
+        local watchdog = os.time() + 30
+        while not true_at_last() do
+            assert(os.time() < watchdog, "nothing happened for 30 s")
+            clock:turn()
+        end
+    end
+
+    it("hands out what another engine put into the file", function()
+        local clock, seen = testing.clock(), {}
+        open { clock = clock, consumers = { C = { queue = "q", handler = function(msg)
+            seen[#seen + 1] = msg.id
+        end } } }
+        local sender = open { clock = clock }
+        assert(sender:publish("q", "x", { id = "a" }))
+        assert(sender:publish("q", "x", { id = "b" }))
+        wait_for(clock, function()
+            return #seen == 2
+        end)
+        assert.are.same({ "a", "b" }, seen)
+    end)
+
+    it("never hands one message to two engines", function()
+        local clock, seen, by = testing.clock(), {}, { 0, 0 }
+        local function consumer(which)
+            return { C = { queue = "q", concurrency = 4, handler = function(msg)
+                assert(not seen[msg.id], "handed out twice")
+                seen[msg.id] = true
+                by[which] = by[which] + 1
+            end } }
+        end
+        local first = open { clock = clock, consumers = consumer(1) }
+        open { clock = clock, consumers = consumer(2) }
+        for number = 1, 500 do
+            assert(first.engine:publish("orders", "q", "x", { id = "m" .. number }))
+        end
+        wait_for(clock, function()
+            return by[1] + by[2] == 500
+        end)
+        for _, r in ipairs(rigs) do
+            assert.are.same({}, r:events("decided"))
+        end
+        assert.are.equal(0, first:depth("q").ready + first:depth("q").claimed)
+    end)
+
+    it("keeps what was published and nobody reads", function()
+        local first = open {}
+        assert(first:publish("q", "x", { id = "a", headers = { h = "1" } }))
+        first:close()
+        table.remove(rigs)
+        local seen = {}
+        local second = open { consumers = { C = { queue = "q", handler = function(msg)
+            seen[#seen + 1] = msg
+        end } } }
+        second:run_until_empty()
+        assert.are.equal(1, #seen)
+        assert.are.same({ "a", "x", { h = "1" }, 1 }, { seen[1].id, seen[1].body, seen[1].headers, seen[1].deliveries })
+    end)
+
+    it("says what is wrong with a file that it can't use", function()
+        local file = assert(io.open(path, "w"))
+        file:write(("no database\n"):rep(100))
+        file:close()
+        local policy = assert(mulligan.load_text "")
+        local engine = assert(mulligan.engine { policy = policy, clock = testing.clock() })
+        local opened, message, code = engine:transport("t", "sqlite:" .. path)
+        assert.is_nil(opened)
+        assert.are.equal("io", code)
+        assert.is_truthy(message:find(path .. ": is no SQLite database", 1, true), message)
+        engine:close()
+        policy:close()
+    end)
+end)
