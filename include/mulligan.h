@@ -304,7 +304,8 @@ MULL_API size_t mull_policy_rules(mull_policy *policy);
 MULL_API void mull_policy_free(mull_policy *policy);
 
 /* mull_decider_new makes a decider. MULL_ENOMEM; MULL_EPOLICY if the policy's functions can't be
- * built again (they were before, so this means that they don't always give the same). */
+ * built again (they were before, so this means that they don't always give the same); MULL_ESTATE
+ * out of the policy's own `problem` or `log`. */
 MULL_API int mull_decider_new(mull_decider **out, mull_policy *policy);
 MULL_API void mull_decider_free(mull_decider *decider);
 
