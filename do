@@ -5,7 +5,7 @@
 #   ./do demo              builds, and runs the orders example until it is done
 #   ./do test              builds, and runs every test; the last line says how many passed
 #   ./do test asan|tsan    the same tests under the sanitizers
-#   ./do test [PRESET] FILE...   the specs and C tests named, such as spec/policy/chain_spec.lua
+#   ./do test [PRESET] FILE...   the specs and C tests named, such as spec/policy/chains_spec.lua
 #   ./do build [PRESET]    builds only: dev, release, clang, asan or tsan
 #
 # Builds are in build/PRESET, the output of tests in build/PRESET/log.
@@ -14,27 +14,22 @@ cd "$(dirname "$0")"
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config lua5.4
     liblua5.4-dev libuv1-dev libsqlite3-dev libjansson-dev libxxhash-dev"
-test_packages="lua-busted lua-check libcmocka-dev clang-format sqlite3"
+test_packages="lua-busted lua-check libcmocka-dev clang-format"
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "do: $*"; exit 2; }
 
 # ---- Packages ----------------------------------------------------------------------------------
 
-as_root() {
-    if [ "$(id -u)" = 0 ]; then "$@"
-    elif command -v sudo >/dev/null; then sudo "$@"
-    else fail "not root, and no sudo; please install: $missing"
-    fi
-}
+if [ "$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi
 
 apt_install() {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }
 
 update_and_install() {
     # shellcheck disable=SC2086
-    as_root apt-get update -q && apt_install $missing
+    $sudo apt-get update -q && apt_install $missing
 }
 
 # need PACKAGE...: installs those that are missing. The lists of packages are fetched only where
@@ -47,6 +42,7 @@ need() {
             missing="$missing $package"
     done
     [ -n "$missing" ] || return 0
+    [ -z "$sudo" ] || command -v sudo >/dev/null || fail "not root, and no sudo; please install$missing"
     say "do: installing$missing"
     mkdir -p build
     # shellcheck disable=SC2086 # its words are packages

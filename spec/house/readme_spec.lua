@@ -1,0 +1,76 @@
+-- What README.md shows has to work as it stands there.
+local mulligan = require "mulligan"
+
+local program = os.getenv("MULLIGAN") or "build/dev/mulligan"
+
+local function read(path)
+    local file = assert(io.open(path))
+    local text = file:read("a")
+    file:close()
+    return text
+end
+
+local function write(path, text)
+    local file = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+end
+
+describe("README.md", function()
+    local folder, blocks
+
+    setup(function()
+        folder = os.tmpname()
+        os.remove(folder)
+        assert(os.execute("mkdir '" .. folder .. "'"))
+        blocks = {}
+        for language, text in read("README.md"):gmatch("\n```(%w+)\n(.-)\n```") do
+            blocks[#blocks + 1] = { language = language, text = text }
+        end
+        write(folder .. "/policy.lua", blocks[1].text)
+        write(folder .. "/mulligan.lua", blocks[2].text)
+    end)
+
+    teardown(function()
+        assert(os.execute("rm -r '" .. folder .. "'"))
+    end)
+
+    it("begins with a policy of ten lines", function()
+        local policy = assert(mulligan.load(folder .. "/policy.lua"))
+        assert.equal(5, policy:rules())
+        policy:close()
+        assert.is_true(select(2, blocks[1].text:gsub("\n", "")) < 10)
+    end)
+
+    it("shows a mulligan.lua that runs", function()
+        local command = "cd '%s' && printf '%%s\\n' '{\"address\":1}' '{}' '{' | "
+            .. "'%s' send orders --transport orders && timeout 60 '%s' run --until-empty 2>log"
+        local pipe = assert(io.popen(command:format(folder, program, program)))
+        local output = pipe:read("a")
+        assert.is_true(pipe:close(), read(folder .. "/log"))
+        assert.equal("done 1, retried 0, redelivered 0, dead-lettered 2, discarded 0\n", output)
+    end)
+
+    it("shows how Lua decides", function()
+        local printed = {}
+        local text = blocks[3].text:gsub('"policy.lua"', '"' .. folder .. '/policy.lua"')
+        local chunk = assert(load(text, "README", "t", {
+            require = require,
+            assert = assert,
+            print = function(...) printed[#printed + 1] = table.concat({ ... }, " ") end,
+        }))
+        chunk()
+        assert.equal(1, #printed)
+        local delay = tonumber(printed[1]:match("^retry (%d+) policy.lua:7$"))
+        assert.is_true(delay ~= nil and delay >= 300 and delay <= 500, printed[1])
+    end)
+
+    it("shows C that compiles", function()
+        assert.equal("c", blocks[4].language)
+        write(folder .. "/decide.c", blocks[4].text)
+        local command = "cc -std=c17 -Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only '%s/decide.c' 2>&1"
+        local pipe = assert(io.popen(command:format(folder)))
+        local output = pipe:read("a")
+        assert.is_true(pipe:close(), output)
+    end)
+end)
