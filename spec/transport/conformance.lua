@@ -334,6 +334,12 @@ test("bounds what is out", function()
     counted(r, "q", 15, 0, 5)
     r:advance("59s")
     counted(r, "q", 15, 0, 5)
+    -- From then on as many again as the prefetch, for those that are being settled.
+    for _ = 1, 4 do
+        r:advance("1m")
+        local claimed = r:depth("q").claimed
+        assert.is_true(claimed <= 2 + 3 + 3, claimed)
+    end
     r:run_until_empty()
     assert.are.equal(2, most)
     assert.are.equal(20, r:counts().done)
@@ -707,6 +713,19 @@ test("a claim that isn't held is lost: handed out again, counted, and the late e
     assert.are.equal(2, #seen)
     assert.are.equal(1, r:counts().done)
     counted(r, "q", 0, 0, 0)
+end, "claim_timeout")
+
+test("several that are lost come again in their order", function()
+    local seen = {}
+    local r = rig { url = place.claim_timeout_url, consumers = { C = reader(seen, function(msg)
+        if msg.deliveries == 1 then
+            mulligan.sleep "45s"
+        end
+    end, { timeout = false, concurrency = 8, prefetch = 1 }) } }
+    r:fault("hold", { times = 30 })
+    publish(r, "a b c")
+    r:run_until_empty()
+    assert.are.equal("a b c a b c", ids(seen))
 end, "claim_timeout")
 
 -- ---- What a spec calls -------------------------------------------------------------------------

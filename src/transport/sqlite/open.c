@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,15 +89,25 @@ static int check_place(const complaint *to)
 
 /* ---- Is it our database? --------------------------------------------------------------------- */
 
-static int ask(sqlite3 *db, const char *question, int64_t *answer)
+/* ask_text gives the first column of the first row; "" where there is none. */
+static int ask_text(sqlite3 *db, const char *question, char *answer, size_t size)
 {
     sqlite3_stmt *statement;
+    *answer = 0;
     int code = sqlite3_prepare_v2(db, question, -1, &statement, NULL);
     if (code != SQLITE_OK)
         return code;
     if (sqlite3_step(statement) == SQLITE_ROW)
-        *answer = sqlite3_column_int64(statement, 0);
+        snprintf(answer, size, "%s", (const char *)sqlite3_column_text(statement, 0));
     return sqlite3_finalize(statement);
+}
+
+static int ask(sqlite3 *db, const char *question, int64_t *answer)
+{
+    char text[32];
+    int code = ask_text(db, question, text, sizeof text);
+    *answer = strtoll(text, NULL, 10);
+    return code;
 }
 
 typedef struct identity {
@@ -137,13 +148,15 @@ static int check_identity(const complaint *to, const identity *of)
 
 /* ---- Making it ready ------------------------------------------------------------------------- */
 
-/* use_wal switches to the write-ahead log. Where another process does the same at this moment,
- * SQLite doesn't wait, so we do. */
-static int use_wal(sqlite3 *db)
+/* use_wal switches to the write-ahead log; `*on` is whether that is possible here. Where another
+ * process does the same at this moment, SQLite doesn't wait, so we do. */
+static int use_wal(sqlite3 *db, int *on)
 {
     int code = SQLITE_OK;
     for (int waited = 0; waited < OPEN_PATIENCE_MS; waited += 10) {
-        code = sqlite3_exec(db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+        char mode[16];
+        code = ask_text(db, "PRAGMA journal_mode = WAL", mode, sizeof mode);
+        *on = strcmp(mode, "wal") == 0;
         if ((code & 0xff) != SQLITE_BUSY)
             break;
         sqlite3_sleep(10);
@@ -188,7 +201,10 @@ static int make_ready(const complaint *to, sqlite3 *db)
     int status = check_identity(to, &of);
     if (status != 0)
         return status;
-    code = use_wal(db);
+    int wal = 0;
+    code = use_wal(db, &wal);
+    if (code == SQLITE_OK && !wal)
+        return complain(to, "can't have a write-ahead log there; put it on a local disk");
     if (code == SQLITE_OK && is_empty(&of))
         code = create_once(db, &of);
     if (code == SQLITE_OK)
