@@ -42,6 +42,7 @@ typedef struct mull_abilities {
     int counts_deliveries;    /* deliveries are more than always 1 */
     int64_t longest_delay_ms; /* 0: any; a longer one is made of several */
     int64_t claim_timeout_ms; /* the broker takes a message back after this; 0: never */
+    int can_hold;             /* ... unless `hold` is called within it */
 } mull_abilities;
 
 typedef enum mull_settle_kind {
@@ -104,7 +105,8 @@ typedef struct mull_transport_ops {
      * and it may be settled again. */
     void (*settle)(void *self, mull_delivery *delivery, const mull_settlement *settlement);
 
-    /* hold keeps a claim alive; called well within claim_timeout_ms. NULL: it can't or needn't. */
+    /* hold keeps a claim alive; called well within claim_timeout_ms where can_hold says so. NULL:
+     * it can't or needn't. */
     void (*hold)(void *self, mull_delivery *delivery);
 
     /* depth answers mull_port_depth with `ticket`. Non-zero: refused, no answer. */

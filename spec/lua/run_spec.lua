@@ -298,6 +298,42 @@ describe("the engine", function()
         assert.is_truthy(message:find("^policy.lua:3: "), message)
     end)
 
+    it("refuses a round of retries that outlasts a claim which can't be held", function()
+        -- Delays at their cap, 2 x 10 s, and three calls of 15 s each: 65 s.
+        local rules = 'bus:on("A"):retry { attempts = 2, delay = "10s", backoff = "constant", jitter = 0 }'
+        for limit, fits in pairs { ["64999ms"] = false, ["65s"] = true } do
+            start_one(rules, failing {}, {
+                url = "memory:?hold=no&claim_timeout=" .. limit,
+                collect = {},
+                start = false,
+            }, { timeout = "15s" })
+            local started, message, code = rig.engine:start()
+            assert.equal(fits, started == true, message)
+            assert.equal(not fits and "refused" or nil, code)
+            assert.is_true(fits or message:find("^policy.lua:3: ") ~= nil, message)
+            rig:close()
+        end
+    end)
+
+    it("makes a delay beyond the transport's longest of several, and counts one redelivery", function()
+        local calls = {}
+        start_one('bus:default():redeliver { "50m" }', function(msg)
+            calls[#calls + 1] = { at = rig.clock:now(), redeliveries = msg.redeliveries, calls = msg.calls }
+            if #calls == 1 then
+                mulligan.error { type = "PgError" }
+            end
+        end, { url = "memory:?longest_delay=15m" })
+        assert(rig:publish("work", "x", { id = "m-1" }))
+        rig:advance("49m")
+        assert.equal(1, #calls)
+        rig:run_until_empty()
+        assert.equal(2, #calls)
+        assert.equal(50 * 60000, calls[2].at - calls[1].at)
+        assert.same({ 1, 1 }, { calls[2].redeliveries, calls[2].calls })
+        assert.equal(1, rig:counts().redelivered)
+        assert.equal(1, rig:counts().done)
+    end)
+
     it("starts nothing new while a settle fails, and loses nothing", function()
         local order = {}
         start_one("", function(msg)

@@ -51,9 +51,10 @@ describe("transport memory:", function()
         end)
 
         for url, why in pairs {
-            ["memory:?claim=30s"] = "claim is no option; there are claim_timeout, retry, delay and deliveries",
+            ["memory:?claim=30s"] =
+                "claim is no option; there are claim_timeout, hold, retry, delay, longest_delay and deliveries",
             ["memory:a?claim_timeout=30"] = "claim_timeout needs a unit after each number: ms, s, m, h or d",
-            ["memory:?claim_timeout=0s"] = "claim_timeout must be more than 0; leave it out for no timeout",
+            ["memory:?claim_timeout=0s"] = "claim_timeout must be more than 0; leave it out for no limit",
             ["memory:?claim_timeout"] = "claim_timeout must be a number with a unit",
             ["memory:?retry=maybe"] = "retry must be yes or no",
             ["memory:?retry=no&delay"] = "delay must be yes or no",

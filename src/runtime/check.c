@@ -41,8 +41,9 @@ static int never_fulfilled(mull_engine *engine, const struct mull_subscription *
 static int outlasts_claim(mull_engine *engine, const struct mull_subscription *c,
                           const mull__rule_view *rule)
 {
-    int64_t claim_ms = c->port->abilities.claim_timeout_ms;
-    if (claim_ms == 0 || c->port->ops->hold || !rule->retries)
+    const mull_abilities *can = &c->port->abilities;
+    int64_t claim_ms = can->claim_timeout_ms;
+    if (claim_ms == 0 || (can->can_hold && c->port->ops->hold) || !rule->retries)
         return 0;
     int64_t timeout_ms = c->options.timeout_ms;
     int64_t calls = rule->retry_attempts + 1;

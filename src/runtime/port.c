@@ -99,7 +99,8 @@ static void on_hold(void *data)
 void mull__port_begin_holding(mull_port *port)
 {
     int64_t timeout_ms = port->abilities.claim_timeout_ms;
-    if (timeout_ms > 0 && port->ops->hold && port->state == MULL__PORT_OPEN)
+    if (timeout_ms > 0 && port->abilities.can_hold && port->ops->hold &&
+        port->state == MULL__PORT_OPEN)
         mull__timer_set(port->engine, &port->hold_timer, timeout_ms / 3, on_hold, port);
 }
 

@@ -322,7 +322,9 @@ static int64_t memory_due(memory *self, int64_t due_ms)
 
 static int memory_cannot_delay(memory *self, int64_t due_ms)
 {
-    return !self->options.delay && memory_due(self, due_ms) != MULL__AT_ONCE;
+    int64_t left = due_ms > 0 ? due_ms - mull_port_wall(self->port) : 0;
+    int64_t longest_ms = self->options.longest_delay_ms;
+    return left > 0 && (!self->options.delay || (longest_ms > 0 && left > longest_ms));
 }
 
 /* memory_prepare makes items of what a handler sent, linked into a list. */
@@ -566,6 +568,8 @@ static int memory_open(void **out, mull_port *port, const char *url, mull_abilit
     self->idle.data = self;
     *abilities = (mull_abilities){.can_retry = options.retry,
                                   .can_delay = options.delay,
+                                  .longest_delay_ms = options.longest_delay_ms,
+                                  .can_hold = options.hold,
                                   .counts_deliveries = options.deliveries,
                                   .claim_timeout_ms = options.claim_timeout_ms};
     *out = self;

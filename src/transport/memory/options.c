@@ -1,4 +1,4 @@
-/* options.c: memory:NAME?claim_timeout=30s&retry=no&delay=no&deliveries=no */
+/* options.c: memory:NAME?claim_timeout=30s&retry=no&... */
 #include "options.h"
 
 #include "base/duration.h"
@@ -43,12 +43,12 @@ static int complain(const complaint *to, text name, const char *problem)
     return MULL_EINVAL;
 }
 
-static int read_timeout(int64_t *out, const complaint *to, text name, text value)
+static int read_duration(int64_t *out, const complaint *to, text name, text value)
 {
     char why[160];
     if (mull__duration_read(out, value.start, value.length, why, sizeof why) != 0)
         return complain(to, name, why);
-    return *out > 0 ? 0 : complain(to, name, "must be more than 0; leave it out for no timeout");
+    return *out > 0 ? 0 : complain(to, name, "must be more than 0; leave it out for no limit");
 }
 
 static int read_flag(int *out, const complaint *to, text name, text value)
@@ -63,20 +63,26 @@ static int read_option(mull__memory_options *options, const complaint *to, text 
 {
     text value = option, name = until(&value, '=');
     if (is(name, "claim_timeout"))
-        return read_timeout(&options->claim_timeout_ms, to, name, value);
+        return read_duration(&options->claim_timeout_ms, to, name, value);
+    if (is(name, "longest_delay"))
+        return read_duration(&options->longest_delay_ms, to, name, value);
+    if (is(name, "hold"))
+        return read_flag(&options->hold, to, name, value);
     if (is(name, "retry"))
         return read_flag(&options->retry, to, name, value);
     if (is(name, "delay"))
         return read_flag(&options->delay, to, name, value);
     if (is(name, "deliveries"))
         return read_flag(&options->deliveries, to, name, value);
-    return complain(to, name, "is no option; there are claim_timeout, retry, delay and deliveries");
+    return complain(
+        to, name,
+        "is no option; there are claim_timeout, hold, retry, delay, longest_delay and deliveries");
 }
 
 int mull__memory_options_read(mull__memory_options *options, const char *url, char *why,
                               size_t why_size)
 {
-    *options = (mull__memory_options){.retry = 1, .delay = 1, .deliveries = 1};
+    *options = (mull__memory_options){.retry = 1, .delay = 1, .deliveries = 1, .hold = 1};
     complaint to = {url, why, why_size};
     const char *mark = strchr(url, '?');
     text rest = mark ? (text){mark + 1, strlen(mark + 1)} : (text){url, 0};

@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 typedef struct mull__memory_options {
-    int64_t claim_timeout_ms;     /* 0: claims last */
-    int retry, delay, deliveries; /* whether it can hold, delay, count */
+    int64_t claim_timeout_ms;           /* 0: claims last */
+    int64_t longest_delay_ms;           /* 0: any */
+    int retry, delay, deliveries, hold; /* what it can do */
 } mull__memory_options;
 
 /* mull__memory_options_read reads a whole URL. MULL_EINVAL, with what would be right in `why`. */
