@@ -94,7 +94,7 @@ typedef struct mull_header {
 /* mull_message is a message: what you publish, and what a handler gets. */
 typedef struct mull_message {
     size_t size;
-    const char *id;    /* drop duplicates by it; NULL: a random one is given on arrival */
+    const char *id;    /* drop duplicates by it; NULL: a random one, given by publish or send */
     const char *type;  /* NULL: none */
     const char *key;   /* NULL: none */
     const char *queue; /* where it goes, or came from */
@@ -250,8 +250,9 @@ typedef enum mull_event_kind { MULL_EVENTS(MULL__EVENT_ENUM) MULL_EVENT_LAST } m
 
 MULL_API const char *mull_event_name(mull_event_kind kind);
 
-/* mull_event: `failure` and `verdict` where it is about a message, else NULL; `rule` and `text`
- * where they say more: the rule whose matcher failed and why, the header that was ignored. */
+/* mull_event: `failure` and `verdict` where it is about a message, else NULL; header_ignored comes
+ * before its handler is called, so that there is no `failure->error` yet; `rule` and `text` where
+ * they say more: the rule whose matcher failed and why, the header that was ignored. */
 typedef struct mull_event {
     mull_event_kind kind;
     const mull_failure *failure;

@@ -118,8 +118,10 @@ void mull__push_failure(lua_State *L, const mull_failure *failure)
 {
     luaL_checkstack(L, 6, NULL);
     lua_createtable(L, 0, 9);
-    push_error(L, failure->error, 0);
-    lua_setfield(L, -2, "error");
+    if (failure->error) {
+        push_error(L, failure->error, 0);
+        lua_setfield(L, -2, "error");
+    }
     set_text(L, "consumer", failure->consumer);
     set_text(L, "transport", failure->transport);
     set_integer(L, "attempt", failure->attempt);

@@ -152,7 +152,9 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *message, 
         return status;
     mull_outgoing outgoing;
     int64_t due_ms = delay_ms > 0 ? mull__engine_wall(engine) + delay_ms : 0;
-    status = mull__outgoing_copy(&engine->allocator, &outgoing, message, due_ms);
+    char id[33];
+    mull__engine_id(engine, id);
+    status = mull__outgoing_copy(&engine->allocator, &outgoing, message, id, due_ms);
     if (status != 0)
         return status;
 

@@ -155,15 +155,17 @@ static mull_message take_message(block *b, const mull_message *message)
 }
 
 int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out,
-                        const mull_message *message, int64_t due_ms)
+                        const mull_message *message, const char *id, int64_t due_ms)
 {
     block b = {0};
-    take_message(&b, message);
+    mull_message with_id = *message;
+    with_id.id = message->id ? message->id : id;
+    take_message(&b, &with_id);
     b.memory = mull__alloc(allocator, b.used);
     b.used = 0;
     if (!b.memory)
         return MULL_ENOMEM;
-    *out = (mull_outgoing){.message = take_message(&b, message), .due_ms = due_ms};
+    *out = (mull_outgoing){.message = take_message(&b, &with_id), .due_ms = due_ms};
     return 0;
 }
 

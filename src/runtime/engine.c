@@ -50,6 +50,13 @@ void mull__engine_cancel(mull_engine *engine, mull_timer *timer)
     mull__timer_cancel(engine, timer);
 }
 
+void mull__engine_id(mull_engine *engine, char id[33])
+{
+    uv_mutex_lock(&engine->mutex);
+    mull__rand_id(&engine->rand, id);
+    uv_mutex_unlock(&engine->mutex);
+}
+
 void mull__engine_log(mull_engine *engine, mull_level level, const char *format, ...)
 {
     if (!engine->options.log)

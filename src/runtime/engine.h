@@ -246,7 +246,8 @@ struct mull_engine {
     mull_counts counts;
 
     uv_mutex_t log_mutex; /* one line at a time */
-    uv_mutex_t mutex;     /* guards calls, inbox, stop_asked and each flow's `ended` and `sends` */
+    uv_mutex_t
+        mutex; /* guards rand, calls, inbox, stop_asked and each flow's `ended` and `sends` */
     mull__calls calls;
     mull__list inbox; /* flows whose call was ended */
     int stop_asked;
@@ -280,6 +281,7 @@ int mull__engine_problem(mull_engine *engine, int code, const char *file, int li
                          const char *format, ...) __attribute__((format(printf, 5, 6)));
 void mull__engine_close_handles(mull_engine *engine);
 int64_t mull__engine_wall(const mull_engine *engine);
+void mull__engine_id(mull_engine *engine, char id[33]); /* any thread */
 struct mull_subscription *mull__next_consumer(mull_engine *engine, struct mull_subscription *after);
 mull_port *mull__next_port(mull_engine *engine, mull_port *after);
 mull_port *mull__port_named(mull_engine *engine, const char *name);
@@ -315,8 +317,10 @@ void mull__sends_drop(mull__flow *flow);
 /* copy.c: deep copies in one block each, freed by mull__free */
 mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *error);
 void mull__outgoing_free(const mull_allocator *allocator, mull_outgoing *outgoing);
+
+/* mull__outgoing_copy: where the message has no id, the copy gets `id`. */
 int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out,
-                        const mull_message *message, int64_t due_ms);
+                        const mull_message *message, const char *id, int64_t due_ms);
 int mull__message_check(const mull_message *message);
 
 /* check.c */

@@ -64,7 +64,7 @@ static int read_record(mull__flow *flow)
     if (!from->id && record.given_id) {
         flow->message.id = record.given_id;
     } else if (!from->id) {
-        mull__rand_id(&engine->rand, flow->given_id);
+        mull__engine_id(engine, flow->given_id);
         flow->message.id = flow->given_id;
     }
     flow->chance = mull__hash_text(flow->message.id);
@@ -371,6 +371,7 @@ static void refuse_body(mull__flow *flow)
 {
     mull_engine *engine = engine_of(flow);
     flow->error = &too_big;
+    flow->attempt = 1; /* it counts as a call, as any failure does */
     date(flow);
     flow->generation = mull__policy_current(engine->options.policy);
     mull__in_force in_force;

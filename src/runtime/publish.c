@@ -68,8 +68,12 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
     t->published = published;
     if (mull__fault_hit(port, MULL__PUBLISH, &t->code))
         return asked(t, answer_fault(t));
+    char id[33];
+    mull__engine_id(engine, id);
     mull_outgoing outgoing = {.message = *message,
                               .due_ms = delay_ms > 0 ? mull__engine_wall(engine) + delay_ms : 0};
+    if (!outgoing.message.id)
+        outgoing.message.id = id;
     return asked(t, port->ops->publish(port->self, &outgoing, t));
 }
 

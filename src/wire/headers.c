@@ -16,6 +16,25 @@ int mull__is_own(const char *name)
     return strncmp(name, prefix, sizeof prefix - 1) == 0;
 }
 
+enum {
+    MESSAGE_MAX = 16 * 1024, /* also of the stack */
+    CHAIN_MAX = 4 * 1024,
+    NAME_MAX = 1024, /* a type, a queue, a consumer, a rule */
+    CAUSES_MAX = 16,
+    PIECES_MAX = 20
+};
+
+/* cut gives the length of `text` at most `most`, without half a character at the end. */
+static size_t cut(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most + 1);
+    if (length <= most)
+        return length;
+    while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80)
+        most--;
+    return most;
+}
+
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 static const char *find(const mull_header *headers, size_t count, const char *name)
@@ -59,6 +78,13 @@ static int64_t counter(mull__record *record, const char *name, const char *text,
     return 0;
 }
 
+/* names says whether a header, which may have been cut, names the queue. */
+static int names(const char *header, const char *queue)
+{
+    size_t length = cut(queue, NAME_MAX);
+    return header && strlen(header) == length && memcmp(header, queue, length) == 0;
+}
+
 static void read_counters(mull__record *record, const mull_header *headers, size_t count,
                           int64_t now_ms)
 {
@@ -88,22 +114,14 @@ void mull__record_read(mull__record *record, const mull_header *headers, size_t 
     const char *due = find(headers, count, "mulligan-due");
     if (due && mull__moment_read(due, &record->due_ms) != 0)
         record->due_ms = 0;
-    record->returned = came_from && strcmp(came_from, queue) == 0;
+    record->returned = names(came_from, queue);
     record->aside = came_from && !record->returned;
-    int anew = record->returned || (record->aside && !(counting && strcmp(counting, queue) == 0));
+    int anew = record->returned || (record->aside && !names(counting, queue));
     if (!anew)
         read_counters(record, headers, count, now_ms);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
-
-enum {
-    MESSAGE_MAX = 16 * 1024, /* also of the stack */
-    CHAIN_MAX = 4 * 1024,
-    NAME_MAX = 1024, /* a type, a queue, a consumer, a rule */
-    CAUSES_MAX = 16,
-    PIECES_MAX = 20
-};
 
 /* piece is a header to be written: its value is `text`, cut to `length`. */
 typedef struct piece {
@@ -120,17 +138,6 @@ typedef struct pieces {
     char rule[NAME_MAX], chain[CHAIN_MAX];
 } pieces;
 
-/* cut gives the length of `text` at most `most`, without half a character at the end. */
-static size_t cut(const char *text, size_t most)
-{
-    size_t length = strnlen(text, most + 1);
-    if (length <= most)
-        return length;
-    while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80)
-        most--;
-    return most;
-}
-
 static void put(pieces *p, const char *name, const char *text, size_t most)
 {
     if (text && p->count < PIECES_MAX)
@@ -139,8 +146,6 @@ static void put(pieces *p, const char *name, const char *text, size_t most)
 
 static void put_number(pieces *p, const char *name, char buffer[24], int64_t value)
 {
-    if (value <= 0)
-        return;
     snprintf(buffer, 24, "%lld", (long long)value);
     put(p, name, buffer, 24);
 }
@@ -201,7 +206,7 @@ static void collect(pieces *p, const mull__stamp *stamp)
     if (stamp->error)
         put_failure(p, stamp);
     else if (stamp->keep_aside)
-        put(p, "mulligan-counting", stamp->queue, SIZE_MAX - 1);
+        put(p, "mulligan-counting", stamp->queue, NAME_MAX);
 }
 
 /* is_kept: the message's own headers always; of ours only the record of an earlier dead letter. */

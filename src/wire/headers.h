@@ -29,7 +29,7 @@ void mull__record_read(mull__record *record, const mull_header *headers, size_t 
 /* mull__is_own says whether a header is one of ours. */
 int mull__is_own(const char *name);
 
-/* mull__stamp is what is to be written. Counters that are 0 and moments that are 0 are left out. */
+/* mull__stamp is what is to be written. Moments that are 0 are left out. */
 typedef struct mull__stamp {
     int64_t redeliveries, calls;
     int64_t first_failure_ms, last_failure_ms;
