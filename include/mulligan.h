@@ -69,12 +69,13 @@ MULL_API const char *mull_strerror(int code);
 
 /* mull_problem_fn is told of each mistake found, in order: in `file`, relative to the policy's
  * folder (NULL where there is none), at `line` (0 where there is none), and what would be right. */
+/* It may not call the library back. */
 typedef void (*mull_problem_fn)(const char *file, int line, const char *text, void *data);
 
 typedef enum mull_level { MULL_DEBUG, MULL_INFO, MULL_WARNING, MULL_ERROR_LEVEL } mull_level;
 
 /* mull_log_fn takes one line of log, without a newline. It may be called on any of the library's
- * threads, one call at a time for one engine or policy. */
+ * threads, one call at a time for one engine or policy, and may not call the library back. */
 typedef void (*mull_log_fn)(mull_level level, const char *text, void *data);
 
 /* mull_allocator: `resize` is realloc with `data` besides: a NULL pointer asks for new memory, a
@@ -390,20 +391,24 @@ MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_optio
 MULL_API int mull_engine_start(mull_engine *engine);
 
 /* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_ESTATE on a
- * loop of yours: run that one instead. */
+ * loop of yours: run that one instead; and with a test's clock: see mull_engine_turn. */
 MULL_API int mull_engine_run(mull_engine *engine);
 
 /* mull_published_fn: the message is safe (0), or why it is not. */
 typedef void (*mull_published_fn)(int status, void *data);
 
 /* mull_publish puts a message on a queue of a transport, `delay_ms` from now. `published` is called
- * on a later turn of the loop, if this returns 0. MULL_ETOOBIG: the body exceeds 16 MiB. */
+ * on a later turn of the loop, if this returns 0. MULL_EINVAL: no such transport, no queue, text
+ * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB;
+ * MULL_EREFUSED: the transport can't delay, or not for so long. */
 MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                           int64_t delay_ms, mull_published_fn published, void *data);
 
 /* mull_send holds a message until the call succeeds, and then publishes it to the transport of the
  * call's consumer: with the acknowledgement where the transport can, before it elsewhere. If the
- * call fails, it never leaves. Any thread. MULL_EDONE as mull_done. */
+ * call fails, it never leaves. Headers that begin with `mulligan-` are left out: they belong to the
+ * message that is handled. Any thread. MULL_EDONE as mull_done; MULL_EREFUSED: the transport can't
+ * delay, or not for so long; MULL_ETOOBIG. */
 MULL_API int mull_send(mull_engine *engine, mull_call call, const mull_message *message,
                        int64_t delay_ms);
 

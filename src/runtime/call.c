@@ -151,7 +151,7 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *message, 
     if (status != 0)
         return status;
     mull_outgoing outgoing;
-    int64_t due_ms = delay_ms > 0 ? mull__engine_wall(engine) + delay_ms : 0;
+    int64_t due_ms = mull__engine_due(engine, delay_ms);
     char id[33];
     mull__engine_id(engine, id);
     status = mull__outgoing_copy(&engine->allocator, &outgoing, message, id, due_ms);
@@ -160,8 +160,11 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *message, 
 
     uv_mutex_lock(&engine->mutex);
     mull__call_slot *slot = find(engine, call);
-    status =
-        slot && slot->state == MULL__CALL_OPEN ? keep(engine, slot->flow, &outgoing) : MULL_EDONE;
+    status = slot && slot->state == MULL__CALL_OPEN ? 0 : MULL_EDONE;
+    if (status == 0)
+        status = mull__delay_check(slot->flow->consumer->port, delay_ms);
+    if (status == 0)
+        status = keep(engine, slot->flow, &outgoing);
     uv_mutex_unlock(&engine->mutex);
     if (status != 0)
         mull__outgoing_free(&engine->allocator, &outgoing);

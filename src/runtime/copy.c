@@ -113,6 +113,29 @@ mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
+/* mull__delay_check refuses a delay that the transport can't keep. Any thread. */
+int mull__delay_check(const mull_port *port, int64_t delay_ms)
+{
+    const mull_abilities *can = &port->abilities;
+    int fits = can->can_delay && (can->longest_delay_ms == 0 || delay_ms <= can->longest_delay_ms);
+    return delay_ms == 0 || fits ? 0 : MULL_EREFUSED;
+}
+
+static int is_header(const mull_header *header)
+{
+    return header->name && header->name[0] && header->value && mull__utf8_valid(header->name) &&
+           mull__utf8_valid(header->value);
+}
+
+/* is_repeated: not every transport can carry a name twice, so none has to. */
+static int is_repeated(const mull_header *headers, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(headers[i].name, headers[index].name) == 0)
+            return 1;
+    return 0;
+}
+
 int mull__message_check(const mull_message *message)
 {
     if (message->size != sizeof *message || !message->queue || !message->queue[0] ||
@@ -122,12 +145,9 @@ int mull__message_check(const mull_message *message)
     if (!mull__utf8_valid(message->id) || !mull__utf8_valid(message->type) ||
         !mull__utf8_valid(message->key) || !mull__utf8_valid(message->queue))
         return MULL_EINVAL;
-    for (size_t i = 0; i < message->header_count; i++) {
-        const mull_header *header = &message->headers[i];
-        if (!header->name || !header->name[0] || !header->value ||
-            !mull__utf8_valid(header->name) || !mull__utf8_valid(header->value))
+    for (size_t i = 0; i < message->header_count; i++)
+        if (!is_header(&message->headers[i]) || is_repeated(message->headers, i))
             return MULL_EINVAL;
-    }
     return message->body_size > MULL__BODY_MAX ? MULL_ETOOBIG : 0;
 }
 
@@ -136,11 +156,15 @@ static mull_message take_message(block *b, const mull_message *message)
 {
     mull_message copy = *message;
     mull_header *headers = take(b, (message->header_count + 1) * sizeof *headers);
+    copy.header_count = 0;
     for (size_t i = 0; i < message->header_count; i++) {
+        if (mull__is_own(message->headers[i].name))
+            continue;
         mull_header header = {.name = take_text(b, message->headers[i].name),
                               .value = take_text(b, message->headers[i].value)};
         if (headers)
-            headers[i] = header;
+            headers[copy.header_count] = header;
+        copy.header_count++;
     }
     copy.headers = headers;
     copy.id = take_text(b, message->id);

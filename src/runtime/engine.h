@@ -198,6 +198,7 @@ typedef struct mull__flow {
     mull_outgoing *sends; /* each message one block; guarded by the mutex while the call is open */
     size_t send_count, send_room;
     uint32_t tries; /* to settle */
+    int abandoned;  /* it could not be settled before the end: released when the port closes */
 } mull__flow;
 
 /* ---- The engine ------------------------------------------------------------------------------ */
@@ -229,8 +230,9 @@ struct mull_engine {
     uv_prepare_t before; /* the two points of a turn where the pump runs */
     uv_check_t after;
     uv_signal_t signals[2];
-    int handles;               /* open ones, to be closed */
-    _Atomic(uintptr_t) thread; /* whose loop it is: see mull__this_thread */
+    int handles;              /* open ones, to be closed */
+    _Atomic(uintptr_t) pumps; /* the thread that is in the pump, see mull__this_thread; 0: none */
+    atomic_int woken;         /* `wake` was sent, and the loop hasn't seen it yet */
 
     mull_clock clock;
     int manual; /* a test's clock: no alarm, mull_engine_turn */
@@ -251,6 +253,9 @@ struct mull_engine {
     mull__calls calls;
     mull__list inbox; /* flows whose call was ended */
     int stop_asked;
+
+    mull_timer patience_timer; /* of a suspect that waits for others' calls to end */
+    int patience_over;
 
     mull_timer grace_timer;
     int grace_over;
@@ -281,7 +286,8 @@ int mull__engine_problem(mull_engine *engine, int code, const char *file, int li
                          const char *format, ...) __attribute__((format(printf, 5, 6)));
 void mull__engine_close_handles(mull_engine *engine);
 int64_t mull__engine_wall(const mull_engine *engine);
-void mull__engine_id(mull_engine *engine, char id[33]); /* any thread */
+int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms); /* wall clock; 0: at once */
+void mull__engine_id(mull_engine *engine, char id[33]);                /* any thread */
 struct mull_subscription *mull__next_consumer(mull_engine *engine, struct mull_subscription *after);
 mull_port *mull__next_port(mull_engine *engine, mull_port *after);
 mull_port *mull__port_named(mull_engine *engine, const char *name);
@@ -296,6 +302,8 @@ void mull__flow_call(mull__flow *flow);  /* the gate let it through */
 void mull__flow_ended(mull__flow *flow); /* mull_done was called */
 void mull__flow_settled(mull__flow *flow, int status);
 void mull__flow_lost(mull__flow *flow);
+void mull__flow_abandon(mull__flow *flow); /* it can't be settled, and the engine stops */
+void mull__flow_release_abandoned(mull__flow *flow);
 void mull__flow_give_back(mull__flow *flow); /* the engine stops */
 void mull__flow_cut(mull__flow *flow);       /* ... and its grace is over */
 
@@ -318,10 +326,12 @@ void mull__sends_drop(mull__flow *flow);
 mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *error);
 void mull__outgoing_free(const mull_allocator *allocator, mull_outgoing *outgoing);
 
-/* mull__outgoing_copy: where the message has no id, the copy gets `id`. */
+/* mull__outgoing_copy copies a message that a handler sends: it gets `id` where it has none, and
+ * none of our headers, which a handler that passes its message's on would hand down. */
 int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out,
                         const mull_message *message, const char *id, int64_t due_ms);
 int mull__message_check(const mull_message *message);
+int mull__delay_check(const mull_port *port, int64_t delay_ms); /* MULL_EREFUSED */
 
 /* check.c */
 int mull__check_start(mull_engine *engine);

@@ -501,6 +501,23 @@ void mull__flow_lost(mull__flow *flow)
     release_if_through(flow);
 }
 
+/* mull__flow_abandon: its settle failed again and again while the engine stops. It stays claimed,
+ * so that the broker hands it out again when we are gone, and isn't released before that. */
+void mull__flow_abandon(mull__flow *flow)
+{
+    flow->consumer->settling--;
+    flow->consumer->failing--;
+    flow->abandoned = 1;
+    flow->stage = MULL__SETTLED;
+    mull__engine_touch(engine_of(flow));
+}
+
+void mull__flow_release_abandoned(mull__flow *flow)
+{
+    flow->abandoned = 0;
+    release_if_through(flow);
+}
+
 /* mull__flow_give_back: the engine stops, and this one's handler isn't at work. */
 void mull__flow_give_back(mull__flow *flow)
 {
@@ -522,7 +539,7 @@ void mull__flow_cut(mull__flow *flow)
 /* release_if_through frees a flow once broker and handler are both through with it. */
 static void release_if_through(mull__flow *flow)
 {
-    if (flow->stage != MULL__SETTLED || flow->call != 0)
+    if (flow->stage != MULL__SETTLED || flow->call != 0 || flow->abandoned)
         return;
     mull_engine *engine = engine_of(flow);
     const mull_allocator *allocator = &engine->allocator;

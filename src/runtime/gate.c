@@ -2,8 +2,11 @@
  *
  * A message whose last owner died runs alone, so that the one that kills is found and its
  * neighbours live: while such a suspect waits for a slot that is free, nothing else starts; while
- * its handler works, nothing does. */
+ * its handler works, nothing does. It waits for the calls of others to end, but not for ever: then
+ * it runs beside those that are left. */
 #include "engine.h"
+
+enum { PATIENCE_MS = 5000 };
 
 static struct mull_subscription *with_suspect(mull_engine *engine)
 {
@@ -16,6 +19,36 @@ static struct mull_subscription *with_suspect(mull_engine *engine)
 static void call_first(mull__list *list)
 {
     mull__flow_call(MULL__ENTRY(mull__list_pop(list), mull__flow, link));
+}
+
+static void on_patience_over(void *data)
+{
+    mull_engine *engine = data;
+    engine->patience_over = 1;
+    mull__engine_touch(engine);
+}
+
+static void end_patience(mull_engine *engine)
+{
+    engine->patience_over = 0;
+    mull__timer_cancel(engine, &engine->patience_timer);
+}
+
+/* call_suspect calls a suspect once nobody else is at work, or has been for too long. */
+static void call_suspect(mull_engine *engine, struct mull_subscription *consumer)
+{
+    if (engine->open_calls > 0 && !engine->patience_over) {
+        if (!engine->patience_timer.set)
+            mull__timer_set(engine, &engine->patience_timer, PATIENCE_MS, on_patience_over, engine);
+        return;
+    }
+    if (engine->open_calls > 0)
+        mull__engine_log(engine, MULL_INFO,
+                         "%s: a message whose last owner died runs beside %u handlers, which have "
+                         "been at work for %d s",
+                         consumer->name, engine->open_calls, PATIENCE_MS / 1000);
+    end_patience(engine);
+    call_first(&consumer->suspects);
 }
 
 /* call_all calls what a consumer's slots allow. Retries have theirs already. Nothing new begins
@@ -35,10 +68,10 @@ void mull__gate_open(mull_engine *engine)
         return;
     struct mull_subscription *suspected = with_suspect(engine);
     if (suspected) {
-        if (engine->open_calls == 0)
-            call_first(&suspected->suspects);
+        call_suspect(engine, suspected);
         return;
     }
+    end_patience(engine);
     for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
         call_all(c);
 }
@@ -49,8 +82,9 @@ static uint32_t allowance(const struct mull_subscription *c)
 {
     if (c->engine->state != MULL__RUNNING || c->failing > 0)
         return 0;
-    uint32_t prefetch = c->options.prefetch;
-    return c->slots + prefetch + (c->settling < prefetch ? c->settling : prefetch);
+    uint64_t prefetch = c->options.prefetch;
+    uint64_t allowed = c->slots + prefetch + (c->settling < prefetch ? c->settling : prefetch);
+    return allowed < UINT32_MAX ? (uint32_t)allowed : UINT32_MAX;
 }
 
 void mull__gate_credit(mull_engine *engine)

@@ -101,7 +101,8 @@ void mull__port_begin_holding(mull_port *port)
     int64_t timeout_ms = port->abilities.claim_timeout_ms;
     if (timeout_ms > 0 && port->abilities.can_hold && port->ops->hold &&
         port->state == MULL__PORT_OPEN)
-        mull__timer_set(port->engine, &port->hold_timer, timeout_ms / 3, on_hold, port);
+        mull__timer_set(port->engine, &port->hold_timer, timeout_ms < 3 ? 1 : timeout_ms / 3,
+                        on_hold, port);
 }
 
 /* ---- The rest -------------------------------------------------------------------------------- */
@@ -135,6 +136,8 @@ void mull_port_cancel(mull_port *port, mull_timer *timer)
 void mull_port_working(mull_port *port, int change)
 {
     port->engine->working += change;
+    if (port->engine->working == 0)
+        mull__engine_touch(port->engine); /* a stop may have waited for it */
 }
 
 int64_t mull_port_now(const mull_port *port)

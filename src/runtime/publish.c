@@ -58,6 +58,8 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
     if (!port)
         return MULL_EINVAL;
     int status = mull__message_check(message);
+    if (status == 0)
+        status = mull__delay_check(port, delay_ms);
     if (status != 0)
         return status;
     if (engine->closing)
@@ -70,8 +72,7 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
         return asked(t, answer_fault(t));
     char id[33];
     mull__engine_id(engine, id);
-    mull_outgoing outgoing = {.message = *message,
-                              .due_ms = delay_ms > 0 ? mull__engine_wall(engine) + delay_ms : 0};
+    mull_outgoing outgoing = {.message = *message, .due_ms = mull__engine_due(engine, delay_ms)};
     if (!outgoing.message.id)
         outgoing.message.id = id;
     return asked(t, port->ops->publish(port->self, &outgoing, t));

@@ -89,7 +89,7 @@ static void on_again(void *data)
 
 static void later(mull__flow *flow)
 {
-    int64_t delay_ms = AGAIN_FIRST_MS;
+    int64_t delay_ms = flow->consumer->engine->closing ? 0 : AGAIN_FIRST_MS;
     for (uint32_t i = 1; i < flow->tries && delay_ms < AGAIN_MAX_MS; i++)
         delay_ms *= 2;
     if (delay_ms > AGAIN_MAX_MS)
@@ -113,8 +113,6 @@ static void hand_over(mull__flow *flow)
     } else if (write_headers(flow) != 0) {
         mull__settle_again(flow, MULL_ENOMEM);
     } else if (mull__fault_hit(port, MULL__SETTLE, &code)) {
-        if (code == MULL_ELOST)
-            flow->lost = 1;
         mull__timer_set(port->engine, &flow->timer, 0, answer_fault, flow);
     } else {
         mull_settlement *settlement = &flow->settlement;
@@ -152,8 +150,7 @@ static void give_up(mull__flow *flow)
                      "%s: message %s could not be settled before the end; it will be handed out "
                      "again",
                      flow->consumer->name, flow->message.id);
-    flow->lost = 1;
-    mull__flow_settled(flow, MULL_ELOST);
+    mull__flow_abandon(flow);
 }
 
 void mull__settle_again(mull__flow *flow, int status)

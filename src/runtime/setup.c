@@ -152,18 +152,32 @@ int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *optio
 
 /* ---- Taking them down ------------------------------------------------------------------------ */
 
-static int begin_closing_ports(mull_engine *engine)
+/* all_through: no handler is at work, and what is still here was abandoned. */
+static int all_through(mull_engine *engine)
 {
-    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
-        if (port->flows.count > 0 || port->strays)
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
+        if (port->strays)
             return 0;
+        for (mull__link *link = mull__list_first(&port->flows); link;
+             link = mull__list_after(&port->flows, link)) {
+            const mull__flow *flow = MULL__ENTRY(link, mull__flow, port_link);
+            if (!flow->abandoned || flow->call != 0)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static void close_ports(mull_engine *engine)
+{
     engine->closing = MULL__CLOSE_PORTS;
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
         mull__timer_cancel(engine, &port->hold_timer);
         port->state = MULL__PORT_CLOSING;
         port->ops->close(port->self);
+        for (mull__link *link; (link = mull__list_first(&port->flows));)
+            mull__flow_release_abandoned(MULL__ENTRY(link, mull__flow, port_link));
     }
-    return 1;
 }
 
 static int all_closed(mull_engine *engine)
@@ -186,8 +200,9 @@ static void free_setup(mull_engine *engine)
  * every transport closed, then the handles. */
 void mull__close_look(mull_engine *engine)
 {
-    if (engine->closing == MULL__CLOSE_ASKED && engine->state == MULL__STOPPED)
-        begin_closing_ports(engine);
+    if (engine->closing == MULL__CLOSE_ASKED && engine->state == MULL__STOPPED &&
+        all_through(engine))
+        close_ports(engine);
     if (engine->closing != MULL__CLOSE_PORTS || !all_closed(engine))
         return;
     free_setup(engine);
@@ -204,6 +219,8 @@ int mull__engine_fault(mull_engine *engine, const char *transport, const char *o
                                         [MULL__DEPTH] = "depth",
                                         [MULL__HOLD] = "hold"};
     mull_port *port = mull__port_named(engine, transport);
+    if (code >= 0 || code == MULL_ELOST)
+        return MULL_EINVAL; /* only a transport can lose a claim */
     for (int i = 0; port && i < MULL__OPERATIONS; i++)
         if (strcmp(names[i], operation) == 0) {
             port->faults[i] = (mull__fault){.skip = skip, .times = times, .code = code};

@@ -9,6 +9,20 @@
 
 enum { EMPTY_LOOK_MS = 50, EMPTY_LOOK_MAX_MS = 60000 };
 
+/* all_settled: nothing that was delivered is left to do at a broker. */
+static int all_settled(mull_engine *engine)
+{
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
+        if (port->strays)
+            return 0;
+        for (mull__link *link = mull__list_first(&port->flows); link;
+             link = mull__list_after(&port->flows, link))
+            if (MULL__ENTRY(link, mull__flow, port_link)->stage != MULL__SETTLED)
+                return 0;
+    }
+    return 1;
+}
+
 /* ---- Stopping -------------------------------------------------------------------------------- */
 
 /* for_each_flow calls `visit` with each flow, which may take itself out of the list. */
@@ -53,24 +67,14 @@ void mull__stop_now(mull_engine *engine)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
-static int all_settled(mull_engine *engine)
-{
-    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
-        if (port->strays)
-            return 0;
-        for (mull__link *link = mull__list_first(&port->flows); link;
-             link = mull__list_after(&port->flows, link))
-            if (MULL__ENTRY(link, mull__flow, port_link)->stage != MULL__SETTLED)
-                return 0;
-    }
-    return 1;
-}
-
 /* mull__stop_look sees whether a stopping engine has stopped, and tells so once. */
 void mull__stop_look(mull_engine *engine)
 {
-    if (engine->state == MULL__STOPPING && all_settled(engine)) {
+    /* While a transport is at work there may be more on its way here. */
+    if (engine->state == MULL__STOPPING && all_settled(engine) &&
+        (engine->working == 0 || engine->grace_over)) {
         engine->state = MULL__STOPPED;
+        engine->grace_over = 1;
         mull__timer_cancel(engine, &engine->grace_timer);
         mull__engine_log(engine, MULL_INFO, "stopped");
     }
@@ -113,14 +117,6 @@ static void again_later(mull_engine *engine)
     mull__timer_set(engine, &engine->empty_timer, wait_ms, on_look, engine);
 }
 
-static int idle(mull_engine *engine)
-{
-    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
-        if (port->flows.count > 0 || port->strays)
-            return 0;
-    return 1;
-}
-
 static void on_depth(int status, const mull_depth *depth, void *data)
 {
     mull_engine *engine = data;
@@ -133,7 +129,7 @@ static void on_depth(int status, const mull_depth *depth, void *data)
     if (engine->depths_asked > 0 || engine->state != MULL__RUNNING)
         return;
     /* What arrived since may have sent more to a queue that was counted before. */
-    int moved = engine->arrivals != engine->depths_arrivals || !idle(engine);
+    int moved = engine->arrivals != engine->depths_arrivals || !all_settled(engine);
     if (engine->depths_left == 0 && !engine->depths_failed && !moved)
         mull__stop_begin(engine);
     else
@@ -164,7 +160,7 @@ static void ask_depths(mull_engine *engine)
 void mull__empty_look(mull_engine *engine)
 {
     if (!engine->until_empty || engine->state != MULL__RUNNING || engine->depths_asked > 0 ||
-        engine->empty_timer.set || !idle(engine))
+        engine->empty_timer.set || !all_settled(engine))
         return;
     ask_depths(engine);
 }

@@ -102,8 +102,8 @@ static int64_t due(const mull_engine *engine, int64_t delay_ms)
     int64_t now = mull__engine_now(engine);
     if (delay_ms <= 0)
         return now;
-    int64_t delay = engine->manual ? delay_ms : delay_ms + 1;
-    return delay > INT64_MAX - now ? INT64_MAX : now + delay;
+    int64_t more = engine->manual ? 0 : 1;
+    return delay_ms > INT64_MAX - now - more ? INT64_MAX : now + delay_ms + more;
 }
 
 void mull__timer_set(mull_engine *engine, mull_timer *timer, int64_t delay_ms,

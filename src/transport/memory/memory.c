@@ -224,10 +224,20 @@ static int memory_deliver(memory *self)
 
 /* ---- One turn -------------------------------------------------------------------------------- */
 
+/* memory_take_all moves what is there now, so that callbacks may add to the list meanwhile. */
+static void memory_take_all(mull__list *to, mull__list *from)
+{
+    mull__list_init(to);
+    for (mull__link *link; (link = mull__list_pop(from));)
+        mull__list_push(to, link);
+}
+
 static void memory_answer_settles(memory *self)
 {
+    mull__list settled;
+    memory_take_all(&settled, &self->settled);
     mull__link *link;
-    while ((link = mull__list_pop(&self->settled))) {
+    while ((link = mull__list_pop(&settled))) {
         memory_claim *claim = MULL__ENTRY(link, memory_claim, answer);
         claim->settling = 0;
         int released = claim->released;
@@ -239,8 +249,10 @@ static void memory_answer_settles(memory *self)
 
 static void memory_answer_rest(memory *self)
 {
+    mull__list answers;
+    memory_take_all(&answers, &self->answers);
     mull__link *link;
-    while ((link = mull__list_pop(&self->answers))) {
+    while ((link = mull__list_pop(&answers))) {
         memory_answer *answer = MULL__ENTRY(link, memory_answer, link);
         if (answer->is_depth)
             mull_port_depth(self->port, answer->ticket, 0, &answer->depth);

@@ -131,10 +131,12 @@ int mull__store_look(mull__store *store, int *news)
     return SQLITE_OK;
 }
 
-static int free_claims(mull__store *store, int64_t owner)
+/* free_claims ends an owner: `how` is OWNER_FREE for one that died, whose claims count as
+ * hand-outs, or OWNER_RETURN for one that leaves in order, whose claims don't. */
+static int free_claims(mull__store *store, int64_t owner, mull__statement how)
 {
-    sqlite3_bind_int64(store->statements[MULL__SQL_OWNER_FREE], 1, owner);
-    int code = mull__store_run(store, MULL__SQL_OWNER_FREE);
+    sqlite3_bind_int64(store->statements[how], 1, owner);
+    int code = mull__store_run(store, how);
     if (code != SQLITE_OK)
         return code;
     sqlite3_bind_int64(store->statements[MULL__SQL_OWNER_DELETE], 1, owner);
@@ -146,7 +148,7 @@ int mull__store_bury(mull__store *store)
     for (size_t i = 0; i < store->other_count; i++) {
         if (!store->others[i].dead)
             continue;
-        int code = free_claims(store, store->others[i].owner);
+        int code = free_claims(store, store->others[i].owner, MULL__SQL_OWNER_FREE);
         if (code != SQLITE_OK)
             return code;
         store->others[i].dead = 0;
@@ -161,7 +163,7 @@ void mull__store_disown(mull__store *store)
         return;
     int code = mull__store_begin(store);
     if (code == SQLITE_OK)
-        code = free_claims(store, store->owner);
+        code = free_claims(store, store->owner, MULL__SQL_OWNER_RETURN);
     if (code == SQLITE_OK)
         code = mull__store_commit(store);
     /* Where that fails, whoever comes next sees that nobody holds the byte. */

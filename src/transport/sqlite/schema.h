@@ -113,6 +113,8 @@
     X(OWNER_NEW, "INSERT INTO owners (pid, since_ms) VALUES (?1, ?2)")                             \
     X(OWNERS, "SELECT owner FROM owners WHERE owner IS NOT ?1")                                    \
     X(OWNER_FREE, "UPDATE messages SET owner = NULL, token = NULL WHERE owner = ?1")               \
+    X(OWNER_RETURN, "UPDATE messages SET owner = NULL, token = NULL, deliveries = deliveries - 1"  \
+                    " WHERE owner = ?1")                                                           \
     X(OWNER_DELETE, "DELETE FROM owners WHERE owner = ?1")
 
 #endif

@@ -89,11 +89,9 @@ static int busy(void *data, int count)
     uint64_t now = uv_hrtime();
     if (count == 0)
         worker->busy_since = now;
-    if (!may_wait(worker, now))
-        return 0;
     uint64_t waited = now - worker->busy_since;
-    if (waited > PATIENCE && !worker->down)
-        post_state(worker, 0, "another process has had it locked for 5 s; still waiting");
+    if (waited > PATIENCE || !may_wait(worker, now))
+        return 0;
     struct timespec pause = {.tv_nsec = waited < 500 * MS ? 200000 : 5000000};
     nanosleep(&pause, NULL);
     return 1;
@@ -234,13 +232,28 @@ static int do_all(mull__worker *worker)
     return code == SQLITE_OK ? mull__store_commit(store) : code;
 }
 
-/* undo: nothing of the batch has happened, and its jobs say so. */
-static void undo(mull__worker *worker)
+/* outlasts_lock: a settle is the engine's to try again, who knows when to give up. What nobody else
+ * would try again waits until the lock is gone. */
+static int outlasts_lock(const mull__job *job)
+{
+    return job->kind == MULL__JOB_PUBLISH || job->kind == MULL__JOB_DEPTH;
+}
+
+/* undo: nothing of the batch has happened, and its jobs say so, or wait for the next one. */
+static void undo(mull__worker *worker, int code)
 {
     mull__store_rollback(&worker->store);
     mull__link *link = mull__list_first(&worker->batch);
-    for (; link; link = mull__list_after(&worker->batch, link))
-        MULL__ENTRY(link, mull__job, link)->status = MULL_EIO;
+    while (link) {
+        mull__link *after = mull__list_after(&worker->batch, link);
+        mull__job *job = MULL__ENTRY(link, mull__job, link);
+        job->status = MULL_EIO;
+        if (code == SQLITE_BUSY && !worker->ending && outlasts_lock(job)) {
+            mull__list_remove(&worker->batch, link);
+            mull__list_push(&worker->again, link);
+        }
+        link = after;
+    }
     while ((link = mull__list_pop(&worker->claims)))
         mull__claim_free(&worker->store.allocator, MULL__ENTRY(link, mull__claim, link));
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
@@ -257,7 +270,11 @@ static void report(mull__worker *worker, int code)
     }
     sqlite3 *db = worker->store.db;
     int by_sqlite = sqlite3_extended_errcode(db) == code;
-    if (!worker->down)
+    if (worker->down)
+        return;
+    if (code == SQLITE_BUSY)
+        post_state(worker, 0, "another process has had it locked for 5 s; trying on");
+    else
         post_state(worker, 0, by_sqlite ? sqlite3_errmsg(db) : sqlite3_errstr(code));
 }
 
@@ -282,7 +299,7 @@ static void transact(mull__worker *worker)
     if (code == SQLITE_OK) {
         tally(worker);
     } else {
-        undo(worker);
+        undo(worker, code);
         news_for(worker, NULL);
     }
 }
@@ -364,8 +381,8 @@ static void work(mull__worker *worker, int due)
 
 static int has_work(mull__worker *worker)
 {
-    return worker->inbox.count || worker->arrivals.count || worker->pokes != worker->seen ||
-           worker->due;
+    return worker->again.count || worker->inbox.count || worker->arrivals.count ||
+           worker->pokes != worker->seen || worker->due;
 }
 
 enum { UNTIL_WOKEN = 0, NOT_AT_ALL = 1 };
@@ -383,6 +400,7 @@ static uint64_t pause_for(mull__worker *worker)
 
 static void read_inbox(mull__worker *worker)
 {
+    append(&worker->batch, &worker->again);
     append(&worker->batch, &worker->inbox);
     append(&worker->readers, &worker->arrivals);
     worker->seen = worker->pokes;
@@ -479,6 +497,7 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
     mull__list_init(&worker->arrivals);
     mull__list_init(&worker->readers);
     mull__list_init(&worker->batch);
+    mull__list_init(&worker->again);
     mull__list_init(&worker->claims);
     clear(&worker->answers);
     worker->answers.due_ms = INT64_MAX;

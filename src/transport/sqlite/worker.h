@@ -80,6 +80,7 @@ typedef struct mull__worker {
     /* The worker's: */
     mull__list readers;
     mull__list batch;                         /* jobs of this transaction */
+    mull__list again;                         /* jobs that a lock kept out of the last one */
     mull__list claims;                        /* of this transaction */
     uint64_t seen;                            /* of the pokes */
     int ending;                               /* it is being closed: claim nothing more */

@@ -1,0 +1,293 @@
+/* engine_edges.c: the engine at the edges of its numbers, on other people's loops, and where calls
+ * and loops end at awkward moments. */
+#include "rig.h"
+
+#include <uv.h>
+
+static const mull_error oops = {.size = sizeof oops, .type = "Oops", .message = "no"};
+
+typedef struct note {
+    mull_call call;
+    int count, status;
+} note;
+
+static void keep(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    (void)engine;
+    (void)message;
+    note *n = data;
+    n->call = call;
+    n->count++;
+}
+
+static void end_well(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    (void)message;
+    ((note *)data)->count++;
+    mull_done(engine, call, NULL);
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+static void a_delay_without_end_never_comes(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    mull_consumer_options consumer = {.handler = end_well, .data = &n, .timeout_ms = INT64_MAX};
+    rig_open(&r, "", "memory:", &consumer);
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    assert_int_equal(mull_publish(r.engine, "t", &message, INT64_MAX, rig_published, &r), 0);
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, rig_published, &r), 0);
+    rig_advance(&r, 1000000000);
+    assert_int_equal(r.published, 2);
+    assert_int_equal(n.count, 1);
+    rig_close(&r);
+}
+
+static void as_many_handlers_as_there_are_numbers(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    mull_consumer_options consumer = {
+        .handler = end_well, .data = &n, .concurrency = UINT32_MAX, .prefetch = UINT32_MAX};
+    rig_open(&r, "", "memory:", &consumer);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(rig_publish(&r, "q", NULL), 0);
+    rig_advance(&r, 0);
+    assert_int_equal(n.count, 3);
+    rig_close(&r);
+}
+
+static void a_header_has_one_value(void **state)
+{
+    (void)state;
+    rig r;
+    rig_open(&r, "", "memory:", NULL);
+    const mull_header headers[] = {{"a", "1"}, {"b", "1"}, {"a", "2"}};
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    message.headers = headers;
+    message.header_count = 3;
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_EINVAL);
+    message.header_count = 2;
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), 0);
+    rig_close(&r);
+}
+
+/* ---- Sending --------------------------------------------------------------------------------- */
+
+static void send_later(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    note *n = data;
+    mull_message out = MULL_INIT(mull_message);
+    out.queue = "next";
+    n->status = mull_send(engine, call, &out, 1000);
+    end_well(engine, call, message, data);
+}
+
+static void what_cannot_be_put_off_is_refused_when_it_is_sent(void **state)
+{
+    (void)state;
+    static const char *const urls[] = {"memory:?delay=no", "memory:?longest_delay=999ms"};
+    for (int i = 0; i < 2; i++) {
+        rig r;
+        note n = {0};
+        mull_consumer_options consumer = {.handler = send_later, .data = &n};
+        rig_open(&r, "", urls[i], &consumer);
+        rig_publish(&r, "q", "a");
+        rig_advance(&r, 0);
+        assert_int_equal(n.status, MULL_EREFUSED);
+        assert_int_equal(rig_counts(&r).done, 1);
+        rig_close(&r);
+    }
+}
+
+/* ---- Loops ----------------------------------------------------------------------------------- */
+
+typedef struct loop_rig {
+    uv_loop_t loop;
+    uv_prepare_t prepare;
+    uv_check_t check;
+    uv_timer_t watchdog;
+    mull_policy *policy;
+    mull_engine *engine;
+    note note;
+    int chained, turns, stopped, closed, late;
+} loop_rig;
+
+static void set_flag(void *data)
+{
+    *(int *)data = 1;
+}
+
+static void loop_open(loop_rig *l, mull_handler handler)
+{
+    *l = (loop_rig){0};
+    uv_loop_init(&l->loop);
+    l->policy = rig_policy("");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = l->policy;
+    options.loop = &l->loop;
+    options.stopped = set_flag;
+    options.data = &l->stopped;
+    assert_int_equal(mull_engine_new(&l->engine, &options), 0);
+    assert_int_equal(mull_engine_transport(l->engine, "t", "memory:"), 0);
+    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
+    consumer.name = "C";
+    consumer.transport = "t";
+    consumer.queue = "q";
+    consumer.handler = handler;
+    consumer.data = &l->note;
+    assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
+    assert_int_equal(mull_engine_start(l->engine), 0);
+}
+
+static void loop_close(loop_rig *l)
+{
+    mull_engine_close(l->engine, set_flag, &l->closed);
+    uv_run(&l->loop, UV_RUN_DEFAULT);
+    assert_int_equal(l->closed, 1);
+    assert_int_equal(uv_loop_close(&l->loop), 0);
+    mull_policy_free(l->policy);
+}
+
+static void publish_to(loop_rig *l, mull_published_fn published)
+{
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "elsewhere";
+    assert_int_equal(mull_publish(l->engine, "t", &message, 0, published, l), 0);
+}
+
+static void chain(int status, void *data)
+{
+    loop_rig *l = data;
+    assert_int_equal(status, 0);
+    if (++l->chained < 50)
+        publish_to(l, chain);
+}
+
+static void count_turn(uv_check_t *check)
+{
+    ((loop_rig *)check->data)->turns++;
+}
+
+static void an_answer_comes_on_a_later_turn(void **state)
+{
+    (void)state;
+    loop_rig l;
+    loop_open(&l, keep);
+    uv_check_init(&l.loop, &l.check);
+    l.check.data = &l;
+    uv_check_start(&l.check, count_turn);
+    publish_to(&l, chain);
+    assert_int_equal(l.chained, 0);
+    while (l.chained < 50)
+        uv_run(&l.loop, UV_RUN_NOWAIT);
+    assert_true(l.turns >= 49);
+    uv_close((uv_handle_t *)&l.check, NULL);
+    loop_close(&l);
+}
+
+static void end_now(uv_prepare_t *prepare)
+{
+    loop_rig *l = prepare->data;
+    if (l->note.call)
+        mull_done(l->engine, l->note.call, NULL);
+    l->note.call = 0;
+}
+
+static void too_late(uv_timer_t *timer)
+{
+    ((loop_rig *)timer->data)->late = 1;
+}
+
+static void an_end_right_before_the_loop_waits_is_seen(void **state)
+{
+    (void)state;
+    loop_rig l;
+    loop_open(&l, keep);
+    uv_prepare_init(&l.loop, &l.prepare);
+    l.prepare.data = &l;
+    uv_timer_init(&l.loop, &l.watchdog);
+    l.watchdog.data = &l;
+    uv_timer_start(&l.watchdog, too_late, 30000, 0);
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    assert_int_equal(mull_publish(l.engine, "t", &message, 0, NULL, NULL), 0);
+    while (l.note.count == 0)
+        uv_run(&l.loop, UV_RUN_ONCE);
+    /* Started after the engine's, it runs before or behind it; either way nothing else comes. */
+    uv_prepare_start(&l.prepare, end_now);
+    mull_counts counts = MULL_INIT(mull_counts);
+    while (counts.done == 0 && !l.late) {
+        uv_run(&l.loop, UV_RUN_ONCE);
+        mull_engine_counts(l.engine, &counts);
+    }
+    assert_int_equal(l.late, 0);
+    uv_close((uv_handle_t *)&l.prepare, NULL);
+    uv_close((uv_handle_t *)&l.watchdog, NULL);
+    loop_close(&l);
+}
+
+static void a_tests_clock_is_turned_not_run(void **state)
+{
+    (void)state;
+    rig r;
+    rig_open(&r, "", "memory:", NULL);
+    assert_int_equal(mull_engine_run(r.engine), MULL_ESTATE);
+    rig_close(&r);
+}
+
+/* ---- Until empty ----------------------------------------------------------------------------- */
+
+static void a_handler_that_was_cut_off_keeps_nobody_waiting(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    int stopped = 0;
+    r = (rig){.clock = {rig_now, rig_wall, &r}};
+    r.policy = rig_policy("require('mulligan.policy').bus():default():discard()\n");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = r.policy;
+    options.clock = &r.clock;
+    options.stopped = set_flag;
+    options.data = &stopped;
+    assert_int_equal(mull_engine_new(&r.engine, &options), 0);
+    assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
+    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
+    consumer.name = "C";
+    consumer.transport = "t";
+    consumer.queue = "q";
+    consumer.handler = keep;
+    consumer.data = &n;
+    consumer.timeout_ms = 1000;
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_engine_start(r.engine), 0);
+    rig_publish(&r, "q", "a");
+    rig_advance(&r, 0);
+    mull_stop_when_empty(r.engine);
+    rig_advance(&r, 10000);
+    assert_int_equal(rig_counts(&r).discarded, 1);
+    assert_int_equal(stopped, 1);
+    assert_int_equal(mull_done(r.engine, n.call, &oops), MULL_EDONE);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_delay_without_end_never_comes),
+        cmocka_unit_test(as_many_handlers_as_there_are_numbers),
+        cmocka_unit_test(a_header_has_one_value),
+        cmocka_unit_test(what_cannot_be_put_off_is_refused_when_it_is_sent),
+        cmocka_unit_test(an_answer_comes_on_a_later_turn),
+        cmocka_unit_test(an_end_right_before_the_loop_waits_is_seen),
+        cmocka_unit_test(a_tests_clock_is_turned_not_run),
+        cmocka_unit_test(a_handler_that_was_cut_off_keeps_nobody_waiting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
