@@ -310,6 +310,7 @@ void mull__flow_cut(mull__flow *flow);       /* ... and its grace is over */
 /* settle.c */
 void mull__settle(mull__flow *flow, mull_settle_kind kind);
 void mull__settle_again(mull__flow *flow, int status);
+void mull__settle_hurry(mull__flow *flow); /* no more waiting between two tries */
 
 /* gate.c */
 void mull__gate_open(mull_engine *engine);   /* call all that may be called now */

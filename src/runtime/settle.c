@@ -162,8 +162,15 @@ void mull__settle_again(mull__flow *flow, int status)
                          "%s: message %s isn't settled (%s); trying again, taking nothing new",
                          flow->consumer->name, flow->message.id, mull_strerror(status));
     }
-    if (engine->grace_over && flow->tries > TRIES_WHEN_STOPPING)
+    int hopeless = flow->tries > TRIES_WHEN_STOPPING || flow->consumer->port->down;
+    if (engine->grace_over && hopeless)
         give_up(flow);
     else
         later(flow);
+}
+
+void mull__settle_hurry(mull__flow *flow)
+{
+    if (flow->stage == MULL__SETTLING && flow->timer.set)
+        mull__timer_set(flow->consumer->engine, &flow->timer, 0, flow->timer.fire, flow);
 }

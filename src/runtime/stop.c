@@ -43,6 +43,7 @@ static void on_grace_over(void *data)
     mull_engine *engine = data;
     engine->grace_over = 1;
     for_each_flow(engine, mull__flow_cut);
+    for_each_flow(engine, mull__settle_hurry);
     mull__engine_touch(engine);
 }
 
