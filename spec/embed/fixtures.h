@@ -1,5 +1,5 @@
-/* fixtures.h: what the tests of the core share: an allocator that counts and fails on demand, and
- * short ways to write a plain policy, an error and a failure down. */
+/* fixtures.h: what the tests of the core share: short ways to write a plain policy, an error and a
+ * failure down, and an allocator that fails on demand. */
 #ifndef SPEC_FIXTURES_H
 #define SPEC_FIXTURES_H
 
@@ -14,35 +14,7 @@
 #include <cmocka.h>
 
 #include "policy/table.h"
-
-/* ---- Memory ---------------------------------------------------------------------------------- */
-
-/* purse counts what is out; the `fail_at`-th request for memory (from 1) fails; 0: none does. */
-typedef struct purse {
-    atomic_long out;
-    atomic_long asked;
-    long fail_at;
-} purse;
-
-static inline void *purse_resize(void *pointer, size_t bytes, void *data)
-{
-    purse *p = data;
-    if (bytes == 0) {
-        atomic_fetch_sub(&p->out, pointer != NULL);
-        free(pointer);
-        return NULL;
-    }
-    if (atomic_fetch_add(&p->asked, 1) + 1 == p->fail_at)
-        return NULL;
-    void *memory = realloc(pointer, bytes);
-    atomic_fetch_add(&p->out, pointer == NULL && memory != NULL);
-    return memory;
-}
-
-static inline mull_allocator purse_allocator(purse *p)
-{
-    return (mull_allocator){purse_resize, p};
-}
+#include "purse.h"
 
 /* ---- Policies -------------------------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include "mulligan.h"
+#include "purse.h"
 
 /* ---- Loading and deciding -------------------------------------------------------------------- */
 
@@ -178,26 +179,6 @@ static void a_text_may_hold_any_byte(void **state)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-typedef struct heap {
-    long live, calls, fail_at, fail_until;
-} heap;
-
-static void *resize(void *pointer, size_t bytes, void *data)
-{
-    heap *h = data;
-    if (bytes == 0) {
-        h->live -= pointer != NULL;
-        free(pointer);
-        return NULL;
-    }
-    h->calls++;
-    if (h->calls >= h->fail_at && h->calls < h->fail_until)
-        return NULL;
-    void *made = realloc(pointer, bytes);
-    h->live += made && !pointer;
-    return made;
-}
-
 static const char memory_policy[] = "local policy = require 'mulligan.policy'\n"
                                     "policy.errors { A = 'B' }\n"
                                     "local good = pcall(error, {})\n"
@@ -207,11 +188,11 @@ static const char memory_policy[] = "local policy = require 'mulligan.policy'\n"
                                     "end):retry(3, '1s'):then_discard('note')\n";
 
 /* live_through loads, decides twice and frees. 0, or what the load or the decider gave. */
-static int live_through(heap *h)
+static int live_through(purse *p)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.text = memory_policy;
-    options.allocator = (mull_allocator){resize, h};
+    options.allocator = purse_allocator(p);
     mull_policy *policy;
     int status = mull_policy_load(&policy, &options);
     if (status)
@@ -229,7 +210,7 @@ static int live_through(heap *h)
             assert_int_equal(mull_decide(decider, &failure, &verdict), 0);
             /* A matcher without memory doesn't match; nothing else is lost. */
             int matched = verdict.action == MULL_RETRY && verdict.rule.line == 4;
-            assert_true(matched || (h->fail_at && verdict.reason == MULL_REASON_NO_RULE));
+            assert_true(matched || (p->fail_at && verdict.reason == MULL_REASON_NO_RULE));
         }
     }
     mull_decider_free(decider);
@@ -240,14 +221,14 @@ static int live_through(heap *h)
 /* fail_each lets one allocation in `step` fail, and those after it for `length`. */
 static long fail_each(long step, long length)
 {
-    heap h = {0};
-    assert_int_equal(live_through(&h), 0);
-    long all = h.calls, refused = 0;
+    purse p = {0};
+    assert_int_equal(live_through(&p), 0);
+    long all = p.asked, refused = 0;
     for (long at = 1; at <= all; at += step) {
-        h = (heap){.fail_at = at, .fail_until = at + length};
-        int status = live_through(&h);
+        p = (purse){.fail_at = at, .fail_for = length};
+        int status = live_through(&p);
         assert_true(status == 0 || status == MULL_ENOMEM);
-        assert_int_equal(h.live, 0);
+        assert_int_equal(p.out, 0);
         refused += status != 0;
     }
     return refused;

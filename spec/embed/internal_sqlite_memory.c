@@ -1,6 +1,7 @@
 /* internal_sqlite_memory.c: an engine on sqlite:FILE whose n-th allocation fails, for every n, on
  * whichever thread: what was published comes to its end, and nothing is left in memory. The clocks
  * are the real ones, since what failed is tried again in real time. */
+#include "purse.h"
 #include "rig.h"
 
 #include <stdatomic.h>
@@ -16,26 +17,6 @@ static void remove_file(void)
         snprintf(name, sizeof name, "%s%s", path, ends[i]);
         remove(name);
     }
-}
-
-typedef struct heap {
-    atomic_long live, calls;
-    long fail_at;
-} heap;
-
-static void *resize(void *pointer, size_t bytes, void *data)
-{
-    heap *h = data;
-    if (bytes == 0) {
-        atomic_fetch_sub(&h->live, pointer != NULL);
-        free(pointer);
-        return NULL;
-    }
-    if (atomic_fetch_add(&h->calls, 1) + 1 == h->fail_at)
-        return NULL;
-    void *made = realloc(pointer, bytes);
-    atomic_fetch_add(&h->live, made && !pointer);
-    return made;
 }
 
 /* life is what happened to the two messages that are published. */
@@ -81,11 +62,11 @@ static void take(mull_engine *engine, mull_call call, const mull_message *messag
         continue;
 }
 
-static int set_up(life *l, heap *h)
+static int set_up(life *l, purse *p)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = l->policy;
-    options.allocator = (mull_allocator){resize, h};
+    options.allocator = purse_allocator(p);
     mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
     consumer.name = "C";
     consumer.transport = "t";
@@ -114,10 +95,10 @@ static int publish(life *l, const char *id)
 }
 
 /* live_through runs an engine's whole life. 0: it could not be set up. */
-static int live_through(heap *h, mull_policy *policy)
+static int live_through(purse *p, mull_policy *policy)
 {
     life l = {.policy = policy};
-    int made = set_up(&l, h);
+    int made = set_up(&l, p);
     if (made) {
         int taken = publish(&l, "a") + publish(&l, "b");
         assert_int_equal(mull_stop_when_empty(l.engine), 0);
@@ -133,7 +114,7 @@ static int live_through(heap *h, mull_policy *policy)
     }
     if (l.engine)
         mull_engine_close(l.engine, NULL, NULL);
-    assert_int_equal(atomic_load(&h->live), 0);
+    assert_int_equal(atomic_load(&p->out), 0);
     return made;
 }
 
@@ -144,10 +125,10 @@ static void the_nth_allocation_fails(void **state)
         rig_policy("require('mulligan.policy').bus():on('Passing'):redeliver(1, '1ms')");
     int made = 0;
     for (long at = 1;; at++) {
-        heap h = {.fail_at = at};
+        purse p = {.fail_at = at};
         remove_file();
-        made += live_through(&h, policy);
-        if (atomic_load(&h.calls) < at)
+        made += live_through(&p, policy);
+        if (atomic_load(&p.asked) < at)
             break;
     }
     assert_true(made > 20);

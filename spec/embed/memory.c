@@ -1,26 +1,7 @@
 /* memory.c: an engine whose n-th allocation fails, for every n: once, and for a while. What was
  * published comes to an end all the same, nothing crashes, and nothing is left at the end. */
+#include "purse.h"
 #include "rig.h"
-
-typedef struct heap {
-    long live, calls, fail_at, fail_until;
-} heap;
-
-static void *resize(void *pointer, size_t bytes, void *data)
-{
-    heap *h = data;
-    if (bytes == 0) {
-        h->live -= pointer != NULL;
-        free(pointer);
-        return NULL;
-    }
-    h->calls++;
-    if (h->calls >= h->fail_at && h->calls < h->fail_until)
-        return NULL;
-    void *made = realloc(pointer, bytes);
-    h->live += made && !pointer;
-    return made;
-}
 
 static const char policy_text[] = "local policy = require 'mulligan.policy'\n"
                                   "policy.bus():on('Passing'):retry(3, '1s')\n"
@@ -46,7 +27,7 @@ static void handle(mull_engine *engine, mull_call call, const mull_message *mess
 }
 
 /* live_through runs the engine's whole life. 0: it could not be set up. */
-static int live_through(heap *h)
+static int live_through(purse *p)
 {
     rig r = {.clock = {rig_now, rig_wall, &r}};
     r.policy = rig_policy(policy_text);
@@ -54,7 +35,7 @@ static int live_through(heap *h)
     options.policy = r.policy;
     options.clock = &r.clock;
     options.seed = 1;
-    options.allocator = (mull_allocator){resize, h};
+    options.allocator = purse_allocator(p);
     mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
     consumer.name = "C";
     consumer.transport = "t";
@@ -76,18 +57,18 @@ static int live_through(heap *h)
     if (r.engine)
         mull_engine_close(r.engine, NULL, NULL);
     mull_policy_free(r.policy);
-    assert_int_equal(h->live, 0);
+    assert_int_equal(p->out, 0);
     return made;
 }
 
 static void fail_each(long length)
 {
     int made = 0;
-    heap h;
+    purse p;
     for (long at = 1; at < 5000; at++) {
-        h = (heap){.fail_at = at, .fail_until = at + length};
-        made += live_through(&h);
-        if (h.calls < at) {
+        p = (purse){.fail_at = at, .fail_for = length};
+        made += live_through(&p);
+        if (p.asked < at) {
             assert_true(made > 20);
             return;
         }

@@ -1,0 +1,39 @@
+/* purse.h: an allocator for tests, which counts and fails on demand. Any thread. */
+#ifndef SPEC_PURSE_H
+#define SPEC_PURSE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "mulligan.h"
+
+/* purse counts what is out; of the requests for memory, which are counted from 1, the `fail_at`-th
+ * and those after it fail, `fail_for` of them (0: one). A fail_at of 0: none does. */
+typedef struct purse {
+    atomic_long out, asked;
+    long fail_at, fail_for;
+} purse;
+
+static inline void *purse_resize(void *pointer, size_t bytes, void *data)
+{
+    purse *p = data;
+    if (bytes == 0) {
+        atomic_fetch_sub(&p->out, pointer != NULL);
+        free(pointer);
+        return NULL;
+    }
+    long nth = atomic_fetch_add(&p->asked, 1) + 1;
+    if (p->fail_at && nth >= p->fail_at && nth - p->fail_at < (p->fail_for ? p->fail_for : 1))
+        return NULL;
+    void *memory = realloc(pointer, bytes);
+    atomic_fetch_add(&p->out, pointer == NULL && memory != NULL);
+    return memory;
+}
+
+static inline mull_allocator purse_allocator(purse *p)
+{
+    return (mull_allocator){purse_resize, p};
+}
+
+#endif
