@@ -339,13 +339,13 @@ enum { MULL_NEVER = -1 };
 
 typedef struct mull_engine_options {
     size_t size;
-    mull_policy *policy;         /* required; borrowed until the engine is closed */
-    struct uv_loop_s *loop;      /* yours; NULL: its own, which mull_engine_run runs */
-    int64_t grace_ms;            /* how long mull_stop lets handlers work on; 0: 10 s */
-    int stop_on_signals;         /* SIGTERM and SIGINT do what mull_stop does; 0 */
-    mull_log_fn log;             /* what goes on, for people; NULL */
-    mull_event_fn event;         /* on the engine's thread, after a verdict is carried out; NULL */
-    mull_problem_fn problem;     /* why a call returned MULL_EREFUSED or MULL_EIO; NULL */
+    mull_policy *policy;     /* required; borrowed until the engine is closed */
+    struct uv_loop_s *loop;  /* yours; NULL: its own, which mull_engine_run runs */
+    int64_t grace_ms;        /* how long mull_stop lets handlers work on; 0: 10 s */
+    int stop_on_signals;     /* SIGTERM and SIGINT do what mull_stop does; 0 */
+    mull_log_fn log;         /* what goes on, for people; verdicts come by `event` alone; NULL */
+    mull_event_fn event;     /* on the engine's thread, after a verdict is carried out; NULL */
+    mull_problem_fn problem; /* why a call returned MULL_EREFUSED or MULL_EIO; NULL */
     void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
     void *data;                  /* for the four */
     const mull_clock *clock;     /* a test's clock, with mull_engine_turn; NULL: the real ones */

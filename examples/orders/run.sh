@@ -9,7 +9,7 @@ cd "$(dirname "$0")"
 rm -f orders.db orders.db-*
 echo "sending 1,000 orders ..."
 lua5.4 make-orders.lua | "$mulligan" send orders --transport orders
-echo "working on them; what happens to each that fails is in $PWD/run.log ..."
+echo "working on them, and on an invoice for each that goes well; what happens to each that fails is in $PWD/run.log ..."
 "$mulligan" run --until-empty 2>run.log || {
     tail -n 5 run.log >&2
     exit 1

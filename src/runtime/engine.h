@@ -260,6 +260,7 @@ struct mull_engine {
     mull_timer grace_timer;
     int grace_over;
     int until_empty;
+    int emptied;              /* ... and that is why it stops */
     uint64_t arrivals;        /* deliveries so far */
     uint64_t depths_arrivals; /* ... when the depths were asked for */
     uint32_t depths_asked;

@@ -405,6 +405,10 @@ static void retry(mull__flow *flow)
 {
     mull_engine *engine = engine_of(flow);
     if (engine->state != MULL__RUNNING) {
+        mull__engine_log(
+            engine, MULL_INFO,
+            "%s: message %s failed while stopping (%s); it goes back, its calls counted",
+            flow->consumer->name, flow->message.id, flow->error->type);
         mull__settle(flow, MULL_SETTLE_GIVE_BACK);
         return;
     }

@@ -19,4 +19,7 @@ void mull__engine_cancel(mull_engine *engine, mull_timer *timer);
 int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
                        uint32_t skip, uint32_t times, int code);
 
+/* mull__engine_emptied says whether it stopped since its queues were empty, as it was asked to. */
+int mull__engine_emptied(const mull_engine *engine);
+
 #endif

@@ -1,6 +1,7 @@
 /* setup.c: the transports and consumers of an engine, before it starts. */
 #include "engine.h"
 
+#include "base/mask.h"
 #include "transport/transports.h"
 
 #include <stdio.h>
@@ -40,6 +41,29 @@ static mull_port *port_new(mull_engine *engine, const char *name)
     return port;
 }
 
+/* refuse_url tells what is wrong with a URL. Nothing of a problem's text may show its credentials.
+ */
+static int refuse_url(mull_engine *engine, int status, const char *name, const char *url,
+                      const char *why)
+{
+    char masked[512];
+    mull__mask(masked, sizeof masked, why, url);
+    return mull__engine_problem(engine, status, NULL, 0, "transport '%s': %s", name, masked);
+}
+
+static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
+{
+    char why[256], known[128];
+    size_t length = strcspn(url, ":");
+    int scheme = length < 32 ? (int)length : 32;
+    mull__transport_schemes(known, sizeof known);
+    if (mull__transport_is_later(url))
+        snprintf(why, sizeof why, "'%.*s:' is not in this version yet", scheme, url);
+    else
+        snprintf(why, sizeof why, "there is no '%.*s:'; known are %s", scheme, url, known);
+    return refuse_url(engine, MULL_EINVAL, name, url, why);
+}
+
 int mull_engine_transport(mull_engine *engine, const char *name, const char *url)
 {
     if (!engine || !name || !name[0] || !url || engine->closing)
@@ -49,14 +73,8 @@ int mull_engine_transport(mull_engine *engine, const char *name, const char *url
                                     "there is a transport '%s' already; give this one another name",
                                     name);
     const mull_transport_ops *ops = mull__transport_for(url);
-    if (!ops || ops->version != MULL_TRANSPORT_VERSION) {
-        char known[128];
-        mull__transport_schemes(known, sizeof known);
-        int scheme = (int)strcspn(url, ":");
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "transport '%s': there is no '%.*s:'; known are %s", name,
-                                    scheme < 32 ? scheme : 32, url, known);
-    }
+    if (!ops || ops->version != MULL_TRANSPORT_VERSION)
+        return refuse_scheme(engine, name, url);
     mull_port *port = port_new(engine, name);
     if (!port)
         return MULL_ENOMEM;
@@ -67,8 +85,7 @@ int mull_engine_transport(mull_engine *engine, const char *name, const char *url
         mull__timer_unreserve(engine);
         mull__timer_unreserve(engine);
         port_free(port);
-        return mull__engine_problem(engine, status, NULL, 0, "transport '%s': %s", name,
-                                    why[0] ? why : mull_strerror(status));
+        return refuse_url(engine, status, name, url, why[0] ? why : mull_strerror(status));
     }
     mull__list_push(&engine->ports, &port->link);
     return 0;
@@ -122,10 +139,13 @@ int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *optio
     if (engine->state != MULL__NEW || engine->closing)
         return MULL_ESTATE;
     mull_port *port = mull__port_named(engine, options->transport);
-    if (!port)
+    if (!port) {
+        char transport[256]; /* somebody may have given the URL for its name */
+        mull__mask(transport, sizeof transport, options->transport, options->transport);
         return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
                                     "consumer '%s': there is no transport '%s'", options->name,
-                                    options->transport);
+                                    transport);
+    }
     if (is_taken(engine, options->name))
         return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
                                     "there is a consumer '%s' already; give this one another name",

@@ -42,6 +42,11 @@ static void on_grace_over(void *data)
 {
     mull_engine *engine = data;
     engine->grace_over = 1;
+    if (engine->open_calls > 0)
+        mull__engine_log(engine, MULL_WARNING,
+                         "the time to stop is over: %u call(s) cut off, their messages are given "
+                         "back, uncounted",
+                         engine->open_calls);
     for_each_flow(engine, mull__flow_cut);
     for_each_flow(engine, mull__settle_hurry);
     mull__engine_touch(engine);
@@ -54,10 +59,17 @@ void mull__stop_begin(mull_engine *engine)
     if (engine->state != MULL__RUNNING)
         return;
     engine->state = MULL__STOPPING;
-    mull__engine_log(engine, MULL_INFO, "stopping: %u handlers at work", engine->open_calls);
     mull__timer_cancel(engine, &engine->empty_timer);
     mull__gate_credit(engine);
     for_each_flow(engine, mull__flow_give_back);
+    if (engine->open_calls > 0)
+        mull__engine_log(
+            engine, MULL_INFO,
+            "stopping: waiting up to %lld ms for %u call(s) to end; what waited is given "
+            "back, uncounted",
+            (long long)engine->options.grace_ms, engine->open_calls);
+    else
+        mull__engine_log(engine, MULL_INFO, "stopping");
     mull__timer_set(engine, &engine->grace_timer, engine->options.grace_ms, on_grace_over, engine);
 }
 
@@ -118,6 +130,17 @@ static void again_later(mull_engine *engine)
     mull__timer_set(engine, &engine->empty_timer, wait_ms, on_look, engine);
 }
 
+static void stop_empty(mull_engine *engine)
+{
+    engine->emptied = 1;
+    mull__stop_begin(engine);
+}
+
+int mull__engine_emptied(const mull_engine *engine)
+{
+    return engine->emptied;
+}
+
 static void on_depth(int status, const mull_depth *depth, void *data)
 {
     mull_engine *engine = data;
@@ -132,7 +155,7 @@ static void on_depth(int status, const mull_depth *depth, void *data)
     /* What arrived since may have sent more to a queue that was counted before. */
     int moved = engine->arrivals != engine->depths_arrivals || !all_settled(engine);
     if (engine->depths_left == 0 && !engine->depths_failed && !moved)
-        mull__stop_begin(engine);
+        stop_empty(engine);
     else
         again_later(engine);
 }
@@ -154,7 +177,7 @@ static void ask_depths(mull_engine *engine)
     if (engine->depths_failed)
         again_later(engine);
     else
-        mull__stop_begin(engine); /* no consumer: nothing to wait for */
+        stop_empty(engine); /* no consumer: nothing to wait for */
 }
 
 /* mull__empty_look asks how much there is once nothing of it is here. */

@@ -16,14 +16,23 @@ static const mull_transport_ops *const transports[] = {TRANSPORTS(ROW)};
 
 enum { COUNT = sizeof transports / sizeof transports[0] };
 
+static int has_scheme(const char *url, const char *scheme)
+{
+    size_t length = strlen(scheme);
+    return strncmp(url, scheme, length) == 0 && url[length] == ':';
+}
+
 const mull_transport_ops *mull__transport_for(const char *url)
 {
-    for (size_t i = 0; i < COUNT; i++) {
-        size_t length = strlen(transports[i]->scheme);
-        if (strncmp(url, transports[i]->scheme, length) == 0 && url[length] == ':')
+    for (size_t i = 0; i < COUNT; i++)
+        if (has_scheme(url, transports[i]->scheme))
             return transports[i];
-    }
     return NULL;
+}
+
+int mull__transport_is_later(const char *url)
+{
+    return has_scheme(url, "amqp") || has_scheme(url, "redis") || has_scheme(url, "nats");
 }
 
 void mull__transport_schemes(char *text, size_t size)

@@ -11,4 +11,7 @@ const mull_transport_ops *mull__transport_for(const char *url);
  * cut off where it doesn't fit. */
 void mull__transport_schemes(char *text, size_t size);
 
+/* mull__transport_is_later says whether a URL's scheme is one that only later versions have. */
+int mull__transport_is_later(const char *url);
+
 #endif
