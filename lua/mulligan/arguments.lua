@@ -33,7 +33,9 @@ end
 
 local function check(option, value)
     local choices = choices_of(option)
-    if choices and not ("|" .. choices .. "|"):find("|" .. value .. "|", 1, true) then
+    if value == "" then
+        return option[1] .. " must not be empty"
+    elseif choices and not ("|" .. choices .. "|"):find("|" .. value .. "|", 1, true) then
         return ("%s must be %s, not %s"):format(option[1], choices:gsub("|", " or "), text.show(value))
     end
 end
@@ -88,7 +90,9 @@ function arguments.read(command, words)
     local read, at, only_words = {}, 1, false
     while at <= #words do
         local word = words[at]
-        if only_words or word == "-" or word:sub(1, 1) ~= "-" then
+        if word == "" then
+            return nil, "a word is empty; usage: mulligan " .. command.usage
+        elseif only_words or word == "-" or word:sub(1, 1) ~= "-" then
             read[#read + 1], at = word, at + 1
         elseif word == "--" then
             only_words, at = true, at + 1

@@ -11,6 +11,21 @@ local cli = {}
 local names = { "run", "send", "check" }
 local later = { "table", "explain", "decide", "reload", "status", "stop", "dead" }
 
+local unwritten = false -- something that was to be said is lost
+
+-- say writes to stdout, which may be full, or a pipe that nobody reads any more: that is told once,
+-- and the exit code won't be 0.
+function cli.say(words)
+    local well, why = io.stdout:write(words)
+    if well then
+        well, why = io.stdout:flush()
+    end
+    if not well and not unwritten then
+        unwritten = true
+        cli.complain("stdout: %s", why)
+    end
+end
+
 -- complain tells one mistake, in one line.
 function cli.complain(words, ...)
     io.stderr:write("mulligan: " .. text.clean(words:format(...)) .. "\n")
@@ -28,6 +43,9 @@ end
 
 -- load_policy loads a policy's file; else nil and the problems, whose files are seen from here.
 function cli.load_policy(path, given)
+    if path:find("/$") then
+        return nil, { { file = path, text = "this is a folder; a policy is a file" } }
+    end
     local policy, message, _, problems = mulligan.load(path, given)
     if policy then
         return policy
@@ -40,6 +58,11 @@ function cli.load_policy(path, given)
         problems = { { file = path, text = message } }
     end
     return nil, problems
+end
+
+-- print shows what a policy prints, where there is no log that it goes to.
+function cli.print(_, words)
+    io.stderr:write(text.clean(words) .. "\n")
 end
 
 local function command_named(name)
@@ -77,33 +100,35 @@ local function no_command(name)
         near and "; did you mean " .. near .. "?" or "; `mulligan --help` lists them")
 end
 
--- say writes to stdout, which may be a pipe that nobody reads any more.
-function cli.say(words)
-    return io.stdout:write(words) and io.stdout:flush()
-end
-
--- main runs the command that the words name, and gives the exit code.
-function cli.main(words)
-    local name = words[1]
-    if not name then
-        io.stderr:write(help())
-        return 2
-    elseif name == "--help" or name == "-h" then
-        return cli.say(help()) and 0 or 1
-    elseif name == "--version" then
-        return cli.say("mulligan " .. mulligan.version .. "\n") and 0 or 1
-    end
+local function run(name, words)
     local command = command_named(name)
     if not command then
         return no_command(name)
     end
-    local read, problem = arguments.read(command, table.move(words, 2, #words, 1, {}))
+    local read, problem = arguments.read(command, words)
     if not read then
         return cli.complain("%s: %s", name, problem)
     elseif read.help then
-        return cli.say(arguments.help(command)) and 0 or 1
+        cli.say(arguments.help(command))
+        return 0
     end
     return command.main(read)
+end
+
+-- main runs the command that the words name, and gives the exit code.
+function cli.main(words)
+    local name, code = words[1], 0
+    if not name then
+        io.stderr:write(help())
+        return 2
+    elseif name == "--help" or name == "-h" then
+        cli.say(help())
+    elseif name == "--version" then
+        cli.say("mulligan " .. mulligan.version .. "\n")
+    else
+        code = run(name, table.move(words, 2, #words, 1, {}))
+    end
+    return code == 0 and unwritten and 1 or code
 end
 
 return cli

@@ -4,6 +4,7 @@
 local mulligan = require "mulligan"
 local options = require "mulligan.options"
 local text = require "mulligan.policy.text"
+local url = require "mulligan.url"
 
 local config = {}
 
@@ -19,9 +20,9 @@ local function resolve(folder, path)
 end
 
 -- The same for a URL that names a file.
-local function resolve_url(folder, url)
-    local file = url:match("^sqlite:(.+)$")
-    return file and "sqlite:" .. resolve(folder, file) or url
+local function resolve_url(folder, given)
+    local file = given:match("^sqlite:(.+)$")
+    return file and "sqlite:" .. resolve(folder, file) or given
 end
 
 -- The line of the file itself that a word was called from, also where one of its functions did.
@@ -71,20 +72,20 @@ function words.policy(read, path)
     end
 end
 
-function words.transport(read, name, url)
+function words.transport(read, name, given)
     local line = line_of(read.path)
     if type(name) ~= "string" or name == "" or not text.valid(name) then
         read.problem(line, 'm.transport takes a name and a URL, as in m.transport("orders", "sqlite:orders.db")')
         return
     elseif read.transport_named(name) then
-        read.problem(line, "there is a transport %s already; give this one another name", text.show(name))
+        read.problem(line, "there is a transport %s already; give this one another name", url.show(name))
         return
-    elseif type(url) ~= "string" or not url:find("^%a[%w+.-]*:") then
-        read.problem(line, 'the URL of transport %s must be a text such as "sqlite:orders.db", not %s', text.show(name),
-            text.show(url))
-        url = nil
+    elseif type(given) ~= "string" or not url.is_url(given) then
+        read.problem(line, 'the URL of transport %s must be a text such as "sqlite:orders.db", not %s', url.show(name),
+            url.show(given))
+        given = nil
     end
-    table.insert(read.transports, { name = name, url = url and resolve_url(read.folder, url), line = line })
+    table.insert(read.transports, { name = name, url = given and resolve_url(read.folder, given), line = line })
 end
 
 function words.consumer(read, name, given)
@@ -106,11 +107,32 @@ function words.consumer(read, name, given)
     table.insert(read.consumers, { name = name, options = given, transport = checked.transport, line = line })
 end
 
--- Later versions have these. What they give here stands for a handler, so that only they are named.
-for _, word in ipairs { "exec", "http", "on" } do
-    words[word] = function(read)
-        read.problem(line_of(read.path), "m.%s is not in this version yet", word)
-        return function() end
+local of_file = { "policy", "transport", "consumer", "error", "json", "send", "sleep" }
+local later = { "exec", "http", "on" }
+
+-- What is to be said of a word that m doesn't have.
+local function no_word(word)
+    local near, late = text.nearest(word, of_file), text.nearest(word, later)
+    if late == word then
+        return ("m.%s is not in this version yet"):format(word)
+    end
+    local advice = "there are " .. text.list(of_file, "and")
+    if near then
+        advice = ("did you mean m.%s?"):format(near)
+    elseif late then
+        advice = ("m.%s is not in this version yet"):format(late)
+    end
+    return ("%s is no word of a mulligan.lua; %s"):format(text.show(word), advice)
+end
+
+-- strange is the __index of m while the file is read. What it gives may stand for a handler, or make
+-- one, so that only the word itself is at fault.
+local function strange(read)
+    return function(_, word)
+        read.problem(line_of(read.path), "%s", no_word(word))
+        return function()
+            return function() end
+        end
     end
 end
 
@@ -157,7 +179,7 @@ local function check_whole(read)
             end
             local near = text.nearest(consumer.transport, names)
             read.problem(consumer.line, "consumer %s: there is no transport %s%s", text.show(consumer.name),
-                text.show(consumer.transport), near and ("; did you mean %q?"):format(near) or "")
+                url.show(consumer.transport), near and ("; did you mean %q?"):format(near) or "")
         end
     end
 end
@@ -174,33 +196,41 @@ local function in_order(problems)
         problem.order = number
     end
     table.sort(problems, by_line)
-    return problems
 end
 
--- load gives { path, folder, policy = { path, line }, transports = { { name, url, line } … },
--- consumers = { { name, options, line } … } }; else nil and the problems.
-function config.load(path)
-    local read = collector(path)
+-- with_words runs a function while m has the words of a mulligan.lua, and notes all others.
+local function with_words(read, run)
     local kept = {}
+    for _, word in ipairs(later) do
+        kept[word], mulligan[word] = mulligan[word], nil
+    end
     for word, collect in pairs(words) do
         kept[word] = mulligan[word]
         mulligan[word] = function(...)
             return collect(read, ...)
         end
     end
-    see_folder(read.folder)
-    local problem = run_file(read)
-    for word in pairs(words) do
-        mulligan[word] = kept[word]
+    setmetatable(mulligan, { __index = strange(read) })
+    local problem = run(read)
+    setmetatable(mulligan, nil)
+    for word, was in pairs(kept) do
+        mulligan[word] = was
     end
+    return problem
+end
+
+-- load gives { path, folder, policy = { path, line }, transports = { { name, url, line } … },
+-- consumers = { { name, options, line } … }, problems }: `problems` is what is wrong, by line.
+function config.load(path)
+    local read = collector(path)
+    see_folder(read.folder)
+    local problem = with_words(read, run_file)
     if problem then
         table.insert(read.problems, problem)
     else
         check_whole(read)
     end
-    if #read.problems > 0 then
-        return nil, in_order(read.problems)
-    end
+    in_order(read.problems)
     return read
 end
 

@@ -3,6 +3,7 @@
 
 local core = require "mulligan.core"
 local options = require "mulligan.options"
+local text = require "mulligan.policy.text"
 
 local mulligan = {
     version = core.version,
@@ -22,22 +23,34 @@ function mulligan.load(path, given)
     return core.load(path, nil, nil, read.log, read.event)
 end
 
-function mulligan.load_text(text, given)
-    if type(text) ~= "string" then
+function mulligan.load_text(source, given)
+    if type(source) ~= "string" then
         error("mulligan.load_text: the text must be a string", 2)
     end
     local allowed = { log = "callback", event = "callback", name = "name" }
     local read = options.demand("mulligan.load_text", given or {}, allowed, 2)
-    return core.load(nil, text, read.name, read.log, read.event)
+    return core.load(nil, source, read.name, read.log, read.event)
+end
+
+-- C blames misuse on the line that called it, which would be one of these; `outcome` gives what C
+-- gave, or blames the line that called the function `name`, which must end in it.
+local function outcome(name, well, ...)
+    if not well then
+        local message = tostring((...)):gsub("'%?'", "'" .. name .. "'", 1)
+        error(message, 2)
+    end
+    return ...
 end
 
 local decide = core.policy_methods.decide
 
 function core.policy_methods:decide(failure, given)
-    if given ~= nil then
+    if type(failure) ~= "table" then
+        error("policy:decide: the failure must be a table, not " .. text.show(failure), 2)
+    elseif given ~= nil then
         given = options.demand("policy:decide", given, { seed = "seed", no_jitter = "flag" }, 2)
     end
-    return decide(self, failure, given)
+    return outcome("decide", pcall(decide, self, failure, given))
 end
 
 -- ---- Running -----------------------------------------------------------------------------------
@@ -55,13 +68,14 @@ function mulligan.engine(given)
     if read.grace_ms == 0 then
         read.grace_ms = 1 -- to C, 0 is the default
     end
-    return core.engine(read)
+    return outcome("engine", pcall(core.engine, read))
 end
 
 local consumer, fault, after = core.engine_methods.consumer, core.engine_methods.fault, core.engine_methods.after
 
 function core.engine_methods:consumer(name, given)
-    return consumer(self, name, options.demand("engine:consumer", given, options.consumer, 2))
+    local read = options.demand("engine:consumer", given, options.consumer, 2)
+    return outcome("consumer", pcall(consumer, self, name, read))
 end
 
 function core.engine_methods:after(delay, callback)
@@ -69,22 +83,29 @@ function core.engine_methods:after(delay, callback)
         delay = "span!",
         callback = "callback!",
     }, 2)
-    return after(self, read.delay_ms, read.callback)
+    return outcome("after", pcall(after, self, read.delay_ms, read.callback))
 end
 
 function core.engine_methods:fault(transport, operation, given)
     local allowed = { skip = "seed", times = "count", code = "name" }
     local read = options.demand("engine:fault", given or {}, allowed, 2)
     read.times = read.times or 1
-    return fault(self, transport, operation, read)
+    return outcome("fault", pcall(fault, self, transport, operation, read))
 end
 
 -- ---- The words of a mulligan.lua ---------------------------------------------------------------
 
 -- lua/mulligan/config.lua puts working ones in their place while it loads such a file.
-for _, word in ipairs { "policy", "transport", "consumer", "exec", "http", "on" } do
+for word, why in pairs {
+    policy = "belongs in a mulligan.lua, while `mulligan run` loads it",
+    transport = "belongs in a mulligan.lua, while `mulligan run` loads it",
+    consumer = "belongs in a mulligan.lua, while `mulligan run` loads it",
+    exec = "is not in this version yet",
+    http = "is not in this version yet",
+    on = "is not in this version yet",
+} do
     mulligan[word] = function()
-        error(("mulligan.%s belongs in a mulligan.lua, while `mulligan run` loads it"):format(word), 2)
+        error(("mulligan.%s %s"):format(word, why), 2)
     end
 end
 

@@ -25,10 +25,6 @@ local deeds = { retry = "retry", discard = "discard", redeliver = "redelivery", 
 
 local LONGEST = 500
 
-local function cut(words)
-    return #words > LONGEST and words:sub(1, LONGEST) .. "..." or words
-end
-
 -- Milliseconds as people write them: "1m30s".
 local function span(ms)
     local parts = {}
@@ -48,10 +44,6 @@ local function attempts_of(event)
     return ("attempt %d of %d"):format(attempt, math.max(of, attempt))
 end
 
-local function count_of(count, one, many)
-    return ("%d %s"):format(count, count == 1 and one or many)
-end
-
 local function what_follows(event)
     local verdict, failure = event.verdict, event.failure
     if verdict.action == "retry" then
@@ -59,8 +51,8 @@ local function what_follows(event)
     elseif verdict.action == "redeliver" then
         return ("redelivery %d of %s in %s"):format(verdict.step, verdict.of or "unlimited", span(verdict.delay_ms))
     end
-    local before = ("after %s and %s"):format(count_of(failure.calls, "call", "calls"),
-        count_of(failure.redeliveries, "redelivery", "redeliveries"))
+    local before = ("after %s and %s"):format(text.count(failure.calls, "call", "calls"),
+        text.count(failure.redeliveries, "redelivery", "redeliveries"))
     if verdict.action == "discard" then
         return ("discarded %s: %s"):format(before, verdict.note or verdict.reason)
     end
@@ -73,7 +65,7 @@ local function decided(event)
     local err, rule = failure.error, verdict.rule
     local why = err.message ~= "" and err.type .. ": " .. err.message or err.type
     return ("%s: message %s, consumer %s: %s; %s, %s; %s"):format(deeds[verdict.action], failure.message.id,
-        failure.consumer, cut(why), attempts_of(event), what_follows(event),
+        failure.consumer, text.cut(why, LONGEST), attempts_of(event), what_follows(event),
         rule and ("%s:%d"):format(rule.file, rule.line) or "no rule")
 end
 
@@ -85,8 +77,10 @@ local function other(event)
     if failure and failure.message.id then
         words[#words + 1] = ("message %s, consumer %s"):format(failure.message.id, failure.consumer)
     end
-    if event.rule then
-        words[#words + 1] = ("%s:%d"):format(event.rule.file, event.rule.line)
+    local place = event.rule and ("%s:%d"):format(event.rule.file, event.rule.line)
+    -- What Lua says of a matcher begins with a place, often the rule's.
+    if place and (event.text or ""):sub(1, #place + 1) ~= place .. ":" then
+        words[#words + 1] = place
     end
     words[#words + 1] = event.text
     return table.concat(words, ": ")

@@ -3,6 +3,7 @@
 -- A table of what is allowed has for each option its kind, and "!" behind it where it is required:
 -- { queue = "name!", timeout = "timeout" }. Spans of time are read into `timeout_ms`.
 
+local core = require "mulligan.core"
 local duration = require "mulligan.policy.duration"
 local text = require "mulligan.policy.text"
 
@@ -36,23 +37,24 @@ local function of_type(name, words)
     end
 end
 
-local function span(value)
-    local ms, why = duration.read(value)
-    if not ms then
-        return nil, "can't be " .. why
+local function with_methods(methods, words)
+    return function(value)
+        local meta = type(value) == "userdata" and getmetatable(value)
+        if type(meta) == "table" and meta.__index == methods then
+            return value
+        end
+        return nil, ("must be %s, not %s"):format(words, text.show(value))
     end
-    return ms
 end
 
 local kinds = {
     flag = of_type("boolean", "true or false"),
     callback = of_type("function", "a function"),
-    -- What these are is checked where they are used.
-    policy = of_type("userdata", "a policy, as mulligan.load gives it"),
-    clock = of_type("userdata", "a clock, as testing.clock gives it"),
+    policy = with_methods(core.policy_methods, "a policy, as mulligan.load gives it"),
+    clock = with_methods(core.clock_methods, "a clock, as testing.clock gives it"),
     text = of_type("string", "a string"),
     bytes = options.bytes,
-    span = span,
+    span = duration.read,
 }
 
 function kinds.name(value)
@@ -82,7 +84,7 @@ function kinds.timeout(value)
     if value == false then
         return options.NEVER
     end
-    local ms, why = span(value)
+    local ms, why = duration.read(value)
     if ms == 0 then
         return nil, "must be longer than 0, or false for none"
     end

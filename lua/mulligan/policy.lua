@@ -24,6 +24,7 @@ local book = book_of.new()
 
 local function errors(here, n, ...)
     types.errors(book, here, n, ...)
+    return words.ended(book, "policy", "errors")
 end
 
 local function seconds(here, n, value)

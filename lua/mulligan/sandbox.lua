@@ -13,7 +13,7 @@
 --   pcall(...)                        lets no spent budget be caught
 --   log(text)                         where a policy prints to
 --   read(file)                        its text, or nil and why not
---   compile(text, file, environment)  a function, or nil and Lua's message
+--   compile(text, file, environment)  a function; or nil, Lua's message and the line it was at
 --   reveal(table)                     what a view of err or ctx shows; nil: it is none
 --   main                              the name of the first file
 

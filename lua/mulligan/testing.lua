@@ -11,10 +11,10 @@ local NEW_YEAR_2026_MS = 1767225600000
 
 -- ---- The clock ---------------------------------------------------------------------------------
 
-local function span(value, level)
+local function span(what, value)
     local ms, why = duration.read(value)
     if not ms then
-        error("the span of time can't be " .. why, level + 1)
+        error(what .. ": " .. why, 3)
     end
     return ms
 end
@@ -72,7 +72,7 @@ end
 
 -- advance moves both times on, and stops at every timer on the way.
 function clock:advance(value)
-    local target = self:now() + span(value, 2)
+    local target = self:now() + span("clock:advance", value)
     while true do
         local next_ms = turn(self)
         if next_ms and next_ms <= target then
@@ -87,7 +87,7 @@ end
 
 -- step moves the wall only, as an operator or a time server does.
 function clock:step(value, backwards)
-    local ms = span(value, 2)
+    local ms = span("clock:step", value)
     move(self, 0, backwards and -ms or ms)
 end
 

@@ -66,10 +66,76 @@ describe("mulligan", function()
             assert.is_truthy(checked.err:find("^mulligan: nope.lua: [^\n]+\n$"), checked.err)
         end)
 
+        it("wants a file, not a folder or nothing", function()
+            folder:write("dir/policy.lua", "")
+            folder:write("policy.lua", "")
+            assert.same({ code = 2, out = "", err = "mulligan: dir/: this is a folder; a policy is a file\n" },
+                run("check", "dir/"))
+            local checked = run("check", "dir")
+            assert.same({ 2, "" }, { checked.code, checked.out })
+            assert.is_truthy(checked.err:find("^mulligan: dir: [^\n]*Is a directory\n$"), checked.err)
+            for _, words in ipairs { { "check", "" }, { "run", "" }, { "check", "--format", "json", "--", "" } } do
+                checked = folder:mulligan(words)
+                assert.same({ 2, "" }, { checked.code, checked.out })
+                assert.is_truthy(checked.err:find("^mulligan: %l+: a word is empty; usage: [^\n]*\n$"), checked.err)
+            end
+        end)
+
+        it("shows what a policy prints, on stderr", function()
+            folder:write("policy.lua", 'print("one", 2)\nprint("a\\nb")\nrequire("mulligan.policy").bus():buss()')
+            local checked = run("check", "policy.lua", "--format", "json")
+            assert.same({ 2, "one 2\na b\n" }, { checked.code, checked.err })
+            assert.equal(1, #json.decode(checked.out).problems)
+            folder:write("policy.lua", 'print("once")')
+            checked = run("check", "policy.lua")
+            assert.same({ 0, "once\n" }, { checked.code, checked.err })
+        end)
+
         it("has no --for yet", function()
             assert.same({ code = 2, out = "", err = "mulligan: check: --for is not in this version yet\n" },
                 run("check", "policy.lua", "--for", "mulligan.lua"))
         end)
+    end)
+
+    -- Runs the program by a shell, with its output as `redirected`.
+    local function run_redirected(redirected, ...)
+        return folder:run { "sh", "-c", 'exec "$0" "$@" ' .. redirected, process.mulligan, ... }
+    end
+
+    it("says when it can't write", function()
+        folder:write("policy.lua", "")
+        folder:write("mulligan.lua", [[
+            local m = require "mulligan"
+            m.policy "policy.lua"
+            m.transport("t", "memory:")
+            m.consumer("C", { transport = "t", queue = "q", handler = print })]])
+        for _, words in ipairs { { "check", "policy.lua" }, { "check", "policy.lua", "--format", "json" }, { "--help" },
+            { "check", "--help" }, { "--version" }, { "run", "--until-empty", "--log-level", "error" } } do
+            local ended = run_redirected(">/dev/full", table.unpack(words))
+            assert.same({ code = 1, out = "", err = "mulligan: stdout: No space left on device\n" }, ended)
+        end
+        folder:write("policy.lua", "x =")
+        assert.equal(2, run_redirected(">/dev/full", "check", "policy.lua", "--format", "json").code)
+    end)
+
+    it("works with stdin, stdout and stderr closed", function()
+        folder:write("policy.lua", "")
+        folder:write("mulligan.lua", [[
+            local m = require "mulligan"
+            m.policy "policy.lua"
+            m.transport("t", "sqlite:q.db")
+            m.consumer("C", { transport = "t", queue = "q", handler = function(msg)
+                print(msg.body)
+                assert(io.open("ledger", "a")):write(msg.body, "\n"):close()
+            end })]])
+        folder:write("body", "x")
+        for _, closed in ipairs { "<&-", ">&-", "2>&-", "<&- >&- 2>&-" } do
+            assert.equal(0, run_redirected(closed, "check", "policy.lua").code, closed)
+            assert.equal(0, run_redirected(closed, "send", "q", "--transport", "t").code, closed)
+            assert.equal(0, run_redirected(closed, "send", "q", "--transport", "t", "body").code, closed)
+            assert.equal(0, run_redirected(closed, "run", "--until-empty").code, closed)
+        end
+        assert.equal("x\nx\nx\nx\n", folder:read("ledger"))
     end)
 
     it("tells its version", function()
@@ -111,6 +177,7 @@ describe("mulligan", function()
         ["run --until-empty=yes"] = "run: --until-empty takes no value",
         ["run --log-format xml"] = 'run: --log-format must be text or json, not "xml"',
         ["run --log-level loud"] = 'run: --log-level must be debug or info or warning or error, not "loud"',
+        ["run --log-format="] = "run: --log-format must not be empty",
         ["run a b"] = "run: usage: mulligan run [mulligan.lua] [OPTION]...",
         ["check"] = "check: usage: mulligan check POLICY [OPTION]...",
     } do

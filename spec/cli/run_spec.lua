@@ -120,6 +120,42 @@ not JSON
         assert.equal("warning", actions["Redelivered 1"].level)
     end)
 
+    it("says when it starts what runs", function()
+        folder:write("mulligan.lua", MULLIGAN .. [[
+            m.consumer("Other", { transport = "orders", queue = "other", handler = print })]])
+        local mulligan = require "mulligan"
+        local policy = assert(mulligan.load(folder:path("policy.lua")))
+        local text = ("policy.lua: 4 rules, generation %s; consumers OrderHandler, Other"):format(policy:generation())
+        local run = folder:mulligan { "run", "--until-empty" }
+        assert.is_truthy(run.err:find("^[%d-]+T[%d:.]+Z info    policy_loaded: ([^\n]*)\n"), run.err)
+        assert.equal(text, run.err:match("policy_loaded: ([^\n]*)\n"))
+        run = folder:mulligan { "run", "--until-empty", "--log-format", "json" }
+        local event = json.decode((run.err:match("^[^\n]*")))
+        assert.same({ "policy_loaded", "info", text, policy:generation() }, {
+            event.event, event.level, event.text, event.generation,
+        })
+        policy:close()
+    end)
+
+    it("names the place of a matcher that failed once, and no half of a character", function()
+        local failing = 'bus:on("Failing", function(err) return err.nothing > 1 end):retry()'
+        folder:write("policy.lua", POLICY .. failing)
+        local long = ("\u{1F600}"):rep(200)
+        for shift = 0, 3 do
+            send(('{"type":"Failing","fails":1,"message":"%s%s"}\n'):format(("x"):rep(shift), long))
+        end
+        local err = folder:mulligan({ "run", "--until-empty" }).err
+        local failed = select(2, err:gsub("OrderHandler: policy.lua:6: attempt to compare number with nil\n", ""))
+        assert.equal(4, failed, err)
+        assert.is_truthy(utf8.len(err))
+        assert.is_nil(err:find("?", 1, true))
+        assert.equal(4, select(2, err:gsub("\u{1F600}%.%.%.; attempt", "")), err)
+        folder:write("policy.lua", POLICY .. failing:gsub("err.nothing", "\n%0"))
+        send '{"type":"Failing","fails":1}\n'
+        err = folder:mulligan({ "run", "--until-empty" }).err
+        assert.is_truthy(err:find("OrderHandler: policy.lua:6: policy.lua:7: attempt to compare", 1, true), err)
+    end)
+
     it("leaves out what is below the level", function()
         send(WORK)
         local err = folder:mulligan({ "run", "--until-empty", "--log-level", "error" }).err
@@ -249,7 +285,7 @@ mulligan: mulligan.lua:10: there is a consumer "A" already; give this one anothe
 mulligan: mulligan.lua:11: consumer "B": concurrency must be a whole number from 1, not 1.5
 mulligan: mulligan.lua:11: consumer "B": handler is missing
 mulligan: mulligan.lua:11: consumer "B": max_body must be a number of bytes or a text such as "16MiB", not "1TB"
-mulligan: mulligan.lua:11: consumer "B": timeout can't be 30: a span of time has a unit; "30ms"?
+mulligan: mulligan.lua:11: consumer "B": timeout 30 has no unit; "30ms"?
 mulligan: mulligan.lua:11: consumer "B": unknown option "handlr"; did you mean "handler"?
 mulligan: mulligan.lua:13: consumer "C": options must be a table, not nil
 mulligan: mulligan.lua:14: m.consumer takes a name and options, as in m.consumer("OrderHandler", { ... })
@@ -259,11 +295,72 @@ mulligan: mulligan.lua:17: m.on is not in this version yet
 ]])
         end)
 
+        it("words that m doesn't have, each in its line, and goes on", function()
+            folder:write("mulligan.lua", [[
+local m = require "mulligan"
+m.polcy "policy.lua"
+m.transprot("orders", "sqlite:orders.db")
+m.frobnicate()
+m.exce { "true" }
+m.consumer("A", { transport = "orders", queue = "a", handler = m.exec })
+m.consumer("B", { transport = "orders", queue = "b", handler = m.htttp "x" })
+m[1]()
+m.consumer("C", { transport = "orders", queue = "c", handler = function() m.exec { "true" } end, x = 1 })
+]])
+            refused([[
+mulligan: mulligan.lua:2: "polcy" is no word of a mulligan.lua; did you mean m.policy?
+mulligan: mulligan.lua:3: "transprot" is no word of a mulligan.lua; did you mean m.transport?
+mulligan: mulligan.lua:4: "frobnicate" is no word of a mulligan.lua; ]]
+                .. [[there are policy, transport, consumer, error, json, send and sleep
+mulligan: mulligan.lua:5: "exce" is no word of a mulligan.lua; m.exec is not in this version yet
+mulligan: mulligan.lua:6: m.exec is not in this version yet
+mulligan: mulligan.lua:6: consumer "A": there is no transport "orders"
+mulligan: mulligan.lua:7: "htttp" is no word of a mulligan.lua; m.http is not in this version yet
+mulligan: mulligan.lua:7: consumer "B": there is no transport "orders"
+mulligan: mulligan.lua:8: 1 is no word of a mulligan.lua; ]]
+                .. [[there are policy, transport, consumer, error, json, send and sleep
+mulligan: mulligan.lua:9: consumer "C": unknown option "x"; ]]
+                .. [[there are concurrency, handler, max_body, prefetch, queue, timeout and transport
+mulligan: mulligan.lua:9: consumer "C": there is no transport "orders"
+]])
+        end)
+
+        it("what is wrong in it and in its policy, together", function()
+            folder:write("policy.lua", 'require("mulligan.policy").bus():on("A")')
+            folder:write("mulligan.lua", (MULLIGAN:gsub('"sqlite:orders.db"', '"amqp://u:secret@h"')))
+            local policy_mistake = 'the rule for "A" has no action; :retry, :redeliver, :dead_letter or :discard '
+                .. "must follow\n"
+            refused("mulligan: mulligan.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
+                .. "mulligan: policy.lua:1: " .. policy_mistake)
+            os.remove(folder:path("policy.lua"))
+            refused("mulligan: mulligan.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
+                .. "mulligan: policy.lua: there is no file policy.lua\n")
+            folder:write("mulligan.lua", (MULLIGAN:gsub('queue = "work"', "queue = 1")))
+            refused('mulligan: mulligan.lua:4: consumer "OrderHandler": queue must be a name in UTF-8, not 1\n'
+                .. "mulligan: policy.lua: there is no file policy.lua\n")
+        end)
+
         it("a file without a policy, or without consumers", function()
             folder:write("mulligan.lua", "")
             refused 'mulligan: mulligan.lua: m.policy is missing; name its file, as in m.policy "policy.lua"\n'
             folder:write("mulligan.lua", 'require("mulligan").policy "policy.lua"')
             refused "mulligan: mulligan.lua: there is no m.consumer, so there is nothing to run\n"
+        end)
+
+        it("URLs that are none, without their passwords", function()
+            folder:write("mulligan.lua", [[
+local m = require "mulligan"
+m.policy "policy.lua"
+m.transport("a", "nats//u:secret@h")
+m.transport("b", "am_qp://u:sec/secret@1@h")
+m.transport("c", "memory:")
+m.consumer("C", { transport = "redis://:secret@h", queue = "q", handler = print })
+]])
+            refused([[
+mulligan: mulligan.lua:3: the URL of transport "a" must be a text such as "sqlite:orders.db", not "nats//***@h"
+mulligan: mulligan.lua:4: the URL of transport "b" must be a text such as "sqlite:orders.db", not "am_qp://***@h"
+mulligan: mulligan.lua:6: consumer "C": there is no transport "redis://***@h"
+]])
         end)
 
         it("a transport that can't be opened, without its password", function()

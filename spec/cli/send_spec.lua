@@ -60,6 +60,30 @@ describe("mulligan send", function()
         assert.equal(1, queues.depth(url, "work").delayed)
     end)
 
+    it("takes a delay of 0", function()
+        assert.same(WELL, send({ "work", "--transport", url, "--delay", "0" }, { stdin = "x\n" }))
+        assert.equal(1, queues.depth(url, "work").ready)
+    end)
+
+    it("ends with an error where a callback raises, and says what is safe", function()
+        folder:write("mulligan.lua", [[
+            require("mulligan").transport("orders", "sqlite:q.db")
+            local methods, calls = require("mulligan.core").engine_methods, 0
+            local publish = methods.publish
+            function methods.publish(...)
+                calls = calls + 1
+                if calls == 2 then
+                    error("out of luck", 0)
+                end
+                return publish(...)
+            end]])
+        local sent = send({ "work", "--transport", "orders" }, { stdin = "one\ntwo\nthree\n" })
+        assert.same({ 1, "" }, { sent.code, sent.out })
+        assert.is_truthy(sent.err:find("^mulligan: send: out of luck\nmulligan: send: [01] messages? %l+ safe\n$"),
+            sent.err)
+        assert.equal(1, queues.depth(url, "work").ready)
+    end)
+
     it("finds a transport by its name in mulligan.lua, and in the environment", function()
         folder:write("mulligan.lua", 'require("mulligan").transport("orders", "sqlite:q.db")')
         assert.same(WELL, send({ "work", "--transport", "orders" }, { stdin = "by name\n" }))
@@ -147,6 +171,40 @@ describe("mulligan send", function()
         ["a header without a value"] = { { "work", "--transport", "sqlite:q.db", "--header", "x" }, "NAME=VALUE" },
         ["a delay that is none"] = { { "work", "--transport", "sqlite:q.db", "--delay", "5" }, '"5ms"' },
         ["an id for two messages"] = { { "work", "--transport", "sqlite:q.db", "--id", "x" }, "one message" },
+        ["a queue without a name"] = { { "", "--transport", "sqlite:q.db" }, "a word is empty; usage:" },
+        ["a queue that is no UTF-8"] = { { "\xFF", "--transport", "sqlite:q.db" }, 'QUEUE must be UTF-8, which "?"' },
+        ["a file without a name"] = { { "work", "--transport", "sqlite:q.db", "" }, "a word is empty; usage:" },
+        ["a transport without a name"] = { { "work", "--transport", "" }, "--transport must not be empty" },
+        ["an empty id"] = { { "work", "--transport", "sqlite:q.db", "--id", "" }, "--id must not be empty" },
+        ["an empty type"] = { { "work", "--transport", "sqlite:q.db", "--type=" }, "--type must not be empty" },
+        ["an empty key"] = { { "work", "--transport", "sqlite:q.db", "--key", "" }, "--key must not be empty" },
+        ["a header's value that is no UTF-8"] = {
+            { "work", "--transport", "sqlite:q.db", "--header", "a=\xFF" }, '--header must be UTF-8, which "a=?"',
+        },
+        ["a header's name that is no UTF-8"] = {
+            { "work", "--transport", "sqlite:q.db", "--header", "\xFF=a" }, '--header must be UTF-8, which "?=a"',
+        },
+        ["a header of the program's own"] = {
+            { "work", "--transport", "sqlite:q.db", "--header", "mulligan-calls=1" },
+            '--header mulligan-calls: names that begin with "mulligan-" are the program\'s own',
+        },
+        ["a delay without a unit"] = {
+            { "work", "--transport", "sqlite:q.db", "--delay", "30" }, '--delay "30" is no span of time',
+        },
+        ["a delay that is too long"] = {
+            { "work", "--transport", "sqlite:q.db", "--delay", "366d" }, '--delay "366d" is longer than 365 days',
+        },
+        ["a scheme of a later version"] = {
+            { "work", "--transport", "amqp://u:secret@h" },
+            "transport 'amqp://***@h': 'amqp:' is not in this version yet",
+        },
+        ["a password with an @"] = { { "work", "--transport", "redis://:secret@1@h" }, "'redis://***@h': 'redis:'" },
+        ["a password with a /"] = { { "work", "--transport", "redis://:p/secret@h" }, "'redis://***@h': 'redis:'" },
+        ["a path with a password"] = {
+            { "work", "--transport", "sqlite://u:secret@h/x.db" }, "'sqlite://***@h/x.db': //***@h/x.db: its folder",
+        },
+        ["a memory: with a password"] = { { "work", "--transport", "memory://u:secret@h" }, "lives in one process" },
+        ["a scheme with a slip"] = { { "work", "--transport", "nats//u:secret@h" }, "mulligan.lua" },
         ["an id that is no UTF-8"] = { { "work", "--transport", "sqlite:q.db", "--id", "\xFF" }, "--id must be UTF-8" },
         ["a file that isn't there"] = { { "work", "--transport", "sqlite:q.db", "nope" }, "nope" },
         ["a database that can't be"] = { { "work", "--transport", "sqlite:no/such/folder/q.db" }, "no/such/folder" },
@@ -163,6 +221,16 @@ describe("mulligan send", function()
             assert.is_nil(sent.err:find("secret", 1, true))
         end)
     end
+
+    it("shows no credentials of what is no transport", function()
+        folder:write("mulligan.lua", "")
+        for _, transport in ipairs { "nats//u:secret@h", "am_qp://u:secret@h" } do
+            local sent = send { "work", "--transport", transport }
+            assert.equal(2, sent.code)
+            assert.equal(('mulligan: mulligan.lua: there is no transport "%s"\n'):format(
+                (transport:gsub("u:secret", "***"))), sent.err)
+        end
+    end)
 
     it("sends nothing where the id would be given twice, or a file is missing", function()
         folder:write("a", "x")

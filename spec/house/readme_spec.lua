@@ -1,7 +1,8 @@
 -- What README.md shows has to work as it stands there.
 local mulligan = require "mulligan"
+local process = require "support.process"
 
-local program = os.getenv("MULLIGAN") or "build/dev/mulligan"
+local program = process.mulligan
 
 local function read(path)
     local file = assert(io.open(path))

@@ -32,8 +32,22 @@ describe("json.decode", function()
         assert.equal(math.mininteger, numbers[4])
     end)
 
+    it("reads whole numbers that don't fit as floats, and those beside them as they are", function()
+        local text = [[{"9223372036854775808": [9223372036854775807, 9223372036854775808, -9223372036854775809,
+            12345678901234567890123, -9223372036854775808, 7, "a\\\"9223372036854775808", 1.5e1, true, null]}]]
+        local list = json.decode(text)["9223372036854775808"]
+        assert.same({ math.maxinteger, 2.0 ^ 63, -2.0 ^ 63, 12345678901234567890123.0, math.mininteger, 7,
+            'a\\"9223372036854775808', 15.0, true, json.null }, list)
+        assert.same({ "integer", "float", "float", "float", "integer", "integer" }, {
+            math.type(list[1]), math.type(list[2]), math.type(list[3]), math.type(list[4]), math.type(list[5]),
+            math.type(list[6]),
+        })
+        assert.equal(2.0 ^ 63, json.decode "9223372036854775808")
+        assert.equal("MessageDeserializationError", select(2, pcall(json.decode, "[9223372036854775808")).type)
+    end)
+
     for _, bad in ipairs {
-        "", " ", "{", "[1,]", "{'a':1}", '{"a" 1}', "01", "nan", '"\xFF"', '"\\x"', "1 2", "9223372036854775808",
+        "", " ", "{", "[1,]", "{'a':1}", '{"a" 1}', "01", "nan", '"\xFF"', '"\\x"', "1 2", "1e400", ("9"):rep(400),
         ("["):rep(200) .. ("]"):rep(200), ("["):rep(100000),
     } do
         it(("refuses %q"):format(bad:sub(1, 20)), function()

@@ -165,14 +165,46 @@ describe("policy", function()
         ['unknown key "retrry" in can'] = { error = { type = "E" }, can = { retrry = true } },
         ["retry must be true or false"] = { error = { type = "E" }, can = { retry = 1 } },
         ["f can't be a function"] = { error = { type = "E", f = print } },
+        ["consumer must not be empty"] = { error = { type = "E" }, consumer = "" },
+        ["transport must not be empty"] = { error = { type = "E" }, transport = "" },
+        ["error must be a table with a type "] = { error = mulligan.json.null },
+        ["error needs a type "] = { error = { type = mulligan.json.null } },
     } do
         it("refuses a failure: " .. words, function()
             policy = assert(mulligan.load_text "")
             local well, why = pcall(policy.decide, policy, failure)
             assert.is_false(well)
-            assert.is_truthy(why:find(words, 1, true), why)
+            assert.is_truthy((why .. " "):find(words, 1, true), why)
         end)
     end
+
+    it("takes null for what is missing", function()
+        policy = assert(mulligan.load_text [[
+            local bus = require("mulligan.policy").bus()
+            bus:on("E", function(err, ctx)
+                return err.cause == nil and err.code == nil and err.message == "" and err.stack == ""
+                    and ctx.consumer == nil and ctx.transport == nil and ctx.message.id == nil and ctx.age_ms == 0
+                    and ctx.message.type == nil and ctx.message.key == nil and ctx.message.headers.a == nil
+                    and ctx.message.headers.b == "b"
+            end):retry(1)]])
+        local null = mulligan.json.null
+        local function of(keys)
+            local made = {}
+            for _, key in ipairs(keys) do
+                made[key] = null
+            end
+            return made
+        end
+        local failure = of { "consumer", "transport", "attempt", "redeliveries", "calls", "deliveries", "age_ms",
+            "message", "can" }
+        failure.error = of { "lineage", "message", "stack", "cause", "code" }
+        failure.error.type = "E"
+        assert.equal("no_rule", policy:decide(failure).reason) -- of the header b
+        failure.message = of { "id", "type", "key", "size" }
+        failure.message.headers = { a = null, b = "b" }
+        failure.can = of { "retry", "delay" }
+        assert.equal("retry", policy:decide(failure).action)
+    end)
 
     it("reloads, says what is unchanged, and keeps what runs where the new text is wrong", function()
         local first, second = 'require("mulligan.policy").bus():default():discard()',
@@ -227,6 +259,60 @@ describe("policy", function()
     end)
 end)
 
+describe("misuse", function()
+    local here = debug.getinfo(1, "S").short_src
+
+    -- Each call, and the words that blame its own line.
+    local policy = assert(mulligan.load_text "")
+    local engine = assert(mulligan.engine { policy = policy, clock = testing.clock() })
+    local closed = assert(mulligan.load_text "")
+    closed:close()
+    local cases = {
+        { "policy:decide: the failure must be a table, not nil", function() local _ = policy:decide() end },
+        { "error must be a table with a type", function() local _ = policy:decide {} end },
+        { 'unknown key "x" in the failure', function() local _ = policy:decide { error = { type = "E" }, x = 1 } end },
+        { "policy:decide: unknown option", function()
+            local _ = policy:decide({ error = { type = "E" } }, { x = 1 })
+        end },
+        { "bad argument #1 to 'decide' (mulligan.policy expected", function() local _ = policy.decide(engine, {}) end },
+        { "the policy is closed", function() local _ = closed:decide { error = { type = "E" } } end },
+        { "the policy is closed", function() local _ = mulligan.engine { policy = closed } end },
+        { "policy must be a policy", function() local _ = mulligan.engine { policy = io.stdout } end },
+        { "clock must be a clock", function() local _ = mulligan.engine { policy = policy, clock = policy } end },
+        { "the consumer's name must be a name", function()
+            local _ = engine:consumer("", { transport = "t", queue = "q", handler = nothing })
+        end },
+        { "engine:consumer: options must be", function() local _ = engine:consumer("c") end },
+        { "body must be a string", function() local _ = engine:publish("t", "q", 1) end },
+        { "the transport's name must be a name", function()
+            local _ = engine:transport("", "memory:")
+        end },
+        { "engine:after: callback is missing", function() local _ = engine:after(0) end },
+        { "bad argument #1 to 'after' (mulligan.engine expected", function()
+            local _ = engine.after(1, 0, nothing)
+        end },
+        { 'no transport "t"', function() engine:fault("t", "settle") end },
+        { 'code must be one of MULL_ERRORS, such as "io", not "x"', function()
+            engine:fault("t", "settle", { code = "x" })
+        end },
+    }
+    for _, case in ipairs(cases) do
+        it("is blamed on the line of the caller: " .. case[1], function()
+            local well, why = pcall(case[2])
+            assert.is_false(well)
+            local info = debug.getinfo(case[2], "S")
+            local line = tonumber(why:match("^" .. here:gsub("%p", "%%%0") .. ":(%d+): "))
+            assert.is_truthy(line and line >= info.linedefined and line <= info.lastlinedefined, why)
+            assert.is_truthy(why:find(case[1], 1, true), why)
+        end)
+    end
+
+    teardown(function()
+        engine:close()
+        policy:close()
+    end)
+end)
+
 describe("mulligan.engine", function()
     for name, given in pairs {
         ["no policy"] = {},
@@ -244,6 +330,41 @@ describe("mulligan.engine", function()
             end)
         end)
     end
+
+    it("says that a scheme comes later", function()
+        local engine = engine_with()
+        for _, scheme in ipairs { "amqp", "redis", "nats" } do
+            local added, message, code = engine:transport("t", scheme .. "://host")
+            assert.same({ "invalid", ("transport 't': '%s:' is not in this version yet"):format(scheme) },
+                { code, added or message })
+        end
+        engine:close()
+    end)
+
+    it("shows no credentials of a URL", function()
+        local engine = engine_with()
+        for url, shown in pairs {
+            ["amqp://u:secret@host"] = "'amqp:' is not",
+            ["pigeon://u:secret@host"] = "there is no 'pigeon:'",
+            ["nats//u:secret@host"] = "there is no 'nats//***'",
+            ["bird//secret@host"] = "there is no 'bird//***@host:'",
+            ["memory://u:secret@host?foo=1"] = "memory://***@host?foo=1: foo is no option",
+            ["memory://:sec@ret@host?foo=1"] = "memory://***@host?foo=1: foo is no option",
+            ["sqlite://u:secret@host/x.db"] = "//***@host/x.db: its folder //***@host: ",
+            ["sqlite://u:secret/secret@host"] = "//***@host: its folder //***: ",
+        } do
+            local added, message, _, problems = engine:transport("t", url)
+            assert.is_nil(added)
+            assert.is_truthy(message:find("transport 't': " .. shown, 1, true), message)
+            assert.is_nil(message:find("secret", 1, true), message)
+            assert.equal(problems[1].text, message)
+        end
+        local _, message = engine:consumer("c", { transport = "amqp://u:secret@h", queue = "q", handler = nothing })
+        assert.equal("consumer 'c': there is no transport 'amqp://***@h'", message)
+        _, message = engine:publish("amqp://u:secret@h", "q", "x")
+        assert.equal('there is no transport "amqp://***@h"', message)
+        engine:close()
+    end)
 
     it("says what is wrong with a transport, and goes on", function()
         local engine = engine_with()
@@ -271,7 +392,7 @@ describe("mulligan.engine", function()
                 transport = "t", queue = "q", handler = nothing, concurrency = 0,
             },
             ["timeout must be longer than 0"] = { transport = "t", queue = "q", handler = nothing, timeout = 0 },
-            ["timeout can't be 30"] = { transport = "t", queue = "q", handler = nothing, timeout = 30 },
+            ['timeout 30 has no unit; "30ms"?'] = { transport = "t", queue = "q", handler = nothing, timeout = 30 },
             ['max_body must be a number of bytes or a text such as "16MiB"'] = {
                 transport = "t", queue = "q", handler = nothing, max_body = "16 MB",
             },
@@ -494,10 +615,17 @@ describe("mulligan.engine", function()
     end)
 
     it("has words for mulligan.lua that say where they belong", function()
-        for _, word in ipairs { "policy", "transport", "consumer", "exec", "http", "on" } do
+        for word, words in pairs {
+            policy = "belongs in a mulligan.lua",
+            transport = "belongs in a mulligan.lua",
+            consumer = "belongs in a mulligan.lua",
+            exec = "mulligan.exec is not in this version yet",
+            http = "mulligan.http is not in this version yet",
+            on = "mulligan.on is not in this version yet",
+        } do
             assert.error_matches(function()
                 mulligan[word]("x")
-            end, "belongs in a mulligan.lua", 1, true)
+            end, words, 1, true)
         end
     end)
 end)

@@ -19,7 +19,7 @@ bus:defualt():retry():then_retry()
 bus:default():discard():retry()
 ]]
         local expected = {
-            '^policy.lua:4: retry: delay 200: .*"200ms"%?',
+            '^policy.lua:4: retry: delay 200 has no unit; "200ms"%?',
             '^policy.lua:5: "then_dead_leter" is no word of a rule; did you mean then_dead_letter%?',
             '^policy.lua:6: the rule for "B" has no action',
             '^policy.lua:7: "max_agge" is no word of a scope; did you mean max_age%?',
@@ -83,6 +83,34 @@ policy.bus():on("B", odd):retry { odd, "1s" }:then_discard(5)
         end)
     end
 
+    it("shows nan without the sign that the processor gave it", function()
+        for _, nan in ipairs { "0/0", "-(0/0)" } do
+            assert.same({
+                "policy.lua:2: retry: attempts must be a whole number from 0 to 1000, not nan",
+                'policy.lua:3: retry: delay nan is no span of time: a number with a unit is right, such as "200ms", '
+                    .. '"1.5s" or "1h30m"',
+            }, loading.refused(statements(("\nbus:on('X'):retry(%s)\nbus:on('X'):retry(1, %s)"):format(nan, nan))))
+        end
+    end)
+
+    it("shows of a long text whole characters only", function()
+        for shift = 0, 3 do
+            local text = ("x"):rep(shift) .. ("\u{1F600}"):rep(40)
+            local line = loading.refused(statements(('bus:on("X"):retry(%q)'):format(text)))[1]
+            assert.is_truthy(utf8.len(line))
+            assert.is_nil(line:find("?", 1, true))
+        end
+    end)
+
+    it("is a bracket too deep, with its line, where Lua gives none", function()
+        for _, pair in ipairs { { "(", ")" }, { "{", "}" } } do
+            local deep = pair[1]:rep(300) .. "1" .. pair[2]:rep(300)
+            local lines = loading.refused("\nlocal a = 1\nlocal b = " .. deep .. "\n\nlocal c = 1")
+            assert.equal(1, #lines)
+            assert.matches("^policy.lua:3: .*nested too deeply", lines[1])
+        end
+    end)
+
     it("is an assignment to policy, a scope or a rule", function()
         local lines = loading.refused(statements [[
 
@@ -95,6 +123,31 @@ rule:retry()]])
         assert.matches('^policy.lua:2: policy can\'t be assigned to %("bus"%)', lines[1])
         assert.matches('^policy.lua:3: a scope can\'t be assigned to %("on"%)', lines[2])
         assert.matches('^policy.lua:5: a rule can\'t be assigned to %("retry"%)', lines[3])
+    end)
+end)
+
+describe("a word that ends its statement", function()
+    it("takes no other behind it, and hides no later mistake", function()
+        local lines = loading.refused(statements [[
+
+bus:max_attempts(3):max_age("1d"):max_deliveries(2)
+bus:max_age("1x")
+   :on("X"):retry()
+bus:dead_letter_queue("a").b = 1
+policy.errors { A = "B" }.errors { A = "C" }
+bus:max_deliveries(5)()
+bus:buss()
+]])
+        local nothing = "ends its statement; nothing may follow it"
+        assert.equal(7, #lines)
+        assert.equal("policy.lua:2: max_attempts ends its statement; max_age is one of its own: bus:max_age(...)",
+            lines[1])
+        assert.matches('^policy.lua:3: max_age: "1x" is no span of time', lines[2])
+        assert.equal("policy.lua:4: max_age ends its statement; on is one of its own: bus:on(...)", lines[3])
+        assert.equal("policy.lua:5: dead_letter_queue " .. nothing, lines[4])
+        assert.equal("policy.lua:6: errors ends its statement; errors is one of its own: policy.errors(...)", lines[5])
+        assert.equal("policy.lua:7: max_deliveries " .. nothing, lines[6])
+        assert.matches('^policy.lua:8: "buss" is no word of a scope', lines[7])
     end)
 end)
 
@@ -114,6 +167,21 @@ describe("a word of a later version", function()
                 assert.same({ ("policy.lua:2: %s is not in this version yet"):format(word) }, lines)
             end)
         end
+    end
+
+    for call, expected in pairs {
+        ["bus:incldue(bus)"] = '"incldue" is no word of a scope; include is not in this version yet',
+        ["policy.betwen(1, 2)"] = '"betwen" is no word of policy; between is not in this version yet',
+        ["policy.include(bus)"] = "include is not in this version yet",
+        ["bus:between(1, 2)"] = "between is not in this version yet",
+        ["bus:on('X'):override()"] = "override is not in this version yet",
+        ["bus:on('X'):retry { hnt = 'x' }"] = 'retry: unknown option "hnt"; there are attempts, delay, backoff, '
+            .. "factor, max_delay and jitter",
+        ["bus:on('X'):retry { '1s', hnt = 'x' }"] = 'retry: unknown option "hnt"; there are jitter and max_delay',
+    } do
+        it("isn't offered for a slip: " .. call, function()
+            assert.same({ "policy.lua:2: " .. expected }, loading.refused(statements("\n" .. call)))
+        end)
     end
 
     it("is refused where it is a value", function()

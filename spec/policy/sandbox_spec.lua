@@ -101,6 +101,12 @@ print(tostring(0/0))]])
         end
     end)
 
+    it("shows nan without the sign that the processor gave it", function()
+        assert.same({ "nan|  nan|nan  |nan|     nan|nan|nan|%|1.5" }, printed [[
+local nan = 0/0
+print(("%f|%5.1f|%-5g|%+e|%08.3f|%s|%.1f|%%|%g"):format(nan, -nan, nan, nan, nan, nan, -nan, 1.5))]])
+    end)
+
     it("formats as Lua does", function()
         assert.same({ '"a" 007 1f 2.5 x%' }, printed 'print(("%q %03d %x %.1f %s%%"):format("a", 7, 31, 2.5, "x"))')
         assert.matches("bad argument #2 to 'string.format' %(no value%)", loading.refused('string.format("%s")')[1])

@@ -403,7 +403,7 @@ policy.consumer("Seen"):max_deliveries(3)
         { 'dead_letter_queue("")', "dead_letter_queue: the queue must not be empty" },
         { "dead_letter_queue(true)", "dead_letter_queue: the queue must be a string, not true" },
         { 'dead_letter_queue("a", "b")', "dead_letter_queue has 2 arguments" },
-        { "max_age(5)", 'max_age: 5: a span of time has a unit; "5ms"?' },
+        { "max_age(5)", 'max_age: 5 has no unit; "5ms"?' },
         { "max_age(nil)", "max_age: nil is no span of time" },
         { 'max_age("1x")', 'max_age: "1x" is no span of time' },
         { "max_age()", "max_age needs a value" },

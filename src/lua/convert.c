@@ -21,11 +21,17 @@ typedef struct source {
     int strict;
 } source;
 
+/* raw_field pushes a field and gives its type; json.null counts as missing. */
 static int raw_field(lua_State *L, int index, const char *name)
 {
     index = lua_absindex(L, index);
     lua_pushstring(L, name);
-    return lua_rawget(L, index);
+    int type = lua_rawget(L, index);
+    if (type != LUA_TLIGHTUSERDATA)
+        return type;
+    lua_pop(L, 1);
+    lua_pushnil(L);
+    return LUA_TNIL;
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
@@ -322,6 +328,8 @@ static void read_headers(source *s, mull_message *message)
         if (lua_type(L, -2) != LUA_TSTRING || lua_rawlen(L, -2) == 0)
             luaL_error(L, "names of headers must be strings, not empty");
         headers[count].name = text(s, -2, "the name of a header");
+        if (lua_islightuserdata(L, -1)) /* json.null */
+            continue;
         if (lua_type(L, -1) != LUA_TSTRING)
             luaL_error(L, "header \"%s\" must be a string", headers[count].name);
         headers[count].value = text(s, -1, headers[count].name);
@@ -380,6 +388,14 @@ void mull__read_outgoing(lua_State *L, int first, mull__arena *arena, mull_messa
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */
+
+static const char *optional_name(source *s, int index, const char *field)
+{
+    const char *name = optional_text(s, index, field);
+    if (name && !*name)
+        luaL_error(s->L, "%s must not be empty", field);
+    return name;
+}
 
 static int64_t whole(lua_State *L, int index, const char *field, int64_t least)
 {
@@ -453,8 +469,8 @@ void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failur
         luaL_error(L, "error must be a table with a type");
     failure->error = read_error(&s, lua_gettop(L), 0);
     lua_pop(L, 1);
-    failure->consumer = optional_text(&s, index, "consumer");
-    failure->transport = optional_text(&s, index, "transport");
+    failure->consumer = optional_name(&s, index, "consumer");
+    failure->transport = optional_name(&s, index, "transport");
     failure->attempt = whole(L, index, "attempt", 1);
     failure->redeliveries = whole(L, index, "redeliveries", 0);
     failure->calls = whole(L, index, "calls", 1);

@@ -358,7 +358,8 @@ static int fault(lua_State *L)
     lua_getfield(L, 4, "code");
     const char *word = luaL_optstring(L, -1, "io");
     int code = mull__code_named(word);
-    luaL_argcheck(L, code != 0, 4, "code must be one of MULL_ERRORS, such as \"io\"");
+    if (code == 0)
+        return luaL_error(L, "code must be one of MULL_ERRORS, such as \"io\", not \"%s\"", word);
     if (mull__engine_fault(engine->engine, name, operation, skip, times, code) != 0)
         return luaL_error(L, "no transport \"%s\", or no operation \"%s\"", name, operation);
     return 0;

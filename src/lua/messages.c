@@ -2,6 +2,7 @@
  */
 #include "engine.h"
 
+#include "base/mask.h"
 #include "convert.h"
 #include "runtime/seams.h"
 
@@ -107,7 +108,9 @@ int mull__engine_publish(lua_State *L)
         forget(L, asked);
     mull__lines_hand_out(engine);
     if (status == MULL_EINVAL) {
-        lua_pushfstring(L, "there is no transport \"%s\"", transport);
+        char shown[256]; /* somebody may have given the URL for its name */
+        mull__mask(shown, sizeof shown, transport, transport);
+        lua_pushfstring(L, "there is no transport \"%s\"", shown);
         return mull__fail(L, status, lua_tostring(L, -1));
     }
     if (status != 0)

@@ -2,17 +2,89 @@
 #include "json_tree.h"
 
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const json_t *node(const mull__json *value)
 {
     return (const json_t *)(const void *)value;
 }
 
+/* ---- Parsing --------------------------------------------------------------------------------- */
+
+/* span_of gives how many of the bytes at `at` are among `bytes`. */
+static size_t span_of(const char *at, const char *end, const char *bytes)
+{
+    const char *stop = at;
+    while (stop < end && *stop && strchr(bytes, *stop))
+        stop++;
+    return (size_t)(stop - at);
+}
+
+/* is_too_big says whether a number is a whole one that doesn't fit 64 bits. */
+static int is_too_big(const char *number, size_t length)
+{
+    int negative = *number == '-';
+    const char *at = number + negative, *end = number + length;
+    uint64_t most = (uint64_t)INT64_MAX + (uint64_t)negative, value = 0;
+    if (span_of(at, end, "0123456789") != (size_t)(end - at))
+        return 0;
+    for (; at < end; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (value > (most - digit) / 10)
+            return 1;
+        value = value * 10 + digit;
+    }
+    return 0;
+}
+
+static size_t string_length(const char *at, const char *end)
+{
+    const char *stop = at + 1;
+    while (stop < end && *stop != '"')
+        stop += *stop == '\\' && stop + 1 < end ? 2 : 1;
+    return (size_t)(stop - at) + (stop < end);
+}
+
+/* widen gives a copy in which each whole number that is too big for jansson has a ".0" behind it,
+ * so that it is read as a real one; NULL: out of memory. */
+static char *widen(const char *text, size_t *size)
+{
+    const char *at = text, *end = text + *size;
+    char *copy = malloc(*size + *size / 8 + 1), *to = copy; /* such a number has 19 digits */
+    if (!copy)
+        return NULL;
+    while (at < end) {
+        size_t number = span_of(at, end, "+-.0123456789Ee");
+        size_t length = number ? number : *at == '"' ? string_length(at, end) : 1;
+        memcpy(to, at, length);
+        to += length;
+        if (number && is_too_big(at, number)) {
+            memcpy(to, ".0", 2);
+            to += 2;
+        }
+        at += length;
+    }
+    *size = (size_t)(to - copy);
+    return copy;
+}
+
+static json_t *load(const char *text, size_t size, json_error_t *problem)
+{
+    return json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, problem);
+}
+
 mull__json *mull__json_parse(const char *text, size_t size, char *why, size_t why_size)
 {
     json_error_t problem;
-    json_t *root = json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, &problem);
+    json_t *root = load(text, size, &problem);
+    if (!root && json_error_code(&problem) == json_error_numeric_overflow) {
+        char *wide = widen(text, &size);
+        root = wide ? load(wide, size, &problem) : NULL;
+        free(wide);
+    }
     if (!root)
         snprintf(why, why_size, "line %d, column %d: %s", problem.line, problem.column,
                  problem.text);
@@ -23,6 +95,8 @@ void mull__json_drop(mull__json *root)
 {
     json_decref((json_t *)(void *)root);
 }
+
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 void mull__json_look(const mull__json *value, mull__json_view *view)
 {

@@ -8,8 +8,7 @@
 typedef struct mull__json mull__json;
 
 /* mull__json_parse gives the tree's root, to be freed by mull__json_drop; NULL: no JSON, or out of
- * memory, with where and why in `why`. Numbers without point or exponent that don't fit 64 bits
- * are refused. */
+ * memory, with where and why in `why`. A whole number that doesn't fit 64 bits is a MULL_NUMBER. */
 mull__json *mull__json_parse(const char *text, size_t size, char *why, size_t why_size);
 void mull__json_drop(mull__json *root);
 

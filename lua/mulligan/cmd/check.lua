@@ -2,6 +2,7 @@
 
 local cli = require "mulligan.cli"
 local json = require("mulligan").json
+local text = require "mulligan.policy.text"
 
 local check = {
     name = "check",
@@ -16,10 +17,6 @@ local check = {
     at_least = 1,
     at_most = 1,
 }
-
-local function some(count, word)
-    return ("%d %s%s"):format(count, word, count == 1 and "" or "s")
-end
 
 local function findings_of(path, policy)
     if policy:rules() > 0 then
@@ -49,7 +46,7 @@ end
 
 function check.main(words)
     local path = words[1]
-    local policy, problems = cli.load_policy(path)
+    local policy, problems = cli.load_policy(path, { log = cli.print })
     if not policy then
         return refused(problems, words.format)
     end
@@ -62,7 +59,8 @@ function check.main(words)
         for _, finding in ipairs(findings) do
             cli.say(("%s: %s\n"):format(finding.file, finding.text))
         end
-        cli.say(("%s: %s in %s\n"):format(path, some(rules, "rule"), some(scopes, "scope")))
+        cli.say(("%s: %s in %s\n"):format(path, text.count(rules, "rule", "rules"),
+            text.count(scopes, "scope", "scopes")))
     end
     policy:close()
     return words.strict and #findings > 0 and 1 or 0

@@ -4,6 +4,7 @@ local cli = require "mulligan.cli"
 local config = require "mulligan.config"
 local log = require "mulligan.log"
 local mulligan = require "mulligan"
+local text = require "mulligan.policy.text"
 
 local run = {
     name = "run",
@@ -70,17 +71,33 @@ local function summary(counts)
         counts.retried, counts.redelivered, counts.dead_lettered, counts.discarded)
 end
 
-local function work(read, engine, until_empty)
-    local problems = set_up(engine, read)
-    if #problems > 0 then
-        return cli.complain_of(problems)
+-- What runs now: the policy and the consumers.
+local function started(read, policy)
+    local names = {}
+    for number, consumer in ipairs(read.consumers) do
+        names[number] = consumer.name
     end
+    local generation = policy:generation()
+    return {
+        name = "policy_loaded",
+        text = ("%s: %s, generation %s; %s"):format(read.policy.path, text.count(policy:rules(), "rule", "rules"),
+            generation, (#names == 1 and "consumer " or "consumers ") .. table.concat(names, ", ")),
+        generation = generation,
+    }
+end
+
+local function work(read, policy, engine, lines, until_empty)
     if until_empty then
         engine:stop_when_empty()
     end
-    local well, message, _, found = engine:run()
+    local well, message, _, found = engine:start()
     if not well then
         return refused(read, found, message)
+    end
+    lines.event(started(read, policy))
+    well, message = engine:run()
+    if not well then
+        return cli.complain("%s", message)
     end
     if until_empty then
         cli.say(summary(engine:counts()))
@@ -94,24 +111,27 @@ local function incomplete(read)
     elseif #read.consumers == 0 then
         return { { file = read.path, text = "there is no m.consumer, so there is nothing to run" } }
     end
+    return {}
+end
+
+-- load_policy gives the policy that the file names and what is wrong with it; where it can't be
+-- loaded, an empty one, with which the rest of the file can be looked at.
+local function load_policy(read, lines)
+    local policy, problems
+    if read.policy then
+        policy, problems = cli.load_policy(read.policy.path, { log = lines.line, event = lines.event })
+    end
+    return policy or assert(mulligan.load_text ""), problems or {}
 end
 
 function run.main(words)
     -- Handlers may print, and a pipe should see it when it happens.
     io.stdout:setvbuf("line")
-    local read, problems = config.load(words[1] or "mulligan.lua")
-    problems = problems or incomplete(read)
-    if problems then
-        return cli.complain_of(problems)
-    end
     local lines = log.new(words.log_format or "text", words.log_level or "info", function(line)
         io.stderr:write(line)
     end)
-    local policy
-    policy, problems = cli.load_policy(read.policy.path, { log = lines.line, event = lines.event })
-    if not policy then
-        return cli.complain_of(problems)
-    end
+    local read = config.load(words[1] or "mulligan.lua")
+    local policy, of_policy = load_policy(read, lines)
     local engine, message = mulligan.engine {
         policy = policy,
         log = lines.line,
@@ -121,7 +141,14 @@ function run.main(words)
     if not engine then
         return cli.complain("%s", message)
     end
-    local code = work(read, engine, words.until_empty)
+    local problems = read.problems
+    if #problems == 0 then
+        add_all(problems, incomplete(read))
+        add_all(problems, set_up(engine, read))
+    end
+    add_all(problems, of_policy)
+    local code = #problems > 0 and cli.complain_of(problems)
+        or work(read, policy, engine, lines, words.until_empty)
     engine:close()
     policy:close()
     return code

@@ -45,41 +45,54 @@ local function url_of(transport)
     elseif url.is_url(transport) then
         return transport
     end
-    local read, problems = config.load("mulligan.lua")
-    if not read then
-        return nil, problems
+    local read = config.load("mulligan.lua")
+    if #read.problems > 0 then
+        return nil, read.problems
     end
     local named = read.transport_named(transport)
     if not named then
-        return nil, { { file = read.path, text = "there is no transport " .. text.show(transport) } }
+        return nil, { { file = read.path, text = "there is no transport " .. url.show(transport) } }
     end
     return named.url
 end
 
 -- ---- What --------------------------------------------------------------------------------------
 
--- options_of gives what engine:publish takes; else nil and what is wrong.
-local function options_of(words)
-    local given = { id = words.id, type = words.type, key = words.key, headers = {}, delay = words.delay }
+-- headers_of gives the headers by name; else nil and what is wrong.
+local function headers_of(words)
+    local headers = {}
     for _, header in ipairs(words.header or {}) do
         local name, value = header:match("^([^=]+)=(.*)$")
         if not name then
             return nil, "--header must be NAME=VALUE, not " .. text.show(header)
+        elseif not text.valid(header) then
+            return nil, ("--header must be UTF-8, which %s isn't"):format(text.show(header))
+        elseif name:find("^mulligan%-") then
+            return nil, ('--header %s: names that begin with "mulligan-" are the program\'s own'):format(name)
         end
-        given.headers[name] = value
+        headers[name] = value
     end
-    for _, name in ipairs { "id", "type", "key" } do
-        if given[name] and not text.valid(given[name]) then
-            return nil, ("--%s must be UTF-8"):format(name)
+    return headers
+end
+
+-- options_of gives what engine:publish takes; else nil and what is wrong.
+local function options_of(words)
+    for _, name in ipairs { "QUEUE", "--id", "--type", "--key" } do
+        local value = name == "QUEUE" and words[1] or words[name:sub(3)]
+        if value and not text.valid(value) then
+            return nil, ("%s must be UTF-8, which %s isn't"):format(name, text.show(value))
         end
     end
-    if given.delay then
-        local _, why = duration.read(given.delay)
-        if why then
-            return nil, "--delay can't be " .. why
-        end
+    local headers, wrong = headers_of(words)
+    if not headers then
+        return nil, wrong
     end
-    return given
+    local delay = words.delay ~= "0" and words.delay or 0
+    local _, why = duration.read(delay)
+    if why then
+        return nil, "--delay " .. why
+    end
+    return { id = words.id, type = words.type, key = words.key, headers = headers, delay = delay }
 end
 
 -- A source is a function that gives the next body and where it is from; false and where, for one
@@ -142,7 +155,7 @@ local function check_files(names)
     for _, name in ipairs(names) do
         local file, why = io.open(name, "rb")
         if not file then
-            return why
+            return url.mask(why) -- it may be a URL in the wrong place
         end
         file:close()
     end
@@ -150,8 +163,19 @@ end
 
 -- ---- Sending -----------------------------------------------------------------------------------
 
+-- guarded gives a callback that tells `raised` what it raises: the engine would only log that, and the
+-- loop go on for ever.
+local function guarded(callback, raised)
+    return function(...)
+        local well, why = pcall(callback, ...)
+        if not well then
+            raised(why)
+        end
+    end
+end
+
 -- pour publishes all that the source gives; how many are safe, and the exit code.
-local function pour(engine, queue, source, given)
+local function pour(engine, transport, queue, source, given)
     local open, open_bytes, safe, code = 0, 0, 0, 0
     local ended, waits = false, false
     local step
@@ -160,6 +184,11 @@ local function pour(engine, queue, source, given)
         code = 1
         cli.complain(words, ...)
         ended = true
+    end
+
+    local function raised(why)
+        give_up("send: %s", why)
+        engine:stop()
     end
 
     local function answered(size, well, why)
@@ -171,14 +200,14 @@ local function pour(engine, queue, source, given)
         end
         if waits then
             waits = false
-            engine:after(0, step)
+            engine:after(0, guarded(step, raised))
         end
     end
 
     local function publish(body, where)
-        local well, why = engine:publish("to", queue, body, given, function(...)
+        local well, why = engine:publish(transport, queue, body, given, guarded(function(...)
             answered(#body, ...)
-        end)
+        end, raised))
         if well then
             open, open_bytes = open + 1, open_bytes + #body
         else
@@ -215,7 +244,7 @@ local function pour(engine, queue, source, given)
         end
     end
 
-    engine:after(0, step)
+    engine:after(0, guarded(step, raised))
     local well, message = engine:run()
     if not well then
         give_up("send: %s", message)
@@ -223,7 +252,8 @@ local function pour(engine, queue, source, given)
     return safe, code
 end
 
-local function connect(to)
+-- connect gives an engine with the one transport, named as its user did.
+local function connect(transport, to)
     local policy = assert(mulligan.load_text(""))
     local engine = assert(mulligan.engine {
         policy = policy,
@@ -233,7 +263,7 @@ local function connect(to)
             end
         end,
     })
-    local well, message = engine:transport("to", to)
+    local well, message = engine:transport(transport, to)
     if not well then
         engine:close()
         return nil, message
@@ -273,11 +303,12 @@ function send.main(words)
     if not source then
         return cli.complain("send: %s", problem)
     end
-    local engine, message = connect(to)
+    local transport = text.clean(url.mask(words.transport))
+    local engine, message = connect(transport, to)
     if not engine then
-        return cli.complain("send: %s: %s", url.mask(to), message)
+        return cli.complain("send: %s", message)
     end
-    local safe, code = pour(engine, words[1], source, given)
+    local safe, code = pour(engine, transport, words[1], source, given)
     engine:close()
     if code ~= 0 then
         cli.complain("send: %d %s safe", safe, safe == 1 and "message is" or "messages are")

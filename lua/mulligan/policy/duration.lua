@@ -66,25 +66,26 @@ local function guess(value)
     return ""
 end
 
--- How a bare number might be meant.
-local function with_units(value)
-    if value < 0 then
-        return "a span of time is 0 or more"
-    elseif value ~= value or value == math.huge then
-        return FORM
+-- What is wrong with a bare number other than 0, and how it might be meant.
+local function number_mistake(value)
+    if value ~= value or value == math.huge then
+        return "is no span of time: " .. FORM
+    elseif value < 0 then
+        return "is less than 0: " .. FORM
     elseif math.tointeger(value) then
-        return ('a span of time has a unit; "%dms"?'):format(value)
+        return ('has no unit; "%dms"?'):format(value)
     end
-    return ('a span of time has a unit; "%ss"?'):format(value)
+    return ('has no unit; "%ss"?'):format(value)
 end
 
--- read gives the milliseconds of 0 or a string; else nil and what is wrong and what would be right.
+-- read gives the milliseconds of 0 or a string; else nil and what is wrong and what would be right, to
+-- be said behind the name of what has the value: `delay` .. " " .. `5 has no unit; "5ms"?`.
 function duration.read(value)
     if type(value) == "number" then
         if value == 0 then
             return 0
         end
-        return nil, text.show(value) .. ": " .. with_units(value)
+        return nil, text.show(value) .. " " .. number_mistake(value)
     elseif type(value) ~= "string" then
         return nil, text.show(value) .. " is no span of time: " .. FORM
     end

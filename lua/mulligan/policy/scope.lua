@@ -77,7 +77,7 @@ local settings = {
 local function set(book, data, word, here, n, value)
     local setting = settings[word]
     if words.too_many(book, here, word, n, 1, setting.takes) then
-        return
+        return words.ended(book, "scope", word)
     elseif n == 0 then
         book:problem(here, ("%s needs a value: %s"):format(word, setting.takes))
     elseif value == false then
@@ -88,6 +88,7 @@ local function set(book, data, word, here, n, value)
             data.settings[setting.field] = read
         end
     end
+    return words.ended(book, "scope", word)
 end
 
 local function new(book, kind, name)
@@ -102,7 +103,7 @@ local function new(book, kind, name)
     }
     for word in pairs(settings) do
         acts[word] = function(...)
-            set(book, data, word, ...)
+            return set(book, data, word, ...)
         end
     end
     data.object = words.object(book, "scope", acts)

@@ -24,16 +24,34 @@ function text.clean(value)
     return (table.concat(out):gsub("%c", " "))
 end
 
+-- A string of at most so many bytes and "...", without half a character at the end.
+function text.cut(value, most)
+    if #value <= most then
+        return value
+    end
+    local stop = most
+    while stop > most - 3 and value:find("^[\x80-\xBF]", stop + 1) do
+        stop = stop - 1
+    end
+    return value:sub(1, stop) .. "..."
+end
+
 -- A value as it might stand in the policy.
 function text.show(value)
     local kind = type(value)
     if kind == "string" then
-        local short = #value > LONGEST and value:sub(1, LONGEST) .. "..." or value
-        return '"' .. text.clean(short) .. '"'
+        return '"' .. text.clean(text.cut(value, LONGEST)) .. '"'
+    elseif value ~= value then
+        return "nan" -- its sign is the processor's
     elseif kind == "number" or kind == "boolean" or kind == "nil" then
         return tostring(value)
     end
     return "a " .. kind
+end
+
+-- "1 rule", "2 rules".
+function text.count(count, one, many)
+    return ("%d %s"):format(count, count == 1 and one or many)
 end
 
 -- "a", "b" and "c" with `last` before the last one.

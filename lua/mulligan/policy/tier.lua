@@ -30,8 +30,9 @@ local defaults = {
 local FACTOR = 2
 
 local backoffs = { "constant", "linear", "exponential" }
-local options = { "attempts", "delay", "backoff", "factor", "max_delay", "jitter", "hint" }
-local list_options = { "jitter", "max_delay", "hint" }
+local options = { "attempts", "delay", "backoff", "factor", "max_delay", "jitter" }
+local list_options = { "jitter", "max_delay" }
+local later = { "hint" }
 
 local function has(list, item)
     for _, other in ipairs(list) do
@@ -119,10 +120,6 @@ function read.jitter(at, value)
     return value
 end
 
-function read.hint(at)
-    wrong(at, "hint is not in this version yet")
-end
-
 -- The forms --------------------------------------------------------------------------------------
 
 -- computed fills in the defaults around what was named.
@@ -173,9 +170,10 @@ local function read_options(at, given, keys, first, allowed)
         local key = keys[i]
         if has(allowed, key) then
             named[key] = read[key](at, given[key])
+        elseif has(later, key) then
+            wrong(at, key .. " is not in this version yet")
         elseif has(options, key) then
-            wrong(at, ("%s can't stand beside a list of delays; %s can"):format(key,
-                text.list({ "jitter", "max_delay" }, "and")))
+            wrong(at, ("%s can't stand beside a list of delays; %s can"):format(key, text.list(allowed, "and")))
         elseif math.type(key) then
             wrong(at, ("a list of delays has the keys 1, 2, ... without a hole, not %s"):format(text.show(key)))
         else

@@ -28,6 +28,8 @@ local belongs = {
     rule = '%s belongs to a rule: on("TimeoutError"):%s(...)',
 }
 
+local statements = { policy = "policy.%s(...)", scope = "bus:%s(...)" }
+
 local function has(list, word)
     for _, other in ipairs(list) do
         if other == word then
@@ -37,22 +39,30 @@ local function has(list, word)
     return false
 end
 
--- is_later says whether a word of `owner` comes in a later version.
+-- is_later says whether a word of `owner` (nil: of any) comes in a later version.
 function vocabulary.is_later(owner, word)
-    return has(vocabulary.later[owner], word)
+    if owner then
+        return has(vocabulary.later[owner], word)
+    end
+    return has(vocabulary.later.scope, word) or has(vocabulary.later.policy, word)
 end
 
--- elsewhere says where a word that isn't one of `owner` belongs; nil: nowhere.
+-- elsewhere says where a word that isn't one of `owner` belongs; nil: nowhere in this version.
 function vocabulary.elsewhere(owner, word)
     for _, other in ipairs({ "rule", "scope", "policy" }) do
-        local known = has(vocabulary.words[other], word) or has(vocabulary.later[other], word)
-        if other ~= owner and known then
+        if other ~= owner and has(vocabulary.words[other], word) then
             return belongs[other]:format(word, word)
         end
     end
 end
 
--- all gives the words of `owner`, those of later versions too: a slip may mean one of them.
+-- statement shows how a word of `owner` is said in a statement of its own; nil: it is none.
+function vocabulary.statement(owner, word)
+    return has(vocabulary.words[owner], word) and statements[owner]:format(word) or nil
+end
+
+-- all gives the words of `owner`, those of later versions behind the others: a slip may mean one of
+-- them.
 function vocabulary.all(owner)
     local words = {}
     for _, list in ipairs({ vocabulary.words[owner], vocabulary.later[owner] }) do

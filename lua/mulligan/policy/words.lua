@@ -17,20 +17,20 @@ local function unknown(owner, word)
     if type(word) ~= "string" then
         return ("%s has words, no field %s"):format(called, text.show(word))
     end
-    local shown = text.clean(word)
-    if vocabulary.is_later(owner, word) then
-        return shown .. " is not in this version yet"
-    end
-    local elsewhere = vocabulary.elsewhere(owner, word)
+    local elsewhere = not vocabulary.is_later(owner, word) and vocabulary.elsewhere(owner, word)
     if elsewhere then
         return elsewhere
+    elseif vocabulary.is_later(nil, word) then
+        return word .. " is not in this version yet"
     end
     local near = text.nearest(word, vocabulary.all(owner))
-    if near then
-        return ("%s is no word of %s; did you mean %s?"):format(text.show(word), called, near)
+    local advice = "there are " .. text.list(vocabulary.words[owner], "and")
+    if near and vocabulary.is_later(owner, near) then
+        advice = near .. " is not in this version yet"
+    elseif near then
+        advice = ("did you mean %s?"):format(near)
     end
-    return ("%s is no word of %s; there are %s"):format(text.show(word), called,
-        text.list(vocabulary.words[owner], "and"))
+    return ("%s is no word of %s; %s"):format(text.show(word), called, advice)
 end
 
 -- The receiver of a word: policy's take none, those of scopes and rules what stands before the
@@ -93,6 +93,20 @@ function words.object(book, owner, acts, slip)
         end,
         __metatable = false,
     })
+end
+
+-- ended gives the result of a word that ends its statement: what is said to it is a mistake.
+function words.ended(book, owner, word)
+    local function refuse(_, key)
+        if book.closed then
+            error("a policy can't be changed once it is loaded", 2)
+        end
+        local own = vocabulary.statement(owner, key)
+        book:problem(place.find(), ("%s ends its statement; %s"):format(word,
+            own and ("%s is one of its own: %s"):format(key, own) or "nothing may follow it"))
+        return lost
+    end
+    return setmetatable({}, { __index = refuse, __newindex = refuse, __call = refuse, __metatable = false })
 end
 
 -- too_many notes an argument too many and is true then.

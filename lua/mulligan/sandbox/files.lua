@@ -13,19 +13,22 @@ function files.new(policy, load, environment)
     return setmetatable({ policy = policy, load = load, environment = environment, loaded = {}, running = {} }, files)
 end
 
--- Lua's message, "file:line: what", goes to the mistakes in its parts.
-function files:note_syntax(file, message)
+-- Lua's message, "file:line: what", goes to the mistakes in its parts; `at` is the line for one that
+-- has none.
+function files:note_syntax(file, message, at)
     local line, what = message:match(":(%d+): (.*)$")
     if message:find("binary chunk", 1, true) then
         line, what = 1, "this is bytecode; a policy is text"
+    elseif message:find("C stack overflow", 1, true) then
+        what = "brackets or blocks are nested too deeply; Lua reads less than 200 levels"
     end
-    self.load.problem(file, tonumber(line) or 0, what or message)
+    self.load.problem(file, tonumber(line) or at, what or message)
 end
 
 function files:run(file, source, ...)
-    local chunk, message = offers.compile(source, file, self.environment)
+    local chunk, message, at = offers.compile(source, file, self.environment)
     if not chunk then
-        self:note_syntax(file, message)
+        self:note_syntax(file, message, at)
         return self.load.lost
     end
     local result = chunk(...)

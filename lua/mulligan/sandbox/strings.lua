@@ -6,7 +6,7 @@ local offers = require "mulligan.sandbox.offers"
 local values = require "mulligan.sandbox.values"
 
 -- Taken before this table stands in for Lua's.
-local format, gmatch = string.format, string.gmatch
+local find, format, gsub, match = string.find, string.format, string.gsub, string.match
 local pack, unpack = table.pack, table.unpack
 
 for _, name in ipairs({
@@ -22,14 +22,19 @@ function strings.format(form, ...)
     if type(form) ~= "string" then
         return guarded_format(form, ...)
     end
-    local arguments, at = pack(...), 0
-    for kind in gmatch(form, "%%[-+ #0-9.]*(.)") do
+    local arguments, at, address = pack(...), 0, false
+    form = gsub(form, "%%([-+ #0-9.]*)(.)", function(flags, kind)
         at = kind == "%" and at or at + 1
-        if kind == "p" then
-            error("'%p' shows an address, which a policy has no use for", 2)
-        elseif kind == "s" and at <= arguments.n then
-            arguments[at] = values.to_text(arguments[at])
+        address = address or kind == "p"
+        local value = arguments[at]
+        local nan = value ~= value and find(kind, "[aAeEfgG]")
+        if (kind == "s" or nan) and at <= arguments.n then
+            arguments[at] = values.to_text(value)
         end
+        return nan and "%" .. match(flags, "^%-?") .. match(flags, "^[-+ #0]*(%d*)") .. "s" or nil
+    end)
+    if address then
+        error("'%p' shows an address, which a policy has no use for", 2)
     end
     local good, made = offers.pcall(format, form, unpack(arguments, 1, arguments.n))
     if not good then
