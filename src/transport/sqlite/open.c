@@ -191,11 +191,22 @@ static int create_once(sqlite3 *db, identity *of)
     return code;
 }
 
+/* identify_at_once reads all of it in one transaction: another process may be filling the file. */
+static int identify_at_once(sqlite3 *db, identity *of)
+{
+    int code = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    code = identify(db, of);
+    int ended = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    return code != SQLITE_OK ? code : ended;
+}
+
 /* make_ready looks before it writes: what isn't ours isn't touched. */
 static int make_ready(const complaint *to, sqlite3 *db)
 {
     identity of;
-    int code = identify(db, &of);
+    int code = identify_at_once(db, &of);
     if (code != SQLITE_OK)
         return complain_of(to, db, code);
     int status = check_identity(to, &of);
