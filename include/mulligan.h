@@ -203,7 +203,8 @@ typedef enum mull_reason { MULL_REASONS(MULL__REASON_ENUM) MULL_REASON_LAST } mu
 typedef enum mull_tier { MULL_TIER_NONE, MULL_TIER_RETRY, MULL_TIER_REDELIVER } mull_tier;
 typedef enum mull_fallback { MULL_FALLBACK_NONE, MULL_NO_RETRY, MULL_NO_DELAY } mull_fallback;
 
-/* mull_action_name and its like give the words of `mulligan decide`; static; NULL for none. */
+/* mull_action_name and its like give the words that logs and the Lua module use; static; NULL for
+ * none. */
 MULL_API const char *mull_action_name(mull_action action);
 MULL_API const char *mull_reason_name(mull_reason reason);
 MULL_API const char *mull_tier_name(mull_tier tier);
