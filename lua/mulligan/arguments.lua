@@ -5,6 +5,7 @@
 -- other words: at_least, at_most.
 
 local text = require "mulligan.policy.text"
+local url = require "mulligan.url"
 
 local arguments = {}
 
@@ -106,7 +107,10 @@ function arguments.read(command, words)
             at = next_one
         end
     end
-    if #read < (command.at_least or 0) or #read > (command.at_most or math.huge) then
+    local strange = read[(command.at_most or math.huge) + 1]
+    if strange then
+        return nil, ("%s is a word too many; usage: mulligan %s"):format(url.show(strange), command.usage)
+    elseif #read < (command.at_least or 0) then
         return nil, "usage: mulligan " .. command.usage
     end
     return read

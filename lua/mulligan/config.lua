@@ -138,17 +138,33 @@ end
 
 -- ---- Reading -----------------------------------------------------------------------------------
 
--- What Lua says of a mistake, as a problem: the first line of it, with its place apart.
-local function problem_of(path, message)
-    local first = text.clean((tostring(message):match("^[^\n]*")))
+-- What is to be said beside Lua's own words of a global that is nil.
+local function advice_for(message)
+    local name = text.nil_global(message)
+    local near = text.nearest(name, of_file)
+    if name == "m" or name == "mulligan" then
+        return ('; add the line: local %s = require "mulligan"'):format(name)
+    end
+    return near and ("; did you mean m.%s?"):format(near) or ""
+end
+
+-- What was raised, as a problem: the first line of it, with its place apart.
+local function problem_of(path, raised)
+    local meta = getmetatable(raised)
+    local message = ("error was called with a %s, where a text says more"):format(type(raised))
+    if type(raised) == "string" or type(meta) == "table" and meta.__tostring then
+        message = tostring(raised)
+    end
+    local first = text.clean((message:match("^[^\n]*")))
     local line, rest = first:match("^" .. path:gsub("%p", "%%%0") .. ":(%d+): (.*)$")
-    return { file = path, line = tonumber(line), text = rest or first }
+    first = rest or first
+    return { file = path, line = tonumber(line), text = first .. advice_for(first) }
 end
 
 local function run_file(read)
     local file, why = io.open(read.path, "rb")
     if not file then
-        return { file = read.path, text = "can't be read: " .. why:gsub("^.*: ", "") }
+        return { file = read.path, text = "can't be read: " .. why:gsub("^.*: ", "") .. read.otherwise }
     end
     local source = file:read("a")
     file:close()
@@ -220,9 +236,11 @@ local function with_words(read, run)
 end
 
 -- load gives { path, folder, policy = { path, line }, transports = { { name, url, line } … },
--- consumers = { { name, options, line } … }, problems }: `problems` is what is wrong, by line.
-function config.load(path)
+-- consumers = { { name, options, line } … }, problems }: `problems` is what is wrong, by line; where
+-- there is no such file, `otherwise` says what would be right.
+function config.load(path, otherwise)
     local read = collector(path)
+    read.otherwise = otherwise and "; " .. otherwise or ""
     see_folder(read.folder)
     local problem = with_words(read, run_file)
     if problem then

@@ -34,7 +34,12 @@ local function span(ms)
             ms = ms % unit[2]
         end
     end
-    return #parts > 0 and table.concat(parts) or "0ms"
+    return table.concat(parts)
+end
+
+-- When what follows begins.
+local function begins(ms)
+    return ms > 0 and "in " .. span(ms) or "at once"
 end
 
 -- A retry is one of as many as the rule allows; anything else ends the round of attempts.
@@ -47,9 +52,9 @@ end
 local function what_follows(event)
     local verdict, failure = event.verdict, event.failure
     if verdict.action == "retry" then
-        return "again in " .. span(verdict.delay_ms)
+        return "again " .. begins(verdict.delay_ms)
     elseif verdict.action == "redeliver" then
-        return ("redelivery %d of %s in %s"):format(verdict.step, verdict.of or "unlimited", span(verdict.delay_ms))
+        return ("redelivery %d of %s %s"):format(verdict.step, verdict.of or "unlimited", begins(verdict.delay_ms))
     end
     local before = ("after %s and %s"):format(text.count(failure.calls, "call", "calls"),
         text.count(failure.redeliveries, "redelivery", "redeliveries"))

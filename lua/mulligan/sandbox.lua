@@ -13,7 +13,7 @@
 --   pcall(...)                        lets no spent budget be caught
 --   log(text)                         where a policy prints to
 --   read(file)                        its text, or nil and why not
---   compile(text, file, environment)  a function; or nil, Lua's message and the line it was at
+--   compile(text, file, environment)  a function; or nil and Lua's message
 --   reveal(table)                     what a view of err or ctx shows; nil: it is none
 --   main                              the name of the first file
 
@@ -21,6 +21,7 @@ local basic = require "mulligan.sandbox.basic"
 local files = require "mulligan.sandbox.files"
 local strings = require "mulligan.sandbox.strings"
 local tables = require "mulligan.sandbox.tables"
+local text = require "mulligan.policy.text"
 local values = require "mulligan.sandbox.values"
 
 -- By name, not all there is: a Lua built with older names beside these must not let a policy use
@@ -48,9 +49,19 @@ for _, name in ipairs({
     absent[name] = true
 end
 
+-- The lines that make what most policies begin with.
+local makes = {
+    policy = 'local policy = require "mulligan.policy"',
+    bus = 'local bus = require("mulligan.policy").bus()',
+    host = 'local host = require("mulligan.policy").host()',
+}
+
 local function explain(message)
     local name = message:match("%(%l+ '([%a_]+)'%)$")
-    if name and absent[name] then
+    local line = makes[text.nil_global(message)]
+    if line then
+        return ("%s; add the line: %s"):format(message, line)
+    elseif name and absent[name] then
         return ("%s; a policy has no %s"):format(message, name)
     end
     return message

@@ -42,6 +42,9 @@ describe("mulligan", function()
             assert.is_truthy(checked.out:find("policy.lua: the policy has no rules", 1, true))
             assert.equal(1, run("check", "policy.lua", "--strict").code)
             assert.equal(1, #json.decode(run("check", "policy.lua", "--format", "json").out).findings)
+            local help = run("check", "--help").out
+            assert.is_truthy(help:find("Says so if it has no rules.", 1, true), help)
+            assert.is_truthy(help:find("\n  %-%-strict +end in 1 if it has no rules\n"), help)
         end)
 
         it("lists every mistake, with its place as seen from here", function()
@@ -64,6 +67,20 @@ describe("mulligan", function()
             local checked = run("check", "nope.lua")
             assert.equal(2, checked.code)
             assert.is_truthy(checked.err:find("^mulligan: nope.lua: [^\n]+\n$"), checked.err)
+        end)
+
+        it("knows a mulligan.lua when it sees one", function()
+            folder:write("mulligan.lua", [[
+                local m = require "mulligan"
+                m.policy "policy.lua"
+                m.transport("t", "memory:")
+                m.consumer("C", { transport = "t", queue = "q", handler = function() m.sleep "1s" end })]])
+            assert.same({
+                code = 2,
+                out = "",
+                err = 'mulligan: mulligan.lua:1: require("mulligan"): a policy has "mulligan.policy"; '
+                    .. "this looks like a mulligan.lua, whose policy is what m.policy names\n",
+            }, run("check", "mulligan.lua"))
         end)
 
         it("wants a file, not a folder or nothing", function()
@@ -178,7 +195,10 @@ describe("mulligan", function()
         ["run --log-format xml"] = 'run: --log-format must be text or json, not "xml"',
         ["run --log-level loud"] = 'run: --log-level must be debug or info or warning or error, not "loud"',
         ["run --log-format="] = "run: --log-format must not be empty",
-        ["run a b"] = "run: usage: mulligan run [mulligan.lua] [OPTION]...",
+        ["run a b"] = 'run: "b" is a word too many; usage: mulligan run [mulligan.lua] [OPTION]...',
+        ["check a b c"] = 'check: "b" is a word too many; usage: mulligan check POLICY [OPTION]...',
+        ["check a nats://u:secret@h"] = 'check: "nats://***@h" is a word too many; '
+            .. "usage: mulligan check POLICY [OPTION]...",
         ["check"] = "check: usage: mulligan check POLICY [OPTION]...",
     } do
         it("refuses: " .. words, function()

@@ -92,6 +92,14 @@ not JSON
             .. "attempt 1 of 1, to error after 1 call and 0 redeliveries: unrecoverable; no rule")
     end)
 
+    it("has words for a delay of 0", function()
+        folder:write("policy.lua", 'require("mulligan.policy").bus():default():retry(1, 0):then_redeliver(1, 0)')
+        send '{"type":"Gone","fails":2}\n'
+        local err = folder:mulligan({ "run", "--until-empty" }).err
+        assert.is_truthy(err:find("; attempt 1 of 2, again at once; policy.lua:1\n", 1, true), err)
+        assert.is_truthy(err:find("; attempt 2 of 2, redelivery 1 of 1 at once; policy.lua:1\n", 1, true), err)
+    end)
+
     it("logs JSON with every key in every line", function()
         send(WORK)
         local err = folder:mulligan({ "run", "--until-empty", "--log-format=json", "--log-level", "debug" }).err
@@ -192,6 +200,22 @@ not JSON
         assert.same({ ready = 0, delayed = 0, claimed = 0 }, queues.depth(url, "slow"))
     end)
 
+    it("tells a script that a signal came before the queues were empty", function()
+        send '{"type":"Redelivered","fails":1}\n'
+        folder:write("policy.lua", 'require("mulligan.policy").bus():default():redeliver { "1h" }')
+        for _, signal in ipairs { "TERM", "INT" } do
+            local job = folder:start_mulligan { "run", "--until-empty" }
+            process.await("the consumers", function()
+                return job.err():find("policy_loaded", 1, true)
+                    and queues.depth("sqlite:" .. folder:path("orders.db"), "work").delayed == 1
+            end)
+            job.kill(signal)
+            assert.equal(1, job.wait(), job.err())
+            assert.is_truthy(job.err():find("\nmulligan: stopped before the queues were empty\n$"), job.err())
+            assert.is_truthy(job.out():find("^done 0, retried 0, redelivered %d, [^\n]*\n$"), job.out())
+        end
+    end)
+
     it("shows what a handler prints, line by line", function()
         folder:write("mulligan.lua", MULLIGAN:gsub("local order", "print(msg.body) local order"))
         send '{"well":true}\n'
@@ -236,6 +260,9 @@ not JSON
 
         it("a file that isn't there", function()
             refused("mulligan: nope.lua: can't be read: No such file or directory\n", "nope.lua")
+            os.remove(folder:path("mulligan.lua"))
+            refused("mulligan: mulligan.lua: can't be read: No such file or directory; "
+                .. "to name another: mulligan run path/mulligan.lua\n")
         end)
 
         it("a folder", function()
@@ -251,7 +278,22 @@ not JSON
             folder:write("mulligan.lua", "\nerror('two\\nlines')")
             refused("mulligan: mulligan.lua:2: two\n")
             folder:write("mulligan.lua", "error({})")
-            assert.equal(2, folder:mulligan({ "run" }).code)
+            refused("mulligan: mulligan.lua: error was called with a table, where a text says more\n")
+            folder:write("mulligan.lua", 'require("mulligan").error { type = "Early", message = "no" }')
+            refused("mulligan: mulligan.lua: Early: no\n")
+        end)
+
+        it("a file that forgot to require its words, and says which line it lacks", function()
+            folder:write("mulligan.lua", '\nm.policy "policy.lua"')
+            refused("mulligan: mulligan.lua:2: attempt to index a nil value (global 'm'); "
+                .. 'add the line: local m = require "mulligan"\n')
+            folder:write("mulligan.lua", 'mulligan.policy "policy.lua"')
+            refused("mulligan: mulligan.lua:1: attempt to index a nil value (global 'mulligan'); "
+                .. 'add the line: local mulligan = require "mulligan"\n')
+            folder:write("mulligan.lua", 'policy "policy.lua"')
+            refused("mulligan: mulligan.lua:1: attempt to call a nil value (global 'policy'); did you mean m.policy?\n")
+            folder:write("mulligan.lua", "orders.db()")
+            refused("mulligan: mulligan.lua:1: attempt to index a nil value (global 'orders')\n")
         end)
 
         it("what is wrong in it, all at once, by line", function()

@@ -166,7 +166,11 @@ describe("mulligan send", function()
         ["no transport"] = { { "work" }, "--transport is missing" },
         ["memory:"] = { { "work", "--transport", "memory:" }, "lives in one process" },
         ["a scheme it doesn't know"] = { { "work", "--transport", "pigeon://me:secret@coop" }, "pigeon://***@coop" },
-        ["a name without a mulligan.lua"] = { { "work", "--transport", "orders" }, "mulligan.lua: can't be read" },
+        ["a name without a mulligan.lua"] = {
+            { "work", "--transport", "orders" },
+            "mulligan.lua: can't be read: No such file or directory; run send in the folder of one, "
+                .. "or give --transport a URL",
+        },
         ["a variable that isn't set"] = { { "work", "--transport", "env:NOT_SET_AT_ALL" }, "holds no URL" },
         ["a header without a value"] = { { "work", "--transport", "sqlite:q.db", "--header", "x" }, "NAME=VALUE" },
         ["a delay that is none"] = { { "work", "--transport", "sqlite:q.db", "--delay", "5" }, '"5ms"' },

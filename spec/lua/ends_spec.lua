@@ -1,33 +1,17 @@
 -- How messages and engines end when something is in their way: settles that fail while the engine
 -- stops, handlers that never end, headers that were spoiled, messages whose last owner died.
 local mulligan = require "mulligan"
+local rigs = require "support.rigs"
 local testing = require "mulligan.testing"
-
-local RULES = 'local bus = require("mulligan.policy").bus()\n'
 
 describe("the engine", function()
     local rig
 
-    -- One consumer "C" on the queue "work"; more of the rig, and of C.
-    local function start(rules, handler, more, more_of_consumer)
-        local consumer = { queue = "work", handler = handler }
-        for key, value in pairs(more_of_consumer or {}) do
-            consumer[key] = value
-        end
-        local given = { policy = RULES .. rules, consumers = { C = consumer }, collect = { "error" } }
-        for key, value in pairs(more or {}) do
-            given[key] = value
-        end
-        rig = testing.rig(given)
-        return rig
+    local function start(...)
+        rig = rigs.start(...)
     end
 
-    after_each(function()
-        if rig then
-            rig:close()
-            rig = nil
-        end
-    end)
+    after_each(rigs.close)
 
     describe("while it stops and can't settle", function()
         local path
@@ -84,7 +68,6 @@ describe("the engine", function()
             rig:fault("settle", { times = 1000, code = "io" })
             assert(rig:publish("work", "x", { id = "m-1" }))
             rig:close()
-            rig = nil
         end)
     end)
 
@@ -166,25 +149,12 @@ describe("the engine", function()
 
     it("runs a message whose owner died alone, but doesn't wait for others without end", function()
         local began, clock = {}, testing.clock()
-        local given = {
-            policy = RULES,
-            clock = clock,
-            url = "memory:?claim_timeout=1m",
-            start = false,
-            consumers = {
-                C = {
-                    queue = "work",
-                    timeout = false,
-                    handler = function(msg)
-                        began[#began + 1] = { clock:now(), msg.deliveries }
-                        if msg.deliveries == 1 then
-                            mulligan.sleep("2h")
-                        end
-                    end,
-                },
-            },
-        }
-        rig = testing.rig(given)
+        start("", function(msg)
+            began[#began + 1] = { clock:now(), msg.deliveries }
+            if msg.deliveries == 1 then
+                mulligan.sleep("2h")
+            end
+        end, { clock = clock, url = "memory:?claim_timeout=1m", start = false }, { timeout = false })
         assert(rig.engine:transport("other", "memory:"))
         assert(rig.engine:consumer("L", {
             transport = "other",

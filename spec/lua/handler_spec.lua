@@ -1,35 +1,16 @@
 -- What a handler may do, and what its ends look like: on a test's clock, with a memory transport.
 local mulligan = require "mulligan"
+local rigs = require "support.rigs"
 local testing = require "mulligan.testing"
-
-local POLICY = [[
-local policy = require "mulligan.policy"
-policy.bus():default():dead_letter()
-]]
 
 describe("a handler", function()
     local rig
 
-    local function start(handler, more)
-        more = more or {}
-        rig = testing.rig {
-            policy = more.policy or POLICY,
-            url = more.url,
-            clock = more.clock,
-            consumers = {
-                C = { queue = "work", handler = handler, timeout = more.timeout, concurrency = more.concurrency },
-            },
-            collect = more.collect or { "error", "out" },
-        }
-        return rig
+    local function start(handler, more_of_consumer, more)
+        rig = rigs.start("bus:default():dead_letter()", handler, more, more_of_consumer)
     end
 
-    after_each(function()
-        if rig then
-            rig:close()
-            rig = nil
-        end
-    end)
+    after_each(rigs.close)
 
     local function send(body, given)
         assert(rig:publish("work", body or "x", given))
@@ -48,7 +29,7 @@ describe("a handler", function()
                 seen[#seen + 1] = msg.body .. " at " .. clock:now()
                 mulligan.sleep(msg.body)
                 seen[#seen + 1] = msg.body .. " till " .. clock:now()
-            end, { clock = clock, concurrency = 2 })
+            end, { concurrency = 2 }, { clock = clock })
             send "2s"
             send "1500ms"
             rig:advance("1m")
@@ -64,7 +45,7 @@ describe("a handler", function()
                     mulligan.sleep(0)
                     steps = steps + 1
                 end
-            end, { clock = clock })
+            end, nil, { clock = clock })
             send()
             rig:advance("10s")
             assert.equal(10, steps)
@@ -173,7 +154,7 @@ describe("a handler", function()
                 if msg.attempt < 3 then
                     error("not yet")
                 end
-            end, { policy = 'require("mulligan.policy").bus():default():retry(5, "1s")' })
+            end, nil, { policy = 'require("mulligan.policy").bus():default():retry(5, "1s")' })
             send()
             rig:advance("1m")
             assert.equal(1, #rig:collected("out"))
@@ -317,7 +298,18 @@ describe("a handler", function()
             ["nil"] = { nil, "^nil$" },
             ["a number"] = { 42, "^42$" },
             ["a boolean"] = { false, "^false$" },
-            ["a plain table"] = { { type = "PgError" }, "^table: " },
+            ["a plain table"] = {
+                {}, '^a table was raised; raise an error by mulligan.error { type = "X", %.%.%. }$',
+            },
+            ["a table that looks like an error"] = {
+                { type = "PgError", message = "deadlock" },
+                '^a table was raised; raise an error by mulligan.error { type = "PgError", %.%.%. }; '
+                    .. "its message: deadlock$",
+            },
+            ["a table of a kind with a name"] = { setmetatable({}, { __name = "Failure" }), "^a table was raised; " },
+            ["a function"] = { print, '^a function was raised; raise an error by mulligan.error { type = "X", ' },
+            ["a coroutine"] = { coroutine.create(print), "^a thread was raised; " },
+            ["JSON's null"] = { mulligan.json.null, "^a userdata was raised; " },
             ["an object with __tostring"] = {
                 setmetatable({}, {
                     __tostring = function()
@@ -423,7 +415,7 @@ describe("a handler", function()
         it("to read JSON has the type that is never retried", function()
             start(function(msg)
                 mulligan.json.decode(msg.body)
-            end, { policy = 'require("mulligan.policy").bus():default():retry(5, 0)' })
+            end, nil, { policy = 'require("mulligan.policy").bus():default():retry(5, 0)' })
             send "{"
             assert.equal("MessageDeserializationError", failure().type)
             assert.equal("unrecoverable", rig:events("decided")[1].verdict.reason)

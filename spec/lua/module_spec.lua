@@ -586,6 +586,22 @@ describe("mulligan.engine", function()
         engine:close()
     end)
 
+    it("knows whether it stopped since its queues were empty", function()
+        for _, case in ipairs { { "stop_when_empty", true }, { "stop", false } } do
+            local engine = engine_with { clock = testing.clock() }
+            assert(engine:transport("t", "memory:"))
+            assert(engine:consumer("c", { transport = "t", queue = "q", handler = print }))
+            assert.is_false(engine:emptied())
+            assert(engine:start())
+            engine[case[1]](engine)
+            while not engine:stopped() do
+                engine:turn()
+            end
+            assert.equal(case[2], engine:emptied())
+            engine:close()
+        end
+    end)
+
     it("logs what an event function raises, and goes on", function()
         local lines = {}
         local clock = testing.clock()

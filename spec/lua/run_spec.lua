@@ -1,12 +1,8 @@
 -- A message's life through the engine, on a test's clock: how often handlers are called, what a
 -- failure looks like, what a dead letter says.
 local mulligan = require "mulligan"
+local rigs = require "support.rigs"
 local testing = require "mulligan.testing"
-
-local POLICY = [[
-local policy = require "mulligan.policy"
-local bus = policy.bus()
-]]
 
 -- fails gives a handler that always fails, and counts in `calls`.
 local function failing(calls, words)
@@ -19,35 +15,16 @@ end
 describe("the engine", function()
     local rig
 
-    local function start(given)
-        rig = testing.rig(given)
-        return rig
+    local function start(...)
+        rig = rigs.start(...)
     end
 
-    -- One consumer "C" on the queue "work", under a policy's rules; more of the rig, and of C.
-    local function start_one(rules, handler, more, more_of_consumer)
-        local consumer = { queue = "work", handler = handler }
-        for key, value in pairs(more_of_consumer or {}) do
-            consumer[key] = value
-        end
-        local given = { policy = POLICY .. rules, consumers = { C = consumer }, collect = { "error" } }
-        for key, value in pairs(more or {}) do
-            given[key] = value
-        end
-        return start(given)
-    end
-
-    after_each(function()
-        if rig then
-            rig:close()
-            rig = nil
-        end
-    end)
+    after_each(rigs.close)
 
     describe("calls an always failing handler", function()
         local function calls_of(rules)
             local calls = {}
-            start_one(rules, failing(calls))
+            start(rules, failing(calls))
             assert(rig:publish("work", "x", { id = "m-1" }))
             rig:run_until_empty()
             assert.equal(1, #rig:collected("error"))
@@ -87,7 +64,7 @@ describe("the engine", function()
 
     it("keeps to the delays, to the millisecond", function()
         local clock, at = testing.clock(), {}
-        start_one('bus:default():retry { "100ms", "2s" } :then_redeliver { "1m" }', function()
+        start('bus:default():retry { "100ms", "2s" } :then_redeliver { "1m" }', function()
             at[#at + 1] = clock:now()
             error("no")
         end, { clock = clock })
@@ -102,7 +79,7 @@ describe("the engine", function()
 
     it("hands a message over as it was sent", function()
         local got
-        start_one("", function(msg)
+        start("", function(msg)
             got = msg
         end)
         local body = "a\0b\xFF"
@@ -129,7 +106,7 @@ describe("the engine", function()
 
     it("gives an id to a message without one, and keeps it over redeliveries", function()
         local ids = {}
-        start_one('bus:default():redeliver { "1m" }', function(msg)
+        start('bus:default():redeliver { "1m" }', function(msg)
             ids[#ids + 1] = msg.id
             error("no")
         end)
@@ -142,7 +119,7 @@ describe("the engine", function()
     end)
 
     it("counts and tells a discard", function()
-        start_one('bus:on("Duplicate"):discard("seen before")', failing({}, { type = "Duplicate" }))
+        start('bus:on("Duplicate"):discard("seen before")', failing({}, { type = "Duplicate" }))
         assert(rig:publish("work", "x", { id = "m-1" }))
         assert.equal(1, rig:counts().discarded)
         local event = rig:events("decided")[1]
@@ -154,7 +131,7 @@ describe("the engine", function()
 
     describe("writes on a dead letter", function()
         it("where and why it failed, and leaves its own parts as they were", function()
-            start_one('bus:on("PgError"):retry(1, 0):then_redeliver { "1m" }', function()
+            start('bus:on("PgError"):retry(1, 0):then_redeliver { "1m" }', function()
                 mulligan.error {
                     type = "PgError",
                     message = "deadlock detected",
@@ -193,7 +170,7 @@ describe("the engine", function()
         end)
 
         it("no more than a broker takes, cut at a character", function()
-            start_one("", failing({}, { type = "E", message = ("ü"):rep(40000), stack = ("ß"):rep(40000) }))
+            start("", failing({}, { type = "E", message = ("ü"):rep(40000), stack = ("ß"):rep(40000) }))
             assert(rig:publish("work", "x"))
             local headers = rig:collected("error")[1].headers
             local sum = 0
@@ -209,7 +186,7 @@ describe("the engine", function()
 
     it("starts anew with a dead letter that is sent back to where it came from", function()
         local calls, headers = {}, {}
-        start_one('bus:default():retry(1, 0):then_redeliver { "1m" }', function(msg)
+        start('bus:default():retry(1, 0):then_redeliver { "1m" }', function(msg)
             calls[#calls + 1] = ("%d/%d/%d"):format(msg.attempt, msg.redeliveries, msg.calls)
             headers[#headers + 1] = msg.headers
             error("no")
@@ -228,7 +205,7 @@ describe("the engine", function()
 
     it("dead-letters a copy that was handed out too often, without calling its handler", function()
         local calls = {}
-        start_one("bus:max_deliveries(2)\nbus:default():retry(1, 0)", function(msg)
+        start("bus:max_deliveries(2)\nbus:default():retry(1, 0)", function(msg)
             calls[#calls + 1] = msg.deliveries
             mulligan.sleep("1h")
         end, { url = "memory:?claim_timeout=1m" }, { timeout = false })
@@ -244,7 +221,7 @@ describe("the engine", function()
     describe("stops gracefully", function()
         it("lets a handler end within the grace time, and gives back what waits, uncounted", function()
             local clock, seen = testing.clock(), {}
-            start_one('bus:default():retry(3, "1h")', function(msg)
+            start('bus:default():retry(3, "1h")', function(msg)
                 seen[#seen + 1] = msg.id .. " began"
                 if msg.id == "m-2" then
                     error("no")
@@ -264,7 +241,7 @@ describe("the engine", function()
 
         it("cuts off a handler after the grace time, without a failure", function()
             local ended
-            start_one("", function()
+            start("", function()
                 mulligan.sleep("1h")
                 ended = true
             end, { grace = "10s" })
@@ -277,7 +254,7 @@ describe("the engine", function()
     end)
 
     it("refuses a consumer whose dead letters go to the queue that it reads", function()
-        start_one("", failing {}, { collect = {}, start = false })
+        start("", failing {}, { collect = {}, start = false })
         assert(rig.engine:consumer("D", { transport = "orders", queue = "error", handler = failing {} }))
         local started, message, code = rig.engine:start()
         assert.is_nil(started)
@@ -286,7 +263,7 @@ describe("the engine", function()
     end)
 
     it("refuses a rule that its transport can't carry out", function()
-        start_one('bus:on("A"):retry(1)\nbus:on("B"):redeliver()', failing {}, {
+        start('bus:on("A"):retry(1)\nbus:on("B"):redeliver()', failing {}, {
             url = "memory:?retry=no&delay=no",
             collect = {},
             start = false,
@@ -302,7 +279,7 @@ describe("the engine", function()
         -- Delays at their cap, 2 x 10 s, and three calls of 15 s each: 65 s.
         local rules = 'bus:on("A"):retry { attempts = 2, delay = "10s", backoff = "constant", jitter = 0 }'
         for limit, fits in pairs { ["64999ms"] = false, ["65s"] = true } do
-            start_one(rules, failing {}, {
+            start(rules, failing {}, {
                 url = "memory:?hold=no&claim_timeout=" .. limit,
                 collect = {},
                 start = false,
@@ -311,13 +288,12 @@ describe("the engine", function()
             assert.equal(fits, started == true, message)
             assert.equal(not fits and "refused" or nil, code)
             assert.is_true(fits or message:find("^policy.lua:3: ") ~= nil, message)
-            rig:close()
         end
     end)
 
     it("makes a delay beyond the transport's longest of several, and counts one redelivery", function()
         local calls = {}
-        start_one('bus:default():redeliver { "50m" }', function(msg)
+        start('bus:default():redeliver { "50m" }', function(msg)
             calls[#calls + 1] = { at = rig.clock:now(), redeliveries = msg.redeliveries, calls = msg.calls }
             if #calls == 1 then
                 mulligan.error { type = "PgError" }
@@ -336,7 +312,7 @@ describe("the engine", function()
 
     it("starts nothing new while a settle fails, and loses nothing", function()
         local order = {}
-        start_one("", function(msg)
+        start("", function(msg)
             order[#order + 1] = msg.id
         end)
         rig:fault("settle", { times = 3, code = "io" })

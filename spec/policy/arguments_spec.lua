@@ -167,11 +167,18 @@ describe("a span of time", function()
     it("says how a bare number or a slip might be meant", function()
         local hints = {
             ["200"] = '"200ms"?', ["1.5"] = '"1.5s"?', ['"5"'] = '"5ms" or "5s"?', ['"5 S"'] = '"5s"?',
-            ['".5s"'] = '"0.5s"?', ['"1.s"'] = '"1s"?',
+            ['".5s"'] = '"0.5s"?', ['"1.s"'] = '"1s"?', ['"30min"'] = '"30m"?', ['"1 day"'] = '"1d"?',
+            ['"5 sec"'] = '"5s"?', ['"10 seconds"'] = '"10s"?', ['"2 Hours 30 Mins"'] = '"2h30m"?',
+            ['"1hr"'] = '"1h"?', ['"1 minute"'] = '"1m"?', ['"1.5 days"'] = '"1.5d"?', ['"20 msecs"'] = '"20ms"?',
+            ['"7 milliseconds"'] = '"7ms"?',
         }
         for text, hint in pairs(hints) do
             local lines = loading.refused(statements(("bus:default():retry(1, %s)"):format(text)))
             assert.matches(hint, lines[1], 1, true)
+        end
+        for _, text in ipairs({ "5 parsecs", "1 month", "sec", "", "400 days" }) do
+            local lines = loading.refused(statements(("bus:default():retry(1, %q)"):format(text)))
+            assert.is_nil(lines[1]:find("?", 1, true), lines[1])
         end
     end)
 end)

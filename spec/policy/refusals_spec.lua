@@ -102,13 +102,42 @@ policy.bus():on("B", odd):retry { odd, "1s" }:then_discard(5)
         end
     end)
 
-    it("is a bracket too deep, with its line, where Lua gives none", function()
+    it("is a bracket too deep, whose line Lua doesn't give", function()
         for _, pair in ipairs { { "(", ")" }, { "{", "}" } } do
             local deep = pair[1]:rep(300) .. "1" .. pair[2]:rep(300)
             local lines = loading.refused("\nlocal a = 1\nlocal b = " .. deep .. "\n\nlocal c = 1")
-            assert.equal(1, #lines)
-            assert.matches("^policy.lua:3: .*nested too deeply", lines[1])
+            assert.same({ "policy.lua: brackets or blocks are nested too deeply; Lua reads less than 200 levels" },
+                lines)
         end
+    end)
+
+    it("is a name that was never made; where most policies make it in one way, that is told", function()
+        for text, told in pairs {
+            ["policy.bus()"] = [[index a nil value (global 'policy'); add the line: ]]
+                .. [[local policy = require "mulligan.policy"]],
+            ["bus:on('X')"] = [[index a nil value (global 'bus'); add the line: ]]
+                .. [[local bus = require("mulligan.policy").bus()]],
+            ["host:max_age('1d')"] = [[index a nil value (global 'host'); add the line: ]]
+                .. [[local host = require("mulligan.policy").host()]],
+            ["orders:on('X')"] = "index a nil value (global 'orders')",
+            ["local bus; bus:on('X')"] = "index a nil value (local 'bus')",
+            ["('x').bus()"] = "call a nil value (field 'bus')",
+        } do
+            assert.same({ "policy.lua:2: attempt to " .. told }, (loading.refused("\n" .. text)))
+        end
+    end)
+
+    it("is a name without quotes", function()
+        local told = "must be a string, not nil; a name needs its quotes"
+        for text, what in pairs {
+            ["bus:on(HttpError):retry()"] = "the error type",
+            ["policy.consumer(PaymentHandler):default():retry()"] = "the name of a consumer",
+            ["bus:default():dead_letter(parked)"] = "dead_letter: the queue",
+        } do
+            assert.same({ ("policy.lua:1: %s %s"):format(what, told) }, (loading.refused(statements(text))))
+        end
+        assert.same({ "policy.lua:1: the error type must be a string, not 5" },
+            (loading.refused(statements "bus:on(5):retry()")))
     end)
 
     it("is an assignment to policy, a scope or a rule", function()
@@ -322,7 +351,7 @@ end]],
             local message = refused { ["policy.lua"] = ('require "%s"'):format(name), ["a/b.lua"] = "" }
             assert.matches("^policy.lua:1: require.*means the file a/b.lua beside the policy", message)
         end
-        for _, name in ipairs({ "mulligan", "mulligan.testing", "mulligan.policy.text", "mulligan.sandbox.offers" }) do
+        for _, name in ipairs({ "mulligan.testing", "mulligan.policy.text", "mulligan.sandbox.offers" }) do
             local message = refused { ["policy.lua"] = ('require "%s"'):format(name), ["mulligan/testing.lua"] = "" }
             assert.matches('a policy has "mulligan.policy" of these, and the files beside it', message, 1, true)
         end

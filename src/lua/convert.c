@@ -297,7 +297,7 @@ const mull_error *mull__read_raised(lua_State *L, int index, mull__arena *arena,
         error->stack = text(&s, -1, "stack");
         lua_pop(L, 1);
     }
-    mull__show(L, index);
+    mull__raised_text(L, index);
     error->message = text(&s, -1, "message");
     lua_pop(L, 1);
     return error;

@@ -17,26 +17,10 @@ static void on_problem(const char *file, int line, const char *text, void *data)
     mull__problem_keep(file, line, text, &engine->problems);
 }
 
-struct told {
-    const mull__lua_engine *engine;
-    const mull_event *event;
-};
-
-static int tell(lua_State *L)
-{
-    struct told *told = lua_touserdata(L, 1);
-    if (!mull__anchors(L, told->engine) || lua_getfield(L, -1, "event") != LUA_TFUNCTION)
-        return 0;
-    mull__push_event(L, told->event);
-    lua_call(L, 1, 0);
-    return 0;
-}
-
 static void on_event(const mull_event *event, void *data)
 {
     mull__lua_engine *engine = data;
-    struct told told = {.engine = engine, .event = event};
-    mull__protect(engine->host, engine, "the event function raised", tell, &told);
+    mull__host_event(engine->host, engine, event);
 }
 
 static void on_stopped(void *data)
@@ -323,6 +307,13 @@ static int stopped(lua_State *L)
     return 1;
 }
 
+/* emptied() says whether it stopped since its queues were empty, as stop_when_empty asks. */
+static int emptied(lua_State *L)
+{
+    lua_pushboolean(L, mull__engine_emptied(mull__engine_at(L, 1)->engine));
+    return 1;
+}
+
 static int is_closed(lua_State *L)
 {
     mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
@@ -379,6 +370,7 @@ int mull__open_engine(lua_State *L)
                                        {"stop", stop},
                                        {"stop_when_empty", stop_when_empty},
                                        {"stopped", stopped},
+                                       {"emptied", emptied},
                                        {"closed", is_closed},
                                        {"fault", fault},
                                        {"close", close_engine},

@@ -1,6 +1,8 @@
 /* host.c: see host.h. */
 #include "host.h"
 
+#include "convert.h"
+
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -99,25 +101,6 @@ static const char *text_of(lua_State *L, int index)
     return lua_type(L, index) == LUA_TSTRING ? lua_tostring(L, index) : luaL_typename(L, index);
 }
 
-static int show(lua_State *L)
-{
-    luaL_tolstring(L, 1, NULL);
-    return 1;
-}
-
-const char *mull__show(lua_State *L, int index)
-{
-    index = lua_absindex(L, index);
-    luaL_checkstack(L, 4, NULL);
-    lua_pushcfunction(L, show);
-    lua_pushvalue(L, index);
-    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
-        lua_pop(L, 1);
-        lua_pushfstring(L, "(a %s that can't be shown)", luaL_typename(L, index));
-    }
-    return lua_tostring(L, -1);
-}
-
 struct line {
     const void *address;
     mull_level level;
@@ -179,6 +162,27 @@ int mull__protect(mull__host *host, const void *address, const char *what, lua_C
     lua_pop(L, 1);
     mull__host_log(host, address, MULL_ERROR_LEVEL, text);
     return -1;
+}
+
+struct told {
+    const void *address;
+    const mull_event *event;
+};
+
+static int tell(lua_State *L)
+{
+    const struct told *told = lua_touserdata(L, 1);
+    if (!mull__anchors(L, told->address) || lua_getfield(L, -1, "event") != LUA_TFUNCTION)
+        return 0;
+    mull__push_event(L, told->event);
+    lua_call(L, 1, 0);
+    return 0;
+}
+
+void mull__host_event(mull__host *host, const void *address, const mull_event *event)
+{
+    struct told told = {.address = address, .event = event};
+    mull__protect(host, address, "the event function raised", tell, &told);
 }
 
 /* ---- Codes ----------------------------------------------------------------------------------- */

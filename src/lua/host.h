@@ -48,12 +48,11 @@ int mull__protect(mull__host *host, const void *address, const char *what, lua_C
  * to stderr, so it isn't lost. */
 void mull__host_log(mull__host *host, const void *address, mull_level level, const char *text);
 
+/* mull__host_event gives an event to the owner's event function, if it has one. */
+void mull__host_event(mull__host *host, const void *address, const mull_event *event);
+
 /* mull__level_name is the level's word in Lua. */
 const char *mull__level_name(mull_level level);
-
-/* mull__show pushes the value at `index` as text, whatever it is: an object whose __tostring fails
- * is shown by its type. Raises for want of memory only. */
-const char *mull__show(lua_State *L, int index);
 
 /* mull__fail pushes nil, `message`, and the name of `code`: what a Lua function returns. */
 int mull__fail(lua_State *L, int code, const char *message);

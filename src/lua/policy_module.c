@@ -24,26 +24,10 @@ static void on_log(mull_level level, const char *text, void *data)
     mull__host_log(policy->host, policy, level, text);
 }
 
-struct told {
-    const mull__lua_policy *policy;
-    const mull_event *event;
-};
-
-static int tell(lua_State *L)
-{
-    struct told *told = lua_touserdata(L, 1);
-    if (!mull__anchors(L, told->policy) || lua_getfield(L, -1, "event") != LUA_TFUNCTION)
-        return 0;
-    mull__push_event(L, told->event);
-    lua_call(L, 1, 0);
-    return 0;
-}
-
 static void on_event(const mull_event *event, void *data)
 {
     mull__lua_policy *policy = data;
-    struct told told = {.policy = policy, .event = event};
-    mull__protect(policy->host, policy, "the event function raised", tell, &told);
+    mull__host_event(policy->host, policy, event);
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */

@@ -9,15 +9,23 @@
 
 static const char type_name[] = "mulligan.error";
 
+static int raw_type(lua_State *L, const char *field)
+{
+    lua_pushstring(L, field);
+    return lua_rawget(L, 1);
+}
+
+/* raw_text pushes a field of the table at 1, and gives its text if it is one. */
+static const char *raw_text(lua_State *L, const char *field)
+{
+    return raw_type(L, field) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+}
+
 /* show is what tostring gives: "PgError: deadlock detected". */
 static int show(lua_State *L)
 {
     lua_settop(L, 1);
-    lua_pushliteral(L, "type");
-    lua_rawget(L, 1);
-    lua_pushliteral(L, "message");
-    lua_rawget(L, 1);
-    const char *type = lua_tostring(L, 2), *message = lua_tostring(L, 3);
+    const char *type = raw_text(L, "type"), *message = raw_text(L, "message");
     if (message && *message)
         lua_pushfstring(L, "%s: %s", type ? type : "Error", message);
     else
@@ -45,6 +53,38 @@ int mull__is_raised(lua_State *L, int index)
     return same;
 }
 
+/* say: a table, a function and the like say nothing of themselves but an address. */
+static int say(lua_State *L)
+{
+    if (lua_isstring(L, 1) || lua_isnil(L, 1) || lua_isboolean(L, 1) ||
+        luaL_getmetafield(L, 1, "__tostring") != LUA_TNIL) {
+        luaL_tolstring(L, 1, NULL);
+        return 1;
+    }
+    const char *type = NULL, *message = NULL;
+    if (lua_istable(L, 1)) {
+        type = raw_text(L, "type");
+        message = raw_text(L, "message");
+    }
+    lua_pushfstring(L,
+                    "a %s was raised; raise an error by mulligan.error { type = \"%s\", ... }%s%s",
+                    luaL_typename(L, 1), type ? type : "X", message ? "; its message: " : "",
+                    message ? message : "");
+    return 1;
+}
+
+void mull__raised_text(lua_State *L, int index)
+{
+    index = lua_absindex(L, index);
+    luaL_checkstack(L, 4, NULL);
+    lua_pushcfunction(L, say);
+    lua_pushvalue(L, index);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+        lua_pop(L, 1);
+        lua_pushfstring(L, "(a %s that can't be shown)", luaL_typename(L, index));
+    }
+}
+
 int mull__raise(lua_State *L, const char *type, const char *format, ...)
 {
     lua_createtable(L, 0, 3);
@@ -59,12 +99,6 @@ int mull__raise(lua_State *L, const char *type, const char *format, ...)
     lua_setfield(L, -2, "stack");
     mark(L, -1);
     return lua_error(L);
-}
-
-static int raw_type(lua_State *L, const char *field)
-{
-    lua_pushstring(L, field);
-    return lua_rawget(L, 1);
 }
 
 int mull__lua_error(lua_State *L)

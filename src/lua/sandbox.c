@@ -88,41 +88,20 @@ static int offer_read(lua_State *L)
     return 1;
 }
 
-/* lines is a text that Lua is given line by line: how many it has asked for is where it stands. */
-typedef struct lines {
-    const char *at;
-    size_t left;
-    int given;
-} lines;
-
-static const char *give_line(lua_State *L, void *data, size_t *size)
-{
-    (void)L;
-    lines *text = data;
-    const char *line = text->at, *end = memchr(line, '\n', text->left);
-    *size = end ? (size_t)(end - line) + 1 : text->left;
-    text->given += *size > 0;
-    text->at += *size;
-    text->left -= *size;
-    return line;
-}
-
-/* offer_compile(text, file, environment): a function; or nil, Lua's message and the line that it
- * was at, for messages without one ("C stack overflow"). Bytecode could do anything, so only text
- * is let in. */
+/* offer_compile(text, file, environment): a function; or nil and Lua's message. Bytecode could do
+ * anything, so only text is let in. */
 static int offer_compile(lua_State *L)
 {
-    lines text = {0};
-    text.at = luaL_checklstring(L, 1, &text.left);
+    size_t size;
+    const char *text = luaL_checklstring(L, 1, &size);
     const char *chunk = lua_pushfstring(L, "@%s", luaL_checkstring(L, 2));
-    int status = lua_load(L, give_line, &text, chunk, "t");
+    int status = luaL_loadbufferx(L, text, size, chunk, "t");
     if (status == LUA_ERRMEM)
         return mull__vm_no_memory(L);
     if (status != LUA_OK) {
         lua_pushnil(L);
         lua_insert(L, -2);
-        lua_pushinteger(L, text.given);
-        return 3;
+        return 2;
     }
     lua_pushvalue(L, 3);
     lua_setupvalue(L, -2, 1);

@@ -95,8 +95,7 @@ int mull__engine_problem(mull_engine *engine, int code, const char *file, int li
 /* mull__this_thread is the same for two calls exactly if they are on one thread. */
 uintptr_t mull__this_thread(void)
 {
-    static _Thread_local char here;
-    return (uintptr_t)&here;
+    return (uintptr_t)uv_thread_self();
 }
 
 void mull__engine_touch(mull_engine *engine)

@@ -1,4 +1,5 @@
--- cmd/check.lua: loads a policy and says what is wrong with it, and what is suspicious.
+-- cmd/check.lua: loads a policy and says what is wrong with it, and what is suspicious: so far, that
+-- it has no rules.
 
 local cli = require "mulligan.cli"
 local json = require("mulligan").json
@@ -8,10 +9,10 @@ local check = {
     name = "check",
     summary = "loads a policy, and lists every mistake in it",
     usage = "check POLICY [OPTION]...",
-    about = "Loads a policy, lists every mistake that can be found in one go, and says what is suspicious.",
+    about = "Loads a policy, and lists every mistake that can be found in one go. Says so if it has no rules.",
     options = {
         { "--format", "text|json", help = "for people or for programs (text)" },
-        { "--strict", help = "end in 1 if anything is suspicious" },
+        { "--strict", help = "end in 1 if it has no rules" },
         { "--for", "mulligan.lua", later = true },
     },
     at_least = 1,

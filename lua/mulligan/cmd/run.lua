@@ -13,7 +13,7 @@ local run = {
     about = "Runs the consumers of mulligan.lua, or of the file named. SIGTERM and SIGINT let handlers end\n"
         .. "and give back the rest, uncounted. The log goes to stderr.",
     options = {
-        { "--until-empty", help = "end, with a summary, when nothing is left in the queues that are read" },
+        { "--until-empty", help = "end, with a summary, once the queues are empty; in 1 if a signal comes first" },
         { "--log-format", "text|json", help = "one line an event, for people or for programs (text)" },
         { "--log-level", "debug|info|warning|error", help = "leave out what is below (info)" },
     },
@@ -39,20 +39,19 @@ end
 -- set_up gives the engine what the file says; the list of what went wrong.
 local function set_up(engine, read)
     local problems = {}
-    for _, transport in ipairs(read.transports) do
-        local well, message, _, found = engine:transport(transport.name, transport.url)
+    local function note(line, well, message, _, found)
         if not well then
-            add_all(problems, placed(found, message, read.path, transport.line))
+            add_all(problems, placed(found, message, read.path, line))
         end
+    end
+    for _, transport in ipairs(read.transports) do
+        note(transport.line, engine:transport(transport.name, transport.url))
     end
     if #problems > 0 then
         return problems -- each consumer of these would complain as well
     end
     for _, consumer in ipairs(read.consumers) do
-        local well, message, _, found = engine:consumer(consumer.name, consumer.options)
-        if not well then
-            add_all(problems, placed(found, message, read.path, consumer.line))
-        end
+        note(consumer.line, engine:consumer(consumer.name, consumer.options))
     end
     return problems
 end
@@ -101,6 +100,10 @@ local function work(read, policy, engine, lines, until_empty)
     end
     if until_empty then
         cli.say(summary(engine:counts()))
+        if not engine:emptied() then
+            cli.complain("stopped before the queues were empty")
+            return 1
+        end
     end
     return 0
 end
@@ -130,7 +133,8 @@ function run.main(words)
     local lines = log.new(words.log_format or "text", words.log_level or "info", function(line)
         io.stderr:write(line)
     end)
-    local read = config.load(words[1] or "mulligan.lua")
+    local read = words[1] and config.load(words[1])
+        or config.load("mulligan.lua", "to name another: mulligan run path/mulligan.lua")
     local policy, of_policy = load_policy(read, lines)
     local engine, message = mulligan.engine {
         policy = policy,

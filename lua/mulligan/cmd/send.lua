@@ -45,7 +45,7 @@ local function url_of(transport)
     elseif url.is_url(transport) then
         return transport
     end
-    local read = config.load("mulligan.lua")
+    local read = config.load("mulligan.lua", "run send in the folder of one, or give --transport a URL")
     if #read.problems > 0 then
         return nil, read.problems
     end

@@ -54,9 +54,18 @@ local function parse(value)
     return sum
 end
 
+-- Units as people write them, without an "s" at the end.
+local spelt = {
+    day = "d", hour = "h", hr = "h", minute = "m", min = "m", second = "s", sec = "s", millisecond = "ms", msec = "ms",
+}
+
+local function short_unit(word)
+    return spelt[word] or spelt[word:gsub("s$", "")]
+end
+
 -- What a string that doesn't parse was probably meant to be; "" where that isn't clear.
 local function guess(value)
-    local likely = value:lower():gsub("%s", "")
+    local likely = value:lower():gsub("%s", ""):gsub("%l+", short_unit)
     likely = likely:gsub("^%.", "0."):gsub("%.(%l)", "%1")
     if #likely < 40 and likely ~= value and parse(likely) then
         return "; " .. text.show(likely) .. "?"

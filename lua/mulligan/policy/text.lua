@@ -49,6 +49,11 @@ function text.show(value)
     return "a " .. kind
 end
 
+-- nil_global gives the name in what Lua says of a global that it tried to use and that is nil.
+function text.nil_global(message)
+    return message:match("^attempt to %l+ a nil value %(global '([%w_]+)'%)$")
+end
+
 -- "1 rule", "2 rules".
 function text.count(count, one, many)
     return ("%d %s"):format(count, count == 1 and one or many)

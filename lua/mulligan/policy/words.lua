@@ -124,7 +124,8 @@ function words.name(book, here, what, value)
     if value == lost then
         return nil
     elseif type(value) ~= "string" then
-        why = ("must be a string, not %s"):format(text.show(value))
+        why = ("must be a string, not %s%s"):format(text.show(value),
+            value == nil and "; a name needs its quotes" or "")
     elseif value == "" then
         why = "must not be empty"
     elseif not text.valid(value) then

@@ -13,22 +13,21 @@ function files.new(policy, load, environment)
     return setmetatable({ policy = policy, load = load, environment = environment, loaded = {}, running = {} }, files)
 end
 
--- Lua's message, "file:line: what", goes to the mistakes in its parts; `at` is the line for one that
--- has none.
-function files:note_syntax(file, message, at)
+-- Lua's message, "file:line: what", goes to the mistakes in its parts.
+function files:note_syntax(file, message)
     local line, what = message:match(":(%d+): (.*)$")
     if message:find("binary chunk", 1, true) then
         line, what = 1, "this is bytecode; a policy is text"
     elseif message:find("C stack overflow", 1, true) then
         what = "brackets or blocks are nested too deeply; Lua reads less than 200 levels"
     end
-    self.load.problem(file, tonumber(line) or at, what or message)
+    self.load.problem(file, tonumber(line) or 0, what or message)
 end
 
 function files:run(file, source, ...)
-    local chunk, message, at = offers.compile(source, file, self.environment)
+    local chunk, message = offers.compile(source, file, self.environment)
     if not chunk then
-        self:note_syntax(file, message, at)
+        self:note_syntax(file, message)
         return self.load.lost
     end
     local result = chunk(...)
@@ -59,7 +58,9 @@ end
 function files:objection(name, file)
     if name:find("^mulligan%.preset") then
         return "presets are not in this version yet"
-    elseif name == "mulligan" or name:find("^mulligan%.") then
+    elseif name == "mulligan" then
+        return 'a policy has "mulligan.policy"; this looks like a mulligan.lua, whose policy is what m.policy names'
+    elseif name:find("^mulligan%.") then
         return 'a policy has "mulligan.policy" of these, and the files beside it'
     elseif not file then
         return '"a.b" means the file a/b.lua beside the policy, and no other way leads to a file'

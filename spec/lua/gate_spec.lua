@@ -1,0 +1,73 @@
+-- The gate: who may be called while a suspect is at work, while settles fail, and while the engine
+-- stops; and what a message without a count of its calls starts from.
+local mulligan = require "mulligan"
+local rigs = require "support.rigs"
+local testing = require "mulligan.testing"
+
+describe("the gate", function()
+    local rig
+
+    local function start(...)
+        rig = rigs.start(...)
+    end
+
+    after_each(rigs.close)
+
+    it("lets nobody in while a suspect is at work", function()
+        local clock, began = testing.clock(), {}
+        start("", function(msg)
+            began[#began + 1] = { msg.id, msg.deliveries, clock:now() }
+            mulligan.sleep(msg.deliveries == 1 and "2m" or "10s")
+        end, { clock = clock, url = "memory:?claim_timeout=1m" }, { timeout = false, concurrency = 4 })
+        assert(rig:publish("work", "x", { id = "suspect" }))
+        rig:fault("hold", { times = 3 })
+        rig:advance("61s") -- its claim is lost, and it is handed out again
+        assert.same({ { "suspect", 1, 0 }, { "suspect", 2, 60000 } }, began)
+        assert(rig:publish("work", "x", { id = "neighbour" }))
+        rig:advance("8s")
+        assert.equal(2, #began)
+        rig:advance("2s")
+        assert.same({ "neighbour", 1, 70000 }, began[3])
+    end)
+
+    it("starts nothing that was claimed before a settle failed", function()
+        local clock, began = testing.clock(), {}
+        start("", function(msg)
+            began[#began + 1] = msg.id .. " at " .. clock:now()
+            mulligan.sleep("1s")
+        end, { clock = clock })
+        rig:fault("settle", { times = 4, code = "io" })
+        for number = 1, 3 do
+            assert(rig:publish("work", "x", { id = "m-" .. number }))
+        end
+        rig:run_until_empty()
+        -- m-1 is settled at 1000 and again after 100, 200, 400 and 800 ms; m-2 began before it failed.
+        assert.same({ "m-1 at 0", "m-2 at 1000", "m-3 at 2500" }, began)
+        assert.equal(3, rig:counts().done)
+    end)
+
+    it("gives back what fails while the engine stops, with its calls counted", function()
+        local clock, calls = testing.clock(), 0
+        start('bus:default():retry(3, "1s")', function()
+            calls = calls + 1
+            mulligan.sleep("2s")
+            error("no")
+        end, { clock = clock, grace = "10s", collect = {} })
+        assert(rig:publish("work", "x", { id = "m-1" }))
+        rig:stop()
+        assert.equal(1, calls)
+        assert.equal(2000, clock:now())
+        assert.same({ ready = 1, delayed = 0, claimed = 0 }, (rig:depth("work")))
+        assert.is_truthy(table.concat(rig:log(), "\n"):find("failed while stopping", 1, true))
+    end)
+
+    it("counts as many calls as redeliveries where nobody counted", function()
+        local seen
+        start("", function(msg)
+            seen = { msg.attempt, msg.redeliveries, msg.calls }
+        end)
+        assert(rig:publish("work", "x", { headers = { ["mulligan-redeliveries"] = "2" } }))
+        rig:run_until_empty()
+        assert.same({ 1, 2, 2 }, seen)
+    end)
+end)
