@@ -16,10 +16,10 @@ static void note_claimed(void *data)
 }
 
 /* open_stopping opens an engine whose handler stops it, and which looks into the file then. */
-static void open_stopping(live *l)
+static void open_stopping(live *l, const char *policy, mull_handler handler)
 {
     *l = (live){.most_suspects = -1};
-    l->policy = rig_policy("");
+    l->policy = rig_policy(policy);
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = l->policy;
     options.stopped = note_claimed;
@@ -31,7 +31,7 @@ static void open_stopping(live *l)
     consumer.name = "C";
     consumer.transport = "t";
     consumer.queue = "q";
-    consumer.handler = stop_at_once;
+    consumer.handler = handler;
     consumer.data = l;
     assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
 }
@@ -42,7 +42,7 @@ static void nothing_is_claimed_when_it_has_stopped(void **state)
     for (int round = 0; round < 20; round++) {
         live l;
         put_five();
-        open_stopping(&l);
+        open_stopping(&l, "", stop_at_once);
         run_live(&l);
         assert_int_equal(l.most_suspects, 0);
         assert_int_equal(count(l.db, "deliveries > 0"), 0);
@@ -76,11 +76,46 @@ static void a_locked_file_holds_up_no_stop(void **state)
     sqlite3_close(db);
 }
 
+static void fail_and_stop(mull_engine *engine, mull_call call, const mull_message *message,
+                          void *data)
+{
+    mull_error error = MULL_INIT(mull_error);
+    error.type = "Oops";
+    note_message(data, message);
+    mull_stop(engine);
+    mull_done(engine, call, &error);
+}
+
+static void a_death_is_counted_once_however_often_it_goes_back(void **state)
+{
+    (void)state;
+    live l;
+    open_live(&l, NULL, 0);
+    publish(&l, "a", "body");
+    mull_stop(l.engine);
+    run_live(&l);
+    close_live(&l);
+    for (int stops = 1; stops <= 3; stops++) {
+        open_stopping(&l, "require('mulligan.policy').bus():default():retry(9, '1h')",
+                      fail_and_stop);
+        if (stops == 1)
+            sql(l.db, "UPDATE messages SET deliveries = 1"); /* its first owner died */
+        run_live(&l);
+        assert_int_equal(l.deliveries[0], 2);
+        char calls[8];
+        snprintf(calls, sizeof calls, "%d", stops);
+        assert_string_equal(ask(l.db, "SELECT headers ->> 'mulligan-calls' FROM messages"), calls);
+        assert_int_equal(count(l.db, "deliveries = 1"), 1);
+        close_live(&l);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(nothing_is_claimed_when_it_has_stopped),
         TEST(a_locked_file_holds_up_no_stop),
+        TEST(a_death_is_counted_once_however_often_it_goes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

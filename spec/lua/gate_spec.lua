@@ -61,6 +61,39 @@ describe("the gate", function()
         assert.is_truthy(table.concat(rig:log(), "\n"):find("failed while stopping", 1, true))
     end)
 
+    it("counts on with a dead letter that its own queue's consumer redelivers", function()
+        local seen = {}
+        start([[
+            bus:default():dead_letter("aside")
+            local aside = policy.consumer("D")
+            aside:dead_letter_queue("out")
+            aside:default():redeliver(2, "1m")
+        ]], function()
+            error("no")
+        end, {
+            consumers = {
+                C = {
+                    queue = "work",
+                    handler = function()
+                        error("no")
+                    end,
+                },
+                D = {
+                    queue = "aside",
+                    handler = function(msg)
+                        seen[#seen + 1] = { msg.redeliveries, msg.calls, msg.headers["mulligan-queue"] }
+                        assert(#seen < 10, "it goes round for ever")
+                        error("still no")
+                    end,
+                },
+            },
+        })
+        assert(rig:publish("work", "x", { id = "m-1" }))
+        rig:advance("1h")
+        assert.same({ { 0, 0, "work" }, { 1, 1, "work" }, { 2, 2, "work" } }, seen)
+        assert.equal("aside", rig:collected("out")[1].headers["mulligan-queue"])
+    end)
+
     it("counts as many calls as redeliveries where nobody counted", function()
         local seen
         start("", function(msg)

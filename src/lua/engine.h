@@ -31,7 +31,7 @@ typedef struct mull__lua_engine {
     mull__problems problems;
     mull__lua_consumer *consumers;
     _Atomic(struct mull__line *) lines; /* of log, newest first */
-    _Atomic(const void *) thread;       /* the one that uses it: see log.c */
+    _Atomic(uintptr_t) thread;          /* the one that uses it: see log.c */
     int lines_timer;                    /* one is set to hand them out */
     int handing_out, looks;
     int real_clock;

@@ -12,11 +12,9 @@ struct mull__line {
     char text[];
 };
 
-static _Thread_local char here; /* its address is the thread's */
-
 void mull__lines_here(mull__lua_engine *engine)
 {
-    atomic_store_explicit(&engine->thread, &here, memory_order_relaxed);
+    atomic_store_explicit(&engine->thread, mull__this_thread(), memory_order_relaxed);
 }
 
 static void on_timer(void *data)
@@ -39,7 +37,7 @@ void mull__line_take(mull_level level, const char *text, void *data)
     line->next = atomic_load(&engine->lines);
     while (!atomic_compare_exchange_weak(&engine->lines, &line->next, line)) {
     }
-    int own = atomic_load_explicit(&engine->thread, memory_order_relaxed) == &here;
+    int own = atomic_load_explicit(&engine->thread, memory_order_relaxed) == mull__this_thread();
     if (own && engine->engine && !engine->lines_timer)
         engine->lines_timer = mull__engine_after(engine->engine, 0, on_timer, engine) != NULL;
 }

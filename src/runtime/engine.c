@@ -92,7 +92,6 @@ int mull__engine_problem(mull_engine *engine, int code, const char *file, int li
     return code;
 }
 
-/* mull__this_thread is the same for two calls exactly if they are on one thread. */
 uintptr_t mull__this_thread(void)
 {
     return (uintptr_t)uv_thread_self();

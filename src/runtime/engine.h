@@ -280,7 +280,6 @@ struct mull_engine {
 void mull__engine_touch(mull_engine *engine); /* the pump has work; loop's thread */
 void mull__engine_wake(mull_engine *engine);  /* the same from any thread */
 void mull__engine_pump(mull_engine *engine);
-uintptr_t mull__this_thread(void);
 void mull__engine_log(mull_engine *engine, mull_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int mull__engine_problem(mull_engine *engine, int code, const char *file, int line,

@@ -44,8 +44,8 @@ static void call_suspect(mull_engine *engine, struct mull_subscription *consumer
     }
     if (engine->open_calls > 0)
         mull__engine_log(engine, MULL_INFO,
-                         "%s: a message whose last owner died runs beside %u handlers, which have "
-                         "been at work for %d s",
+                         "%s: a message whose last owner died runs beside %u other call(s), which "
+                         "have lasted for %d s",
                          consumer->name, engine->open_calls, PATIENCE_MS / 1000);
     end_patience(engine);
     call_first(&consumer->suspects);

@@ -22,4 +22,7 @@ int mull__engine_fault(mull_engine *engine, const char *transport, const char *o
 /* mull__engine_emptied says whether it stopped since its queues were empty, as it was asked to. */
 int mull__engine_emptied(const mull_engine *engine);
 
+/* mull__this_thread is the same for two calls exactly if they are on one thread; never 0. */
+uintptr_t mull__this_thread(void);
+
 #endif
