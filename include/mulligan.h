@@ -148,7 +148,7 @@ typedef struct mull_error {
     const char *type;           /* required, not empty */
     const char *message;        /* NULL: "" */
     const char *stack;          /* NULL: "" */
-    const char *const *lineage; /* its ancestors, nearest first, as a class knows them */
+    const char *const *lineage; /* its ancestors, nearest first, as a class knows them; 256 count */
     size_t lineage_count;
     const mull_field *fields; /* whatever else it carries; the first of a name counts */
     size_t field_count;
@@ -313,7 +313,8 @@ MULL_API int mull_decider_new(mull_decider **out, mull_policy *policy);
 MULL_API void mull_decider_free(mull_decider *decider);
 
 /* mull_decide gives the verdict on a failure. It allocates nothing and takes no lock where no
- * function matcher runs. MULL_EINVAL: no error or type, or a counter below 0. */
+ * function matcher runs. MULL_EINVAL: no error or type, or a counter below 0; MULL_ESTATE: out of
+ * an event of the same decider's. */
 MULL_API int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
 
 /* ---- Running --------------------------------------------------------------------------------- */

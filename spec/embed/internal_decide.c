@@ -7,6 +7,8 @@ typedef struct rig {
     fake fake;
     mull_policy *policy;
     int loaded, refused, matcher_failed;
+    mull_decider *again; /* decides inside of the event; NULL: nobody does */
+    int status_of_again;
     char text[64], generation[33];
     int line;
 } rig;
@@ -24,6 +26,10 @@ static void take_event(const mull_event *event, void *data)
     char name[33];
     mull_policy_generation(r->policy, name);
     assert_string_equal(name, event->generation);
+    if (r->again && event->failure) {
+        mull_verdict verdict = MULL_INIT(mull_verdict);
+        r->status_of_again = mull_decide(r->again, event->failure, &verdict);
+    }
 }
 
 static void rig_init(rig *r, const char *text)
@@ -292,6 +298,22 @@ static void functions(void **state)
     rig_done(&r);
 }
 
+static void a_decider_is_not_asked_out_of_its_own_event(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, "f");
+    mull_decider *d;
+    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    r.again = d;
+    assert_int_equal(decide(d, "Ends").rule.line, 3);
+    assert_int_equal(r.status_of_again, MULL_ESTATE);
+    r.again = NULL;
+    assert_int_equal(decide(d, "Ends").rule.line, 3); /* afterwards it decides as ever */
+    mull_decider_free(d);
+    rig_done(&r);
+}
+
 static void an_impure_policy_is_refused_as_a_whole(void **state)
 {
     (void)state;
@@ -403,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_verdict_lives_until_the_next_call),
         cmocka_unit_test(a_generation_may_outlive_the_holder),
         cmocka_unit_test(functions),
+        cmocka_unit_test(a_decider_is_not_asked_out_of_its_own_event),
         cmocka_unit_test(an_impure_policy_is_refused_as_a_whole),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(words),

@@ -79,6 +79,21 @@ static void lineage_with_sent_names(void **state)
     mull__table_free(table);
 }
 
+static void of_a_sent_lineage_256_names_count(void **state)
+{
+    (void)state;
+    static const char *names[100000];
+    mull__table *table = family_table(1);
+    for (size_t i = 0; i < COUNT(names); i++)
+        names[i] = "Unheard";
+    names[255] = "Network";
+    assert_int_equal(line_for(table, "Mine", names, COUNT(names)), 2);
+    names[255] = "Unheard";
+    names[256] = "Network";
+    assert_int_equal(line_for(table, "Mine", names, COUNT(names)), 4);
+    mull__table_free(table);
+}
+
 static void no_rule_at_all(void **state)
 {
     (void)state;
@@ -424,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lineage_without_sent_names),
         cmocka_unit_test(lineage_with_sent_names),
+        cmocka_unit_test(of_a_sent_lineage_256_names_count),
         cmocka_unit_test(no_rule_at_all),
         cmocka_unit_test(many_types),
         cmocka_unit_test(literals),

@@ -116,6 +116,9 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
 {
     if (!decider || !verdict || verdict->size < sizeof *verdict || !valid(failure))
         return MULL_EINVAL;
+    if (decider->deciding)
+        return MULL_ESTATE;
+    decider->deciding = 1;
     take_fresh_seat(decider);
     mull__seat *seat = decider->seat;
     void *data;
@@ -129,5 +132,6 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
     failure = completed(failure, &room);
     mull__judge(mull__generation_table(seat->generation), failure, &runner, seat->seen, verdict);
     verdict->generation = mull__generation_name(seat->generation);
+    decider->deciding = 0;
     return MULL_OK;
 }

@@ -21,6 +21,7 @@ struct mull_decider {
     mull_policy *policy;
     mull__seat *seat;
     atomic_uintptr_t slot; /* a mull__seat, marked or not; 0 */
+    int deciding;          /* an event of it may not decide with it: the seat is in use */
 };
 
 /* mull__holder_join takes in a decider and gives it its first seat. Errors as mull__seat_new;

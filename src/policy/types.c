@@ -34,6 +34,15 @@ uint32_t mull__types_add(mull__table *table, const char *name)
     return number;
 }
 
+/* sent_count is how many names a failure gives its error. Beyond LINEAGE_MAX they aren't looked at:
+ * no class is that deep, and the time for each grows with those before it. */
+enum { LINEAGE_MAX = 256 };
+
+static size_t sent_count(const mull_error *error)
+{
+    return 1 + (error->lineage_count < LINEAGE_MAX ? error->lineage_count : LINEAGE_MAX);
+}
+
 /* sent is the `index`-th name that a failure gives its error: the type, then the sent lineage. */
 static const char *sent(const mull_error *error, size_t index)
 {
@@ -62,7 +71,7 @@ static int repeats(const mull_error *error, size_t index)
  * last that the table knows: an unknown one in its place has no parents. */
 static uint32_t last_sent(const mull__table *table, const mull_error *error)
 {
-    for (size_t i = error->lineage_count + 1; i-- > 0;) {
+    for (size_t i = sent_count(error); i-- > 0;) {
         const char *name = sent(error, i);
         if (names_type(name) && !repeats(error, i))
             return find(table, name);
@@ -95,7 +104,7 @@ static mull__lineage lineage_of_sent(const mull__table *table, const mull_error 
     size_t count = 0;
     memset(seen, 0, bit_words(table) * sizeof *seen);
     see(seen, MULL__ERROR_TYPE);
-    for (size_t i = 0; i <= error->lineage_count; i++) {
+    for (size_t i = 0; i < sent_count(error); i++) {
         const char *name = sent(error, i);
         uint32_t type = names_type(name) ? find(table, name) : MULL__NONE;
         if (type != MULL__NONE && see(seen, type))

@@ -419,10 +419,16 @@ static void retry(mull__flow *flow)
         pause_for_retry(flow);
 }
 
+/* on_retry: one that was judged before any call, for what its dead owners did, has no slot yet. */
 static void on_retry(void *data)
 {
     mull__flow *flow = data;
-    mull__list_push(&flow->consumer->retries, &flow->link);
+    struct mull_subscription *consumer = flow->consumer;
+    if (!flow->slot) {
+        flow->stage = MULL__WAITING;
+        flow->alone = 1;
+    }
+    mull__list_push(flow->slot ? &consumer->retries : &consumer->suspects, &flow->link);
     mull__engine_touch(engine_of(flow));
 }
 

@@ -85,7 +85,10 @@ int mull__headers_from_json(mull_header **out, size_t *count, const mull_allocat
     *count = 0;
     if (!*text)
         return 0;
-    json_t *object = json_loads(text, 0, NULL);
+    json_error_t error;
+    json_t *object = json_loads(text, 0, &error);
+    if (!object && json_error_code(&error) == json_error_out_of_memory)
+        return MULL_ENOMEM;
     int status = from_object(out, count, allocator, object);
     json_decref(object);
     return status;

@@ -329,7 +329,10 @@ static void memory_turn(memory *self)
 static int64_t memory_due(memory *self, int64_t due_ms)
 {
     int64_t left = due_ms - mull_port_wall(self->port);
-    return due_ms <= 0 || left <= 0 ? MULL__AT_ONCE : mull_port_now(self->port) + left;
+    int64_t now = mull_port_now(self->port);
+    if (due_ms <= 0 || left <= 0)
+        return MULL__AT_ONCE;
+    return left > INT64_MAX - now ? INT64_MAX : now + left;
 }
 
 static int memory_cannot_delay(memory *self, int64_t due_ms)

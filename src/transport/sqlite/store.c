@@ -40,7 +40,10 @@ int64_t mull__store_now(mull__store *store)
 int64_t mull__store_due(mull__store *store, int64_t due_ms)
 {
     int64_t left = due_ms - mull_port_wall(store->port);
-    return due_ms <= 0 || left <= 0 ? 0 : mull__store_now(store) + left;
+    int64_t now = mull__store_now(store);
+    if (due_ms <= 0 || left <= 0)
+        return 0;
+    return left > INT64_MAX - now ? INT64_MAX : now + left;
 }
 
 int mull__store_run(mull__store *store, mull__statement statement)
