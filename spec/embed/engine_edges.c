@@ -77,6 +77,74 @@ static void a_header_has_one_value(void **state)
     rig_close(&r);
 }
 
+/* ---- What lists share ------------------------------------------------------------------------ */
+
+enum { SHARERS = 10, SHARED_LEVELS = 6 };
+
+static void fail_with_shared(mull_engine *engine, mull_call call, const mull_message *message,
+                             void *data)
+{
+    (void)message;
+    (void)data;
+    mull_value lists[SHARED_LEVELS][SHARERS];
+    for (int level = 0; level < SHARED_LEVELS; level++)
+        for (int i = 0; i < SHARERS; i++)
+            lists[level][i] = level ? (mull_value){.kind = MULL_LIST,
+                                                   .as.items = lists[level - 1],
+                                                   .count = SHARERS}
+                                    : (mull_value){.kind = MULL_STRING, .as.string = "leaf"};
+    const mull_field fields[] = {
+        {"shared", {.kind = MULL_LIST, .as.items = lists[SHARED_LEVELS - 1], .count = SHARERS}},
+        {"code", {.kind = MULL_INTEGER, .as.integer = 7}}};
+    mull_error error = oops;
+    error.fields = fields;
+    error.field_count = 2;
+    mull_done(engine, call, &error);
+}
+
+static int count_values(const mull_value *value)
+{
+    int count = 1;
+    for (size_t i = 0; value->kind == MULL_LIST && i < value->count; i++)
+        count += count_values(&value->as.items[i]);
+    return count;
+}
+
+static void count_shared(const mull_event *event, void *data)
+{
+    if (event->kind != MULL_EVENT_DECIDED)
+        return;
+    const mull_error *error = event->failure->error;
+    assert_int_equal(error->field_count, 2);
+    assert_int_equal(error->fields[1].value.as.integer, 7);
+    *(int *)data = count_values(&error->fields[0].value);
+}
+
+static void what_lists_share_is_copied_within_bounds(void **state)
+{
+    (void)state;
+    rig r = {.clock = {rig_now, rig_wall, &r}, .policy = rig_policy("")};
+    int values = 0;
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = r.policy;
+    options.clock = &r.clock;
+    options.event = count_shared;
+    options.data = &values;
+    assert_int_equal(mull_engine_new(&r.engine, &options), 0);
+    assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
+    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
+    consumer.name = "C";
+    consumer.transport = "t";
+    consumer.queue = "q";
+    consumer.handler = fail_with_shared;
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_engine_start(r.engine), 0);
+    rig_publish(&r, "q", "a");
+    rig_advance(&r, 0);
+    assert_in_range(values, 5000, 10001);
+    rig_close(&r);
+}
+
 /* ---- Sending --------------------------------------------------------------------------------- */
 
 static void send_later(mull_engine *engine, mull_call call, const mull_message *message, void *data)
@@ -283,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_delay_without_end_never_comes),
         cmocka_unit_test(as_many_handlers_as_there_are_numbers),
         cmocka_unit_test(a_header_has_one_value),
+        cmocka_unit_test(what_lists_share_is_copied_within_bounds),
         cmocka_unit_test(what_cannot_be_put_off_is_refused_when_it_is_sent),
         cmocka_unit_test(an_answer_comes_on_a_later_turn),
         cmocka_unit_test(an_end_right_before_the_loop_waits_is_seen),

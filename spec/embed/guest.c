@@ -1,5 +1,6 @@
 /* guest.c: policies and their functions as an embedder in C meets them: what JSON and Lua can't
  * send, an allocator that fails, and deciders on several threads. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -241,6 +242,96 @@ static void failing_allocations_are_survived(void **state)
     assert_true(fail_each(23, 1L << 40) > 0);
 }
 
+/* ---- The locale ------------------------------------------------------------------------------ */
+
+static void write_file(char path[64], const char *folder, const char *name, const char *text)
+{
+    snprintf(path, 64, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* make_locale makes a locale with a decimal comma in a folder of its own, and sets it. */
+static int make_locale(char *folder)
+{
+    char source[64], letters[64], command[256];
+    if (!mkdtemp(folder))
+        return 0;
+    write_file(source, folder, "source",
+               "LC_NUMERIC\n"
+               "decimal_point \",\"\nthousands_sep \"\"\ngrouping -1\n"
+               "END LC_NUMERIC\n");
+    write_file(letters, folder, "letters",
+               "<code_set_name> ANSI_X3.4-1968\n<escape_char> /\n"
+               "CHARMAP\n<U0000>..<U007F> /x00 ASCII\nEND CHARMAP\n");
+    /* It lacks all other categories, about which localedef complains. */
+    snprintf(command, sizeof command, "localedef -c -f %s -i %s %s/comma >%s/log 2>&1", letters,
+             source, folder, folder);
+    (void)!system(command);
+    setenv("LOCPATH", folder, 1);
+    return setlocale(LC_NUMERIC, "comma") && *localeconv()->decimal_point == ',';
+}
+
+static void drop_locale(const char *folder)
+{
+    char command[64];
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    (void)!system(command);
+}
+
+static void keep_half(mull_level level, const char *text, void *data)
+{
+    char half[8];
+    (void)level;
+    snprintf(half, sizeof half, "%.1f", 0.5);
+    assert_string_equal(half, "0,5");
+    snprintf(data, 64, "%s", text);
+}
+
+static void the_locale_of_the_embedder_stays_outside(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/mulligan-locale-XXXXXX", logged[64] = "";
+    if (!make_locale(folder)) {
+        drop_locale(folder);
+        print_message("no locale with a decimal comma can be made here\n");
+        skip();
+    }
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    options.text =
+        "print(1.5, tonumber('2.5'), ('%.2f'):format(0.25), 0.5)\n"
+        "local policy = require 'mulligan.policy'\n"
+        "policy.bus():on('E' .. 1.5, function() print(3.5) return 1.5 .. '' == '1.5' end)"
+        ":discard()\n";
+    options.log = keep_half;
+    options.data = logged;
+    options.problem = print_problem;
+    mull_policy *policy;
+    mull_decider *decider;
+    assert_int_equal(mull_policy_load(&policy, &options), 0);
+    assert_string_equal(logged, "1.5 2.5 0.25 0.5");
+    assert_int_equal(mull_decider_new(&decider, policy), 0);
+    mull_error error = MULL_INIT(mull_error);
+    error.type = "E1.5";
+    mull_failure failure = MULL_INIT(mull_failure);
+    failure.error = &error;
+    mull_verdict verdict = MULL_INIT(mull_verdict);
+    assert_int_equal(mull_decide(decider, &failure, &verdict), 0);
+    assert_int_equal(verdict.action, MULL_DISCARD);
+    assert_string_equal(logged, "3.5");
+    mull_decider_free(decider);
+    mull_policy_free(policy);
+    options.text = "error('no')"; /* a way out that jumps */
+    options.problem = NULL;
+    assert_int_equal(mull_policy_load(&policy, &options), MULL_EPOLICY);
+    keep_half(MULL_INFO, "", logged);
+    drop_locale(folder);
+}
+
 /* ---- Threads --------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, DECISIONS = 300 };
@@ -311,6 +402,7 @@ int main(void)
         cmocka_unit_test(options_are_checked),
         cmocka_unit_test(a_text_may_hold_any_byte),
         cmocka_unit_test(failing_allocations_are_survived),
+        cmocka_unit_test(the_locale_of_the_embedder_stays_outside),
         cmocka_unit_test(functions_run_on_many_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -379,6 +379,105 @@ describe("a handler", function()
             assert.equal("Cyclic", err.cause.type)
         end)
 
+        it("leaves a table out of itself, and ends a circle of causes", function()
+            local pool = { name = "pool", connections = {} }
+            for i = 1, 3 do
+                pool.connections[i] = { number = i, pool = pool }
+            end
+            local first, second = { type = "A" }, { type = "B" }
+            first.cause, second.cause = second, first
+            start(function()
+                mulligan.error { type = "E", stack = "", connection = pool.connections[2], cause = first }
+            end)
+            send()
+            assert.same({
+                type = "E",
+                message = "",
+                stack = "",
+                connection = { number = 2, pool = { name = "pool", connections = {
+                    { number = 1 },
+                    nil,
+                    { number = 3 },
+                } } },
+                cause = { type = "A", message = "", stack = "", cause = { type = "B", message = "", stack = "" } },
+            }, failure())
+        end)
+
+        -- How many values are in a table, all levels together.
+        local function count(value)
+            local n = 0
+            for _, inner in pairs(value) do
+                n = n + 1 + (type(inner) == "table" and count(inner) or 0)
+            end
+            return n
+        end
+
+        it("keeps at most 10,000 values of what its tables share, and what stands beside them", function()
+            local shared = "leaf"
+            for _ = 1, 6 do
+                local list = {}
+                for i = 1, 10 do
+                    list[i] = shared
+                end
+                shared = list
+            end
+            local wide = {}
+            for i = 1, 10001 do
+                wide[i] = i
+            end
+            start(function()
+                mulligan.error {
+                    type = "E",
+                    a = shared,
+                    code = "40P01",
+                    wide = wide,
+                    cause = { type = "C", message = "why" },
+                }
+            end)
+            send()
+            local err = failure()
+            assert.equal("40P01", err.code)
+            assert.equal("C", err.cause.type)
+            assert.equal("why", err.cause.message)
+            assert.is_true(count(err) > 5000)
+            assert.is_true(count(err) <= 10020) -- what every error has isn't counted
+            assert.is_nil(err.wide)
+        end)
+
+        it("keeps at most 1 MiB of text", function()
+            local kept = ("k"):rep(300 * 1024)
+            start(function()
+                mulligan.error {
+                    type = "E",
+                    message = ("m"):rep(3 * 1024 * 1024),
+                    a = kept,
+                    b = kept,
+                    code = "40P01",
+                    lineage = { "P" },
+                    cause = { type = "C", message = "why" },
+                }
+            end)
+            send()
+            local err = failure()
+            assert.matches("^m+$", err.message)
+            assert.is_true(#err.message > 500 * 1024 and #err.message <= 512 * 1024)
+            assert.equal(kept, err.a)
+            assert.is_nil(err.b)
+            assert.equal("40P01", err.code)
+            assert.same({ "P" }, err.lineage)
+            assert.equal("C", err.cause.type)
+            assert.equal("why", err.cause.message)
+        end)
+
+        it("with a text keeps the beginning of a long one", function()
+            start(function()
+                error(("x"):rep(2 * 1024 * 1024), 0)
+            end)
+            send()
+            assert.matches("^x+$", failure().message)
+            assert.is_true(#failure().message <= 512 * 1024)
+        end)
+
         it("refuses mulligan.error without a type", function()
             for _, bad in ipairs { {}, { type = "" }, { type = 5 }, { type = "\xFF" }, { type = "E", message = {} } } do
                 local ok, why = pcall(mulligan.error, bad)

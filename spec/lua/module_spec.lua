@@ -147,7 +147,16 @@ describe("policy", function()
         assert.is_nil(fallback({ delay = false }, 1))
     end)
 
+    local circle, wide, long = {}, {}, ("x"):rep(600 * 1024)
+    circle.inner = { circle }
+    for i = 1, 10001 do
+        wide[i] = i
+    end
+
     for words, failure in pairs {
+        ["inner contains itself"] = { error = { type = "E", inner = circle } },
+        ["an error can't have more than 10000 values"] = { error = { type = "E", cause = { type = "C", f = wide } } },
+        ["an error can't have more than 1 MiB of text"] = { error = { type = "E", message = long, f = long } },
         ['unknown key "atempt" in the failure'] = { error = { type = "E" }, atempt = 1 },
         ["attempt must be a whole number from 1"] = { error = { type = "E" }, attempt = 0 },
         ["calls must be a whole number from 1"] = { error = { type = "E" }, calls = 1.5 },

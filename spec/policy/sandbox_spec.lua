@@ -156,6 +156,20 @@ print(one == two, one.name, one.file, require "lib.none", shared)]],
         policy:close()
     end)
 
+    it("runs a required file once more where it raised before", function()
+        local folder, remove = loading.folder {
+            ["policy.lua"] = 'print(pcall(require, "a")) print(pcall(require, "a")) print(require "a")',
+            ["a.lua"] = 'times = (times or 0) + 1 if times == 1 then error("first", 0) end return times',
+        }
+        local lines = {}
+        local policy = assert(mulligan.load(folder .. "/policy.lua", { log = function(_, line)
+            lines[#lines + 1] = line
+        end }))
+        remove()
+        assert.same({ "false first", "true 2", "2" }, lines)
+        policy:close()
+    end)
+
     it("names a policy by the content of all its files", function()
         local function name(texts)
             local folder, remove = loading.folder(texts)
@@ -215,6 +229,8 @@ describe("a budget", function()
     it("isn't spent by loops in C over nothing", function()
         loading.good([[assert(("").rep("", 1 << 60) == "" and (""):rep(1 << 60, "") == "")]]):close()
         assert.matches("too many elements to move", loading.refused("table.move({}, 1, 1 << 62, 2)")[1])
+        assert.matches("too many elements to move", loading.refused("table.move({}, '1', ' 2e7 ', 2)")[1])
+        assert.same({ "1 1 2" }, printed "print(table.concat(table.move({ 1, 2 }, '1', 0x2, 2), ' '))")
     end)
 
     it("that is spent leaves the mistakes before it told", function()
@@ -227,6 +243,38 @@ while true do t[#t + 1] = {} end
         assert.equal(2, #lines)
         assert.matches('^policy.lua:2: "rety" is no word', lines[1])
         assert.matches("^policy.lua:4: more than 64 MiB of memory", lines[2])
+    end)
+
+    it("isn't spent by an error that says so", function()
+        assert.same({ "false not enough memory" }, printed 'print(pcall(error, "not enough memory", 0))')
+        assert.same({ "policy.lua: not enough memory" }, loading.refused 'error("not enough memory", 0)')
+    end)
+
+    -- The longer a policy runs below the limit, the less is left for what follows; that must not count.
+    it("of memory that just sufficed is enough for all that follows", function()
+        local good, refused = 0, 0
+        for pieces = 3400, 4000, 50 do
+            local policy, message, _, problems = mulligan.load_text(([[
+local bus = require("mulligan.policy").bus()
+for i = 1, 8000 do bus:on("E" .. i):discard() end
+keep = {}
+local x = ("x"):rep(16 * 1024)
+for i = 1, %d do keep[i] = x .. i end
+bus:on("A", function() return ("y"):rep(512 * 1024) .. keep[1] ~= nil end):discard("yes")]]):format(pieces))
+            if policy then
+                good = good + 1
+                local verdict = assert(policy:decide { error = { type = "A" } })
+                assert.equal("yes", verdict.note)
+                policy:close()
+            else
+                refused = refused + 1
+                assert.equal(1, #problems)
+                assert.matches("^policy.lua:%d+: more than 64 MiB of memory", message)
+            end
+            collectgarbage()
+        end
+        assert.is_true(good > 0)
+        assert.is_true(refused > 0)
     end)
 
     it("is enough for a large policy", function()

@@ -261,6 +261,8 @@ int mull__compile(mull__table **out, mull__sandbox *sandbox, mull_problem_fn tel
     *out = NULL;
     outcome o = {0};
     int status = mull__vm_call(&sandbox->vm, read_outcome, &o, INT64_MAX);
+    if (status == MULL_EPOLICY && tell)
+        tell(sandbox->main, 0, sandbox->vm.message, data);
     if (status)
         return status;
     for (size_t i = 0; tell && i < o.problem_count; i++)

@@ -13,13 +13,42 @@
 
 enum { LEVELS = 16, CAUSES = 16 };
 
+/* What one error may hold, its causes included. A table that several others share is copied for
+ * each of them, so a few dozen tables that know each other would fill any memory. STEPS bounds the
+ * looking at tables that turn out to be too large. */
+enum { VALUES = 10000, BYTES = 1024 * 1024, STEPS = 8 * VALUES };
+
 /* source is where values come from, and what happens to those that can't be passed on: raised at,
  * or, from a handler whose error must not get lost, mended or left out. */
 typedef struct source {
     lua_State *L;
     mull__arena *arena;
     int strict;
+    size_t values, bytes, steps; /* how many are left */
 } source;
+
+static source of_error(lua_State *L, mull__arena *arena, int strict)
+{
+    return (source){L, arena, strict, .values = VALUES, .bytes = BYTES, .steps = STEPS};
+}
+
+static source of_message(lua_State *L, mull__arena *arena)
+{
+    return (source){L, arena, .strict = 1, .values = SIZE_MAX, .bytes = SIZE_MAX};
+}
+
+/* grant takes room for so many values; 0: there isn't as much. */
+static int grant(source *s, size_t count)
+{
+    if (count > s->values) {
+        if (s->strict)
+            luaL_error(s->L, "an error can't have more than %d values, all levels together",
+                       VALUES);
+        return 0;
+    }
+    s->values -= count;
+    return 1;
+}
 
 /* raw_field pushes a field and gives its type; json.null counts as missing. */
 static int raw_field(lua_State *L, int index, const char *name)
@@ -41,12 +70,11 @@ static int is_text(const char *text, size_t size)
     return strlen(text) == size && mull__utf8_valid(text);
 }
 
-/* text copies the string at `index`. */
-static const char *text(source *s, int index, const char *what)
+/* copy_text copies the first `size` bytes of the string at `index`. */
+static const char *copy_text(source *s, int index, size_t size, const char *what)
 {
-    size_t size;
-    const char *given = lua_tolstring(s->L, index, &size);
-    char *copy = mull__arena_copy(s->L, s->arena, given, size);
+    char *copy = mull__arena_copy(s->L, s->arena, lua_tostring(s->L, index), size);
+    s->bytes -= size;
     if (is_text(copy, size))
         return copy;
     if (s->strict)
@@ -59,13 +87,33 @@ static const char *text(source *s, int index, const char *what)
     return copy;
 }
 
+/* text copies the string at `index`; NULL: there is no room for it. */
+static const char *text(source *s, int index, const char *what)
+{
+    size_t size = (size_t)lua_rawlen(s->L, index);
+    if (size <= s->bytes)
+        return copy_text(s, index, size, what);
+    if (s->strict)
+        luaL_error(s->L, "an error can't have more than %d MiB of text", BYTES / 1024 / 1024);
+    return NULL;
+}
+
+/* long_text copies as much of it as leaves half of the room to what comes later. */
+static const char *long_text(source *s, int index, const char *what)
+{
+    size_t size = (size_t)lua_rawlen(s->L, index);
+    if (s->strict || size <= s->bytes / 2)
+        return text(s, index, what);
+    return copy_text(s, index, s->bytes / 2, what);
+}
+
 /* optional_text reads a field that is a string or not there. */
 static const char *optional_text(source *s, int index, const char *field)
 {
     int type = raw_field(s->L, index, field);
     const char *copy = NULL;
     if (type == LUA_TSTRING)
-        copy = text(s, -1, field);
+        copy = long_text(s, -1, field);
     else if (type != LUA_TNIL && s->strict)
         luaL_error(s->L, "%s must be a string", field);
     lua_pop(s->L, 1);
@@ -118,72 +166,159 @@ static size_t list_size(lua_State *L, int index)
     return keys == size ? size : 0;
 }
 
-static int read_value(source *s, int index, const char *what, int level, mull_value *value);
+/* pair is a name in a table, and where on the stack it lies, with its value above it. */
+typedef struct pair {
+    const char *bytes;
+    size_t size;
+    int at;
+} pair;
 
-/* read_fields reads all keys of a table that are strings, but for those in `except`. */
-static const mull_field *read_fields(source *s, int index, const char *const *except, int level,
-                                     size_t *count)
+static int by_bytes(const void *left, const void *right)
+{
+    const pair *l = left, *r = right;
+    int order = memcmp(l->bytes, r->bytes, l->size < r->size ? l->size : r->size);
+    return order != 0 ? order : (l->size > r->size) - (l->size < r->size);
+}
+
+/* count_keys counts a table's keys, as far as there is room for so many. */
+static size_t count_keys(source *s, int index)
+{
+    size_t count = 0;
+    for (lua_pushnil(s->L); lua_next(s->L, index); lua_pop(s->L, 1)) {
+        if (++count > s->values || s->steps == 0) {
+            lua_pop(s->L, 2);
+            return SIZE_MAX;
+        }
+        s->steps--;
+    }
+    return count;
+}
+
+static int is_one_of(const char *const *names, const char *name)
+{
+    while (names && *names && strcmp(*names, name) != 0)
+        names++;
+    return names && *names;
+}
+
+/* push_pairs pushes the names in a table that aren't in `except`, with their values, and lists
+ * them, ordered, so that it is always the same ones that find room; NULL: there is none for so
+ * many. Nothing of Lua's is made meanwhile: no finalizer runs that could change a table half read.
+ */
+static const pair *push_pairs(source *s, int index, const char *const *except, size_t *count)
 {
     lua_State *L = s->L;
-    size_t room = 0;
-    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
-        room++;
-    mull_field *fields = mull__arena_take(L, s->arena, room, sizeof *fields);
+    size_t room = count_keys(s, index);
     *count = 0;
-    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TSTRING) {
-            if (s->strict)
-                luaL_error(L, "names of fields must be strings");
+    if (!grant(s, room))
+        return NULL;
+    luaL_checkstack(L, 2 * (int)room + 8, NULL);
+    pair *pairs = mull__arena_take(L, s->arena, room, sizeof *pairs);
+    lua_pushnil(L);
+    while (lua_next(L, index)) {
+        int is_name = lua_type(L, -2) == LUA_TSTRING;
+        if (!is_name && s->strict)
+            luaL_error(L, "names of fields must be strings");
+        if (!is_name || is_one_of(except, lua_tostring(L, -2))) {
+            lua_pop(L, 1);
             continue;
         }
-        const char *key = lua_tostring(L, -2);
-        const char *const *known = except;
-        while (known && *known && strcmp(*known, key) != 0)
-            known++;
-        if (known && *known)
-            continue;
-        mull_field *field = &fields[*count];
-        field->name = text(s, -2, "the name of a field");
-        if (read_value(s, lua_gettop(L), field->name, level, &field->value))
-            ++*count;
+        pair *p = &pairs[(*count)++];
+        p->bytes = lua_tolstring(L, -2, &p->size);
+        p->at = lua_absindex(L, -2);
+        lua_pushvalue(L, p->at);
+    }
+    qsort(pairs, *count, sizeof *pairs, by_bytes);
+    return pairs;
+}
+
+/* path is the tables that lead to a value, from the error on. */
+typedef struct path {
+    const void *table;
+    const struct path *up;
+    int depth;
+} path;
+
+static int read_value(source *s, int index, const char *what, const path *up, mull_value *value);
+
+static int read_field(source *s, const pair *p, const path *up, mull_field *field)
+{
+    field->name = text(s, p->at, "the name of a field");
+    return field->name && read_value(s, p->at + 1, field->name, up, &field->value);
+}
+
+/* read_fields reads all keys of a table that are strings, but for those in `except`; NULL: there is
+ * no room for them. Tables come last, for they may take the room of all others. */
+static const mull_field *read_fields(source *s, int index, const char *const *except,
+                                     const path *here, size_t *count)
+{
+    size_t names;
+    int top = lua_gettop(s->L);
+    const pair *pairs = push_pairs(s, index, except, &names);
+    *count = 0;
+    if (!pairs)
+        return NULL;
+    mull_field *fields = mull__arena_take(s->L, s->arena, names, sizeof *fields);
+    for (int tables = 0; tables < 2; tables++) {
+        for (size_t i = 0; i < names; i++)
+            if (lua_istable(s->L, pairs[i].at + 1) == tables)
+                *count += (size_t)read_field(s, &pairs[i], here, &fields[*count]);
     }
     qsort(fields, *count, sizeof *fields, by_name);
+    lua_settop(s->L, top);
     return fields;
 }
 
-static const mull_value *read_items(source *s, int index, size_t count, const char *what, int level)
+static const mull_value *read_items(source *s, int index, size_t count, const char *what,
+                                    const path *here)
 {
     mull_value *items = mull__arena_take(s->L, s->arena, count, sizeof *items);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(s->L, index, (lua_Integer)i + 1);
-        read_value(s, lua_gettop(s->L), what, level, &items[i]);
+        read_value(s, lua_gettop(s->L), what, here, &items[i]);
         lua_pop(s->L, 1);
     }
     return items;
 }
 
-static int read_table(source *s, int index, const char *what, int level, mull_value *value)
+/* has_end says whether a table lies neither too deep nor in itself. */
+static int has_end(const source *s, const path *here, const char *what)
 {
-    if (level >= LEVELS) {
-        if (s->strict)
-            luaL_error(s->L, "%s is nested deeper than %d levels", what, LEVELS);
+    const path *up = here->up;
+    while (up && up->table != here->table)
+        up = up->up;
+    if (up && s->strict)
+        luaL_error(s->L, "%s contains itself", what);
+    if (here->depth > LEVELS && s->strict)
+        luaL_error(s->L, "%s is nested deeper than %d levels", what, LEVELS);
+    return !up && here->depth <= LEVELS;
+}
+
+static int read_table(source *s, int index, const char *what, const path *up, mull_value *value)
+{
+    const path here = {lua_topointer(s->L, index), up, up->depth + 1};
+    if (!has_end(s, &here, what))
         return 0;
-    }
     luaL_checkstack(s->L, 8, NULL);
+    if (lua_rawlen(s->L, index) > s->values)
+        return grant(s, SIZE_MAX);
     size_t size = list_size(s->L, index);
+    mull_value read = {.kind = size > 0 ? MULL_LIST : MULL_MAP};
     if (size > 0) {
-        value->kind = MULL_LIST;
-        value->count = size;
-        value->as.items = read_items(s, index, size, what, level + 1);
+        grant(s, size);
+        read.count = size;
+        read.as.items = read_items(s, index, size, what, &here);
     } else {
-        value->kind = MULL_MAP;
-        value->as.fields = read_fields(s, index, NULL, level + 1, &value->count);
+        read.as.fields = read_fields(s, index, NULL, &here, &read.count);
+        if (!read.as.fields)
+            return 0;
     }
+    *value = read;
     return 1;
 }
 
 /* read_value gives 0 where there is nothing to pass on; `value` is nil then. */
-static int read_value(source *s, int index, const char *what, int level, mull_value *value)
+static int read_value(source *s, int index, const char *what, const path *up, mull_value *value)
 {
     lua_State *L = s->L;
     *value = (mull_value){.kind = MULL_NIL};
@@ -202,11 +337,11 @@ static int read_value(source *s, int index, const char *what, int level, mull_va
         }
         return 1;
     case LUA_TSTRING:
-        value->kind = MULL_STRING;
         value->as.string = text(s, index, what);
-        return 1;
+        value->kind = value->as.string ? MULL_STRING : MULL_NIL;
+        return value->as.string != NULL;
     case LUA_TTABLE:
-        return read_table(s, index, what, level, value);
+        return read_table(s, index, what, up, value);
     case LUA_TLIGHTUSERDATA: /* json.null */
         return 0;
     default:
@@ -228,77 +363,112 @@ static void read_lineage(source *s, int index, mull_error *error)
     size_t count = type == LUA_TTABLE ? lua_rawlen(L, at) : 0;
     if (type != LUA_TNIL && type != LUA_TTABLE && s->strict)
         luaL_error(L, "lineage must be a list of types");
+    if (!grant(s, count))
+        count = 0;
     const char **lineage = mull__arena_take(L, s->arena, count, sizeof *lineage);
     for (size_t i = 0; i < count; i++) {
+        const char *name = NULL;
         if (lua_rawgeti(L, at, (lua_Integer)i + 1) == LUA_TSTRING && lua_rawlen(L, -1) > 0)
-            lineage[error->lineage_count++] = text(s, -1, "a type in lineage");
+            name = text(s, -1, "a type in lineage");
         else if (s->strict)
             luaL_error(L, "lineage must be a list of types");
+        if (name)
+            lineage[error->lineage_count++] = name;
         lua_pop(L, 1);
     }
     error->lineage = lineage;
     lua_pop(L, 1);
 }
 
-static const mull_error *read_error(source *s, int index, int depth);
-
-/* read_cause is read_error for a cause, which a handler may give as a plain text as well. */
-static const mull_error *read_cause(source *s, int index, int depth)
+/* push_cause pushes the cause of the error on top, which a handler may give as a plain text as
+ * well; 0: it has none, or, in a circle, one of those from `first` on. */
+static int push_cause(source *s, int first)
 {
-    int type = raw_field(s->L, index, "cause");
-    const mull_error *cause = NULL;
-    if (depth >= CAUSES) {
-        /* Deeper ones are never looked at, and a cycle ends here. */
-    } else if (type == LUA_TTABLE) {
-        cause = read_error(s, lua_gettop(s->L), depth + 1);
-    } else if (type == LUA_TSTRING && !s->strict) {
-        mull_error *plain = mull__arena_take(s->L, s->arena, 1, sizeof *plain);
-        *plain = MULL_INIT(mull_error);
-        plain->type = "Error";
-        plain->message = text(s, -1, "cause");
-        cause = plain;
-    } else if (type != LUA_TNIL && s->strict) {
-        luaL_error(s->L, "cause must be an error");
-    }
-    lua_pop(s->L, 1);
-    return cause;
+    lua_State *L = s->L;
+    int top = lua_gettop(L), last = top;
+    if (!lua_istable(L, top))
+        return 0;
+    int type = raw_field(L, top, "cause");
+    if (type == LUA_TSTRING && !s->strict)
+        return 1;
+    if (type != LUA_TNIL && type != LUA_TTABLE && s->strict)
+        luaL_error(L, "cause must be an error");
+    while (last >= first && !lua_rawequal(L, last, -1))
+        last--;
+    if (type == LUA_TTABLE && last < first)
+        return 1;
+    lua_pop(L, 1);
+    return 0;
 }
 
-static const mull_error *read_error(source *s, int index, int depth)
+/* new_error makes an error of what is on top, with its type. */
+static mull_error *new_error(source *s, int is_cause)
 {
-    luaL_checkstack(s->L, 8, NULL);
     mull_error *error = mull__arena_take(s->L, s->arena, 1, sizeof *error);
     *error = MULL_INIT(mull_error);
-    error->type = optional_text(s, index, "type");
+    if (lua_istable(s->L, -1))
+        error->type = optional_text(s, lua_gettop(s->L), "type");
     if (!error->type || !*error->type) {
         if (s->strict)
-            luaL_error(s->L, "%s needs a type", depth ? "a cause" : "error");
+            luaL_error(s->L, "%s needs a type", is_cause ? "a cause" : "error");
         error->type = "Error";
     }
-    error->message = optional_text(s, index, "message");
-    error->stack = optional_text(s, index, "stack");
-    read_lineage(s, index, error);
-    error->fields = read_fields(s, index, error_keys, 0, &error->field_count);
-    error->cause = read_cause(s, index, depth);
     return error;
+}
+
+static void read_texts(source *s, int index, mull_error *error)
+{
+    if (lua_istable(s->L, index)) {
+        error->message = optional_text(s, index, "message");
+        error->stack = optional_text(s, index, "stack");
+        read_lineage(s, index, error);
+    } else {
+        error->message = long_text(s, index, "cause");
+    }
+}
+
+/* read_error reads an error and its causes; those below the sixteenth are never looked at. What
+ * matters most comes first, before the room is used up: the types of all, then what they say. */
+static const mull_error *read_error(source *s, int index)
+{
+    lua_State *L = s->L;
+    mull_error *chain[CAUSES + 1];
+    luaL_checkstack(L, CAUSES + 16, NULL);
+    lua_pushvalue(L, index);
+    int first = lua_gettop(L), count = 0;
+    do {
+        chain[count] = new_error(s, count > 0);
+        if (count > 0)
+            chain[count - 1]->cause = chain[count];
+        count++;
+    } while (count <= CAUSES && push_cause(s, first));
+    for (int i = 0; i < count; i++)
+        read_texts(s, first + i, chain[i]);
+    for (int i = 0; i < count; i++) {
+        const path here = {.table = lua_topointer(L, first + i)};
+        if (lua_istable(L, first + i))
+            chain[i]->fields = read_fields(s, first + i, error_keys, &here, &chain[i]->field_count);
+    }
+    lua_settop(L, first - 1);
+    return chain[0];
 }
 
 const mull_error *mull__read_raised(lua_State *L, int index, mull__arena *arena, const char *stack)
 {
-    source s = {.L = L, .arena = arena, .strict = 0};
+    source s = of_error(L, arena, 0);
     index = lua_absindex(L, index);
     if (mull__is_raised(L, index))
-        return read_error(&s, index, 0);
+        return read_error(&s, index);
     mull_error *error = mull__arena_take(L, arena, 1, sizeof *error);
     *error = MULL_INIT(mull_error);
     error->type = "Error";
     if (stack) {
         lua_pushstring(L, stack);
-        error->stack = text(&s, -1, "stack");
+        error->stack = long_text(&s, -1, "stack");
         lua_pop(L, 1);
     }
     mull__raised_text(L, index);
-    error->message = text(&s, -1, "message");
+    error->message = long_text(&s, -1, "message");
     lua_pop(L, 1);
     return error;
 }
@@ -370,7 +540,7 @@ void mull__read_outgoing(lua_State *L, int first, mull__arena *arena, mull_messa
                          int64_t *delay_ms)
 {
     static const char *const known[] = {"id", "type", "key", "headers", "delay", NULL};
-    source s = {.L = L, .arena = arena, .strict = 1};
+    source s = of_message(L, arena);
     *message = MULL_INIT(mull_message);
     *delay_ms = 0;
     message->queue = mull__read_name(L, first, "queue");
@@ -461,13 +631,13 @@ void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failur
     static const char *const known[] = {"error",        "consumer", "transport",  "attempt",
                                         "redeliveries", "calls",    "deliveries", "age_ms",
                                         "message",      "can",      NULL};
-    source s = {.L = L, .arena = arena, .strict = 1};
+    source s = of_message(L, arena), error = of_error(L, arena, 1);
     index = lua_absindex(L, index);
     check_keys(L, index, known, "the failure");
     *failure = MULL_INIT(mull_failure);
     if (raw_field(L, index, "error") != LUA_TTABLE)
         luaL_error(L, "error must be a table with a type");
-    failure->error = read_error(&s, lua_gettop(L), 0);
+    failure->error = read_error(&error, lua_gettop(L));
     lua_pop(L, 1);
     failure->consumer = optional_name(&s, index, "consumer");
     failure->transport = optional_name(&s, index, "transport");

@@ -100,6 +100,16 @@ static void add_string(lua_State *L, growing *out, int index)
     add(L, out, "\"", 1);
 }
 
+/* point writes the point that the embedder's locale may have made a comma, or more. */
+static void point(char *text)
+{
+    size_t before = strspn(text, "+-0123456789"), mark = strcspn(text + before, "0123456789e");
+    if (mark == 0)
+        return;
+    text[before] = '.';
+    memmove(text + before + 1, text + before + mark, strlen(text + before + mark) + 1);
+}
+
 /* add_number writes a float with as few digits as read back to the same, and so that it stays one:
  * 2.0 isn't 2. */
 static void add_number(lua_State *L, growing *out, int index)
@@ -118,6 +128,7 @@ static void add_number(lua_State *L, growing *out, int index)
         if (strtod(text, NULL) == number)
             break;
     }
+    point(text);
     if (!strpbrk(text, ".e"))
         strcat(text, ".0");
     add_text(L, out, text);

@@ -131,8 +131,11 @@ static int state_new(void *data, void *source, const char *digest, void **state)
     if (status)
         return status;
     status = check_same(g, sandbox, digest);
-    if (status == MULL_OK)
+    if (status == MULL_OK) {
         status = mull__compile_functions(sandbox);
+        if (status == MULL_EPOLICY)
+            tell(g, 0, sandbox->vm.message);
+    }
     if (status == MULL_OK)
         *state = sandbox;
     else

@@ -61,9 +61,12 @@ static int require_embedded(lua_State *L)
 static int offer_log(lua_State *L)
 {
     const char *text = luaL_checkstring(L, 1);
-    const mull__sandbox *s = sandbox_of(L);
-    if (!s->silent)
+    mull__sandbox *s = sandbox_of(L);
+    if (!s->silent) {
+        mull__vm_leave(&s->vm);
         mull__log_write(s->log, MULL_INFO, text);
+        mull__vm_enter(&s->vm);
+    }
     return 0;
 }
 
@@ -213,10 +216,10 @@ int mull__sandbox_load(mull__sandbox *sandbox)
         b.line = vm->line;
         memcpy(b.message, vm->message, sizeof b.message);
     }
-    /* A policy that used up its memory still gets its mistakes told. */
-    vm->most += MIB(MULL__LOAD_MIB) / 4;
+    /* A policy that used up its memory still gets its mistakes told; one that just passed is still
+     * to be compiled, and its functions to be called. */
+    vm->spare += MIB(MULL__LOADED_SPARE_MIB);
     status = mull__vm_call(vm, finish, status ? &b : NULL, INT64_MAX);
-    vm->most = MIB(MULL__LOAD_MIB);
     sandbox->silent = 0; /* what its functions print from now on is new */
     return status;
 }
@@ -230,10 +233,11 @@ int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull
     mull__sandbox *s = mull__zalloc(allocator, 1, sizeof *s);
     if (!s)
         return MULL_ENOMEM;
-    if (mull__vm_open(&s->vm, allocator, MIB(again ? MULL__AGAIN_MIB : MULL__LOAD_MIB))) {
+    if (mull__vm_open(&s->vm, allocator, MIB(MULL__LOAD_MIB))) {
         mull__free(allocator, s);
         return MULL_ENOMEM;
     }
+    s->vm.spare = again ? MIB(MULL__AGAIN_SPARE_MIB) : 0;
     s->source = source;
     s->main = main;
     s->log = log;

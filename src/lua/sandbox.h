@@ -15,7 +15,8 @@ enum {
     MULL__AGAIN_INSTRUCTIONS = 60000000,
     MULL__MATCH_INSTRUCTIONS = 100000,
     MULL__LOAD_MIB = 64,
-    MULL__AGAIN_MIB = 72
+    MULL__AGAIN_SPARE_MIB = 8,
+    MULL__LOADED_SPARE_MIB = 16 /* besides, once the files ran */
 };
 
 typedef struct mull__sandbox {

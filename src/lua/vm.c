@@ -27,7 +27,8 @@ static void *resize(void *data, void *pointer, size_t old, size_t wanted)
         vm->used -= old;
         return NULL;
     }
-    if (wanted > old && (wanted > vm->most || vm->used - old > vm->most - wanted)) {
+    size_t most = vm->most + vm->spare;
+    if (wanted > old && (wanted > most || vm->used - old > most - wanted)) {
         vm->refused = MULL__VM_MEMORY;
         return NULL;
     }
@@ -45,9 +46,12 @@ static void *resize(void *data, void *pointer, size_t old, size_t wanted)
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
 {
     *vm = (mull__vm){.allocator = *allocator, .most = most};
-    vm->lua = lua_newstate(resize, vm);
-    if (!vm->lua)
+    vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    vm->lua = vm->locale ? lua_newstate(resize, vm) : NULL;
+    if (!vm->lua) {
+        mull__vm_close(vm);
         return MULL_ENOMEM;
+    }
     *(mull__vm **)lua_getextraspace(vm->lua) = vm;
     return MULL_OK;
 }
@@ -56,7 +60,10 @@ void mull__vm_close(mull__vm *vm)
 {
     if (vm->lua)
         lua_close(vm->lua);
+    if (vm->locale)
+        freelocale(vm->locale);
     vm->lua = NULL;
+    vm->locale = (locale_t)0;
 }
 
 /* ---- What went wrong ------------------------------------------------------------------------- */
@@ -176,7 +183,8 @@ int mull__vm_pcall(lua_State *L)
     lua_pushboolean(L, 1);
     lua_insert(L, 1);
     int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
-    if (status == LUA_ERRMEM)
+    /* error("not enough memory", 0) looks the same to Lua, but no memory was refused. */
+    if (status == LUA_ERRMEM && mull__vm_of(L)->refused != MULL__VM_GOING)
         return mull__vm_no_memory(L);
     if (mull__vm_of(L)->stop != MULL__VM_GOING)
         return raise_stop(L);
@@ -189,6 +197,17 @@ int mull__vm_pcall(lua_State *L)
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
+
+/* How strings compare, numbers are written and letters change their case is the locale's in Lua. */
+void mull__vm_enter(mull__vm *vm)
+{
+    vm->outside = uselocale(vm->locale);
+}
+
+void mull__vm_leave(mull__vm *vm)
+{
+    uselocale(vm->outside);
+}
 
 /* failed gives the code for what lua_pcall gave, with its message. */
 static int failed(mull__vm *vm, int status)
@@ -210,7 +229,9 @@ static int failed(mull__vm *vm, int status)
                  (long long)vm->budget);
         break;
     case MULL__VM_GOING:
-        if (!vm->message[0])
+        if (status == LUA_ERRMEM) /* as in mull__vm_pcall; no message handler was told */
+            snprintf(vm->message, sizeof vm->message, "not enough memory");
+        else if (!vm->message[0])
             snprintf(vm->message, sizeof vm->message, "an error within an error");
         break;
     }
@@ -229,7 +250,9 @@ int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, int64_t budg
     lua_pushcfunction(L, keep_error);
     lua_pushcfunction(L, body);
     lua_pushlightuserdata(L, argument);
+    mull__vm_enter(vm);
     int status = lua_pcall(L, 1, 0, top + 1);
+    mull__vm_leave(vm);
     lua_settop(L, top);
     /* A pcall that caught a spent budget as its very last act must not hide it. */
     if (status == LUA_OK && vm->stop == MULL__VM_GOING)

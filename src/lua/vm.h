@@ -1,5 +1,5 @@
 /* vm.h: a Lua state for other people's Lua, and what keeps it within bounds: its memory, its
- * instructions, and its errors. Every way into it is a call of mull__vm_call.
+ * instructions, its locale, and its errors. Every way into it is a call of mull__vm_call.
  *
  * A budget that is spent can't be caught: from then on every instruction raises, and the state's
  * own pcall raises again what it caught, until mull__vm_call returns. */
@@ -8,6 +8,7 @@
 
 #include "mulligan.h"
 
+#include <locale.h>
 #include <lua.h>
 
 typedef enum mull__vm_stop {
@@ -21,7 +22,10 @@ typedef enum mull__vm_stop {
 typedef struct mull__vm {
     lua_State *lua;
     mull_allocator allocator;
+    locale_t locale;       /* "C", whatever the embedder's is */
+    locale_t outside;      /* the thread's own, during a call */
     size_t used, most;     /* bytes that the state has, and may have */
+    size_t spare;          /* bytes that it may have besides, of which no message tells */
     int64_t budget, left;  /* instructions that the call may take */
     mull__vm_stop stop;    /* why the call must end */
     mull__vm_stop refused; /* who refused memory last */
@@ -42,6 +46,11 @@ mull__vm *mull__vm_of(lua_State *L);
  * MULL_ENOMEM; MULL_EPOLICY: it raised, and `file`, `line` and `message` say where and what. The
  * stack is left as it was. */
 int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, int64_t budget);
+
+/* mull__vm_leave and mull__vm_enter, which can't fail, stand around what calls the embedder from
+ * within a call: its functions have the thread's own locale, Lua has "C". */
+void mull__vm_leave(mull__vm *vm);
+void mull__vm_enter(mull__vm *vm);
 
 /* mull__vm_raise raises a text with the policy's line before it, whoever called. */
 int mull__vm_raise(lua_State *L, const char *text);

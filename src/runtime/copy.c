@@ -8,11 +8,12 @@
 
 #include <string.h>
 
-enum { NESTING_MAX = 16, CAUSES_MAX = 16 };
+enum { NESTING_MAX = 16, CAUSES_MAX = 16, VALUES_MAX = 10000 };
 
 typedef struct block {
     char *memory; /* NULL: only count */
     size_t used;
+    size_t values; /* of an error, so far */
 } block;
 
 /* take gives aligned room in the block; NULL while counting. */
@@ -32,13 +33,23 @@ static const char *take_text(block *b, const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
+/* has_room takes room for `count` values. What several lists or maps share is copied for each of
+ * them, so the number of all has to be bounded. */
+static int has_room(block *b, size_t count)
+{
+    if (count > VALUES_MAX - b->values)
+        return 0;
+    b->values += count;
+    return 1;
+}
+
 static const mull_field *take_fields(block *b, const mull_field *fields, size_t count, int depth);
 
 static mull_value take_value(block *b, const mull_value *value, int depth)
 {
     mull_value copy = *value;
     int nested = value->kind == MULL_LIST || value->kind == MULL_MAP;
-    if (nested && depth >= NESTING_MAX) {
+    if (nested && (depth >= NESTING_MAX || !has_room(b, value->count))) {
         copy.kind = MULL_NIL;
     } else if (value->kind == MULL_STRING) {
         copy.as.string = take_text(b, value->as.string ? value->as.string : "");
@@ -104,7 +115,7 @@ mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *
     block b = {0};
     take_error(&b, error, 0);
     b.memory = mull__alloc(allocator, b.used);
-    b.used = 0;
+    b.used = b.values = 0;
     if (!b.memory)
         return NULL;
     take_error(&b, error, 0);

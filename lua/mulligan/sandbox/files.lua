@@ -69,6 +69,15 @@ function files:objection(name, file)
     end
 end
 
+-- When a file's run is over, in whatever way, it isn't running any more.
+local run = {
+    __close = function(self)
+        if self.all.loaded[self.file] == self.all.running then
+            self.all.loaded[self.file] = nil
+        end
+    end,
+}
+
 function files:require(name)
     local file = file_of(name)
     local why = self:objection(name, file)
@@ -83,6 +92,7 @@ function files:require(name)
         return self.load.wrong(("require(%s): %s"):format(text.show(name), why))
     end
     self.loaded[file] = self.running
+    local _ <close> = setmetatable({ all = self, file = file }, run)
     self.loaded[file] = self:run(file, source, name, file)
     return self.loaded[file]
 end

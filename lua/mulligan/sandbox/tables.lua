@@ -14,9 +14,10 @@ end
 
 local guarded_move = values.guarded(move)
 
--- Moving what isn't there is a loop in C that no budget sees.
+-- Moving what isn't there is a loop in C that no budget sees. Bounds may be texts, as for Lua.
 function tables.move(from, first, last, ...)
-    if math.type(first) and math.type(last) and last - first >= LONGEST_MOVE then
+    local low, high = tonumber(first), tonumber(last)
+    if low and high and high - low >= LONGEST_MOVE then
         error("too many elements to move", 2)
     end
     return guarded_move(from, first, last, ...)
