@@ -48,7 +48,7 @@ static void a_call_ends_once(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = {.handler = end_twice, .data = &n};
+    mull_consumer_options consumer = rig_consumer(end_twice, &n);
     rig_open(&r, "", "memory:", &consumer);
     assert_int_equal(rig_publish(&r, "q", "a"), 0);
     rig_advance(&r, 0);
@@ -64,7 +64,7 @@ static void a_guessed_call_settles_nothing(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = {.handler = keep, .data = &n};
+    mull_consumer_options consumer = rig_consumer(keep, &n);
     rig_open(&r, "", "memory:", &consumer);
     rig_publish(&r, "q", "a");
     rig_advance(&r, 0);
@@ -98,7 +98,7 @@ static void of_eight_threads_one_ends_the_call(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = {.handler = keep, .data = &n};
+    mull_consumer_options consumer = rig_consumer(keep, &n);
     rig_open(&r, "", "memory:", &consumer);
     rig_publish(&r, "q", "a");
     rig_advance(&r, 0);
@@ -124,8 +124,9 @@ static void a_call_that_timed_out_keeps_its_slot_until_its_handler_ends(void **s
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = {
-        .handler = keep, .cancel = on_cancel, .data = &n, .timeout_ms = 1000};
+    mull_consumer_options consumer = rig_consumer(keep, &n);
+    consumer.cancel = on_cancel;
+    consumer.timeout_ms = 1000;
     rig_open(&r,
              "policy = require 'mulligan.policy'\n"
              "policy.bus():on('HandlerTimeoutError'):retry(1, 0)\n",
@@ -173,7 +174,7 @@ static void what_a_failed_call_sent_never_leaves(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = {.handler = send_then_end, .data = &n};
+    mull_consumer_options consumer = rig_consumer(send_then_end, &n);
     rig_open(&r, "", "memory:", &consumer);
     rig_publish(&r, "q", "bad");
     rig_publish(&r, "q", "good");
@@ -241,12 +242,7 @@ static mull_engine *real_engine(mull_policy *policy, uv_loop_t *loop, mull_handl
     mull_engine *engine = NULL;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = handler;
-    consumer.data = data;
+    mull_consumer_options consumer = rig_consumer(handler, data);
     assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
@@ -405,12 +401,7 @@ static void handlers_may_work_on_other_threads(void **state)
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     p.engine = engine;
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = to_pool;
-    consumer.data = &p;
+    mull_consumer_options consumer = rig_consumer(to_pool, &p);
     consumer.concurrency = 64;
     assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
     int retries = 0;

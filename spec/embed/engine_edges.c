@@ -34,7 +34,8 @@ static void a_delay_without_end_never_comes(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = {.handler = end_well, .data = &n, .timeout_ms = INT64_MAX};
+    mull_consumer_options consumer = rig_consumer(end_well, &n);
+    consumer.timeout_ms = INT64_MAX;
     rig_open(&r, "", "memory:", &consumer);
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
@@ -51,8 +52,9 @@ static void as_many_handlers_as_there_are_numbers(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = {
-        .handler = end_well, .data = &n, .concurrency = UINT32_MAX, .prefetch = UINT32_MAX};
+    mull_consumer_options consumer = rig_consumer(end_well, &n);
+    consumer.concurrency = UINT32_MAX;
+    consumer.prefetch = UINT32_MAX;
     rig_open(&r, "", "memory:", &consumer);
     for (int i = 0; i < 3; i++)
         assert_int_equal(rig_publish(&r, "q", NULL), 0);
@@ -163,7 +165,7 @@ static void what_cannot_be_put_off_is_refused_when_it_is_sent(void **state)
     for (int i = 0; i < 2; i++) {
         rig r;
         note n = {0};
-        mull_consumer_options consumer = {.handler = send_later, .data = &n};
+        mull_consumer_options consumer = rig_consumer(send_later, &n);
         rig_open(&r, "", urls[i], &consumer);
         rig_publish(&r, "q", "a");
         rig_advance(&r, 0);
@@ -203,12 +205,7 @@ static void loop_open(loop_rig *l, mull_handler handler)
     options.data = &l->stopped;
     assert_int_equal(mull_engine_new(&l->engine, &options), 0);
     assert_int_equal(mull_engine_transport(l->engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = handler;
-    consumer.data = &l->note;
+    mull_consumer_options consumer = rig_consumer(handler, &l->note);
     assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(l->engine), 0);
 }
@@ -326,12 +323,7 @@ static void a_handler_that_was_cut_off_keeps_nobody_waiting(void **state)
     options.data = &stopped;
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = keep;
-    consumer.data = &n;
+    mull_consumer_options consumer = rig_consumer(keep, &n);
     consumer.timeout_ms = 1000;
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);

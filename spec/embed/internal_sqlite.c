@@ -400,12 +400,7 @@ static void a_full_disk_loses_nothing(void **state)
     assert_int_equal(mull_engine_new(&l.engine, &options), 0);
     assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
     l.db = look_in();
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = fill_disk;
-    consumer.data = &l;
+    mull_consumer_options consumer = rig_consumer(fill_disk, &l);
     assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
     static const char *const ids[] = {"a", "c", "d", "e", "f"};
     for (int i = 0; i < 5; i++)

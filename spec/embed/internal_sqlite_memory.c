@@ -67,12 +67,7 @@ static int set_up(life *l, purse *p)
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = l->policy;
     options.allocator = purse_allocator(p);
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = handle;
-    consumer.data = l;
+    mull_consumer_options consumer = rig_consumer(handle, l);
     mull_consumer_options next = consumer;
     next.name = "D";
     next.queue = "next";

@@ -49,7 +49,19 @@ static inline mull_policy *rig_policy(const char *text)
     return policy;
 }
 
-/* rig_open makes an engine; `consumer` is completed and added where it isn't NULL. */
+/* rig_consumer is the consumer "C" of the queue "q" on the transport "t". */
+static inline mull_consumer_options rig_consumer(mull_handler handler, void *data)
+{
+    mull_consumer_options options = MULL_INIT(mull_consumer_options);
+    options.name = "C";
+    options.transport = "t";
+    options.queue = "q";
+    options.handler = handler;
+    options.data = data;
+    return options;
+}
+
+/* rig_open makes an engine; it is started with `consumer`, where that isn't NULL. */
 static inline void rig_open(rig *r, const char *policy, const char *url,
                             const mull_consumer_options *consumer)
 {
@@ -63,12 +75,7 @@ static inline void rig_open(rig *r, const char *policy, const char *url,
     assert_int_equal(mull_engine_new(&r->engine, &options), 0);
     assert_int_equal(mull_engine_transport(r->engine, "t", url), 0);
     if (consumer) {
-        mull_consumer_options complete = *consumer;
-        complete.size = sizeof complete;
-        complete.name = "C";
-        complete.transport = "t";
-        complete.queue = "q";
-        assert_int_equal(mull_engine_consumer(r->engine, &complete), 0);
+        assert_int_equal(mull_engine_consumer(r->engine, consumer), 0);
         assert_int_equal(mull_engine_start(r->engine), 0);
     }
 }

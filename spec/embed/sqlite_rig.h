@@ -130,12 +130,7 @@ static inline void open_live(live *l, mull_handler handler, uint32_t concurrency
     l->db = look_in();
     if (!handler)
         return;
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = handler;
-    consumer.data = l;
+    mull_consumer_options consumer = rig_consumer(handler, l);
     consumer.concurrency = concurrency;
     assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
 }

@@ -27,12 +27,7 @@ static void open_stopping(live *l, const char *policy, mull_handler handler)
     assert_int_equal(mull_engine_new(&l->engine, &options), 0);
     assert_int_equal(mull_engine_transport(l->engine, "t", url), 0);
     l->db = look_in();
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = handler;
-    consumer.data = l;
+    mull_consumer_options consumer = rig_consumer(handler, l);
     assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
 }
 
