@@ -123,8 +123,8 @@ typedef enum mull_kind {
 struct mull_field;
 
 /* mull_value is the value of an error's field. Numbers compare by value: 503 equals 503.0. Lists
- * and maps are seen by function matchers only; at most 16 levels and 10,000 values of them, what
- * goes beyond is MULL_NIL. */
+ * and maps are seen by function matchers only; at most 16 levels, 10,000 values and 1 MiB of
+ * text of them, what goes beyond is MULL_NIL. */
 typedef struct mull_value {
     mull_kind kind;
     union {

@@ -95,12 +95,21 @@ static void fail_with_shared(mull_engine *engine, mull_call call, const mull_mes
                                                    .as.items = lists[level - 1],
                                                    .count = SHARERS}
                                     : (mull_value){.kind = MULL_STRING, .as.string = "leaf"};
+    static char
+        text[1024]; /* 100 times in each list of the second one: 10 such lists fit in 1 MiB */
+    memset(text, 'x', sizeof text - 1);
+    mull_value texts[100], lists_of_texts[20];
+    for (int i = 0; i < 100; i++)
+        texts[i] = (mull_value){.kind = MULL_STRING, .as.string = text};
+    for (int i = 0; i < 20; i++)
+        lists_of_texts[i] = (mull_value){.kind = MULL_LIST, .as.items = texts, .count = 100};
     const mull_field fields[] = {
+        {"texts", {.kind = MULL_LIST, .as.items = lists_of_texts, .count = 20}},
         {"shared", {.kind = MULL_LIST, .as.items = lists[SHARED_LEVELS - 1], .count = SHARERS}},
         {"code", {.kind = MULL_INTEGER, .as.integer = 7}}};
     mull_error error = oops;
     error.fields = fields;
-    error.field_count = 2;
+    error.field_count = 3;
     mull_done(engine, call, &error);
 }
 
@@ -117,9 +126,10 @@ static void count_shared(const mull_event *event, void *data)
     if (event->kind != MULL_EVENT_DECIDED)
         return;
     const mull_error *error = event->failure->error;
-    assert_int_equal(error->field_count, 2);
-    assert_int_equal(error->fields[1].value.as.integer, 7);
-    *(int *)data = count_values(&error->fields[0].value);
+    assert_int_equal(error->field_count, 3);
+    assert_int_equal(error->fields[2].value.as.integer, 7);
+    assert_int_equal(count_values(&error->fields[0].value), 1 + 20 + 10 * 100);
+    *(int *)data = count_values(&error->fields[1].value);
 }
 
 static void what_lists_share_is_copied_within_bounds(void **state)
@@ -134,11 +144,7 @@ static void what_lists_share_is_copied_within_bounds(void **state)
     options.data = &values;
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
-    consumer.name = "C";
-    consumer.transport = "t";
-    consumer.queue = "q";
-    consumer.handler = fail_with_shared;
+    mull_consumer_options consumer = rig_consumer(fail_with_shared, NULL);
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
     rig_publish(&r, "q", "a");

@@ -452,6 +452,7 @@ describe("a handler", function()
                     message = ("m"):rep(3 * 1024 * 1024),
                     a = kept,
                     b = kept,
+                    c = kept,
                     code = "40P01",
                     lineage = { "P" },
                     cause = { type = "C", message = "why" },
@@ -460,13 +461,38 @@ describe("a handler", function()
             send()
             local err = failure()
             assert.matches("^m+$", err.message)
-            assert.is_true(#err.message > 500 * 1024 and #err.message <= 512 * 1024)
+            assert.is_true(#err.message > 250 * 1024 and #err.message <= 256 * 1024)
             assert.equal(kept, err.a)
-            assert.is_nil(err.b)
+            assert.equal(kept, err.b)
+            assert.is_nil(err.c)
             assert.equal("40P01", err.code)
             assert.same({ "P" }, err.lineage)
             assert.equal("C", err.cause.type)
             assert.equal("why", err.cause.message)
+        end)
+
+        it("leaves room for what its causes and its own short fields say, however large the rest is", function()
+            local long, rows = ("x"):rep(1024 * 1024), {}
+            for i = 1, 5000 do
+                rows[i] = { number = i, name = "row" }
+            end
+            local err
+            for depth = 16, 0, -1 do
+                local code = "C" .. depth
+                err = { type = "E" .. depth, message = long, stack = long, rows = rows, code = code, cause = err }
+            end
+            start(function()
+                mulligan.error(err)
+            end)
+            send()
+            local seen = failure()
+            for depth = 0, 16 do
+                assert.equal("E" .. depth, seen.type)
+                assert.equal("C" .. depth, seen.code)
+                assert.matches("^x+$", seen.message)
+                seen = seen.cause
+            end
+            assert.is_nil(seen)
         end)
 
         it("with a text keeps the beginning of a long one", function()
@@ -475,7 +501,7 @@ describe("a handler", function()
             end)
             send()
             assert.matches("^x+$", failure().message)
-            assert.is_true(#failure().message <= 512 * 1024)
+            assert.is_true(#failure().message <= 256 * 1024)
         end)
 
         it("refuses mulligan.error without a type", function()

@@ -11,12 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS = 16, CAUSES = 16 };
+enum { LEVELS = 16, CAUSES = 16, LINEAGE = 256 };
 
 /* What one error may hold, its causes included. A table that several others share is copied for
  * each of them, so a few dozen tables that know each other would fill any memory. STEPS bounds the
  * looking at tables that turn out to be too large. */
 enum { VALUES = 10000, BYTES = 1024 * 1024, STEPS = 8 * VALUES };
+
+/* ... and what of that one part of it leaves to the others: the messages and stacks of causes may
+ * be this long each, and the fields of an error leave so much to those of each cause below it. So
+ * however large an error is, what a matcher is likely to look at finds room. */
+enum { CAUSE_TEXT = 8 * 1024, CAUSE_VALUES = 64, CAUSE_BYTES = 2 * 1024 };
 
 /* source is where values come from, and what happens to those that can't be passed on: raised at,
  * or, from a handler whose error must not get lost, mended or left out. */
@@ -98,22 +103,22 @@ static const char *text(source *s, int index, const char *what)
     return NULL;
 }
 
-/* long_text copies as much of it as leaves half of the room to what comes later. */
-static const char *long_text(source *s, int index, const char *what)
+/* long_text copies at most `most` of it, and no more than a quarter of the room. */
+static const char *long_text(source *s, int index, size_t most, const char *what)
 {
     size_t size = (size_t)lua_rawlen(s->L, index);
-    if (s->strict || size <= s->bytes / 2)
-        return text(s, index, what);
-    return copy_text(s, index, s->bytes / 2, what);
+    if (most > s->bytes / 4)
+        most = s->bytes / 4;
+    return s->strict || size <= most ? text(s, index, what) : copy_text(s, index, most, what);
 }
 
 /* optional_text reads a field that is a string or not there. */
-static const char *optional_text(source *s, int index, const char *field)
+static const char *optional_text(source *s, int index, size_t most, const char *field)
 {
     int type = raw_field(s->L, index, field);
     const char *copy = NULL;
     if (type == LUA_TSTRING)
-        copy = long_text(s, -1, field);
+        copy = long_text(s, -1, most, field);
     else if (type != LUA_TNIL && s->strict)
         luaL_error(s->L, "%s must be a string", field);
     lua_pop(s->L, 1);
@@ -363,8 +368,8 @@ static void read_lineage(source *s, int index, mull_error *error)
     size_t count = type == LUA_TTABLE ? lua_rawlen(L, at) : 0;
     if (type != LUA_TNIL && type != LUA_TTABLE && s->strict)
         luaL_error(L, "lineage must be a list of types");
-    if (!grant(s, count))
-        count = 0;
+    if (count > LINEAGE)
+        count = LINEAGE; /* no decision looks further */
     const char **lineage = mull__arena_take(L, s->arena, count, sizeof *lineage);
     for (size_t i = 0; i < count; i++) {
         const char *name = NULL;
@@ -407,7 +412,7 @@ static mull_error *new_error(source *s, int is_cause)
     mull_error *error = mull__arena_take(s->L, s->arena, 1, sizeof *error);
     *error = MULL_INIT(mull_error);
     if (lua_istable(s->L, -1))
-        error->type = optional_text(s, lua_gettop(s->L), "type");
+        error->type = optional_text(s, lua_gettop(s->L), CAUSE_TEXT, "type");
     if (!error->type || !*error->type) {
         if (s->strict)
             luaL_error(s->L, "%s needs a type", is_cause ? "a cause" : "error");
@@ -416,15 +421,31 @@ static mull_error *new_error(source *s, int is_cause)
     return error;
 }
 
-static void read_texts(source *s, int index, mull_error *error)
+static void read_texts(source *s, int index, size_t most, mull_error *error)
 {
     if (lua_istable(s->L, index)) {
-        error->message = optional_text(s, index, "message");
-        error->stack = optional_text(s, index, "stack");
+        error->message = optional_text(s, index, most, "message");
+        error->stack = optional_text(s, index, most, "stack");
         read_lineage(s, index, error);
     } else {
-        error->message = long_text(s, index, "cause");
+        error->message = long_text(s, index, most, "cause");
     }
+}
+
+/* read_all_fields reads the fields of an error, and leaves room to the `below` causes below it. */
+static void read_all_fields(source *s, int index, size_t below, mull_error *error)
+{
+    if (!lua_istable(s->L, index))
+        return;
+    size_t values = below * CAUSE_VALUES, bytes = below * CAUSE_BYTES;
+    values = values < s->values ? values : 0;
+    bytes = bytes < s->bytes ? bytes : 0;
+    const path here = {.table = lua_topointer(s->L, index)};
+    s->values -= values;
+    s->bytes -= bytes;
+    error->fields = read_fields(s, index, error_keys, &here, &error->field_count);
+    s->values += values;
+    s->bytes += bytes;
 }
 
 /* read_error reads an error and its causes; those below the sixteenth are never looked at. What
@@ -443,12 +464,9 @@ static const mull_error *read_error(source *s, int index)
         count++;
     } while (count <= CAUSES && push_cause(s, first));
     for (int i = 0; i < count; i++)
-        read_texts(s, first + i, chain[i]);
-    for (int i = 0; i < count; i++) {
-        const path here = {.table = lua_topointer(L, first + i)};
-        if (lua_istable(L, first + i))
-            chain[i]->fields = read_fields(s, first + i, error_keys, &here, &chain[i]->field_count);
-    }
+        read_texts(s, first + i, i == 0 ? BYTES : CAUSE_TEXT, chain[i]);
+    for (int i = 0; i < count; i++)
+        read_all_fields(s, first + i, (size_t)(count - 1 - i), chain[i]);
     lua_settop(L, first - 1);
     return chain[0];
 }
@@ -464,11 +482,11 @@ const mull_error *mull__read_raised(lua_State *L, int index, mull__arena *arena,
     error->type = "Error";
     if (stack) {
         lua_pushstring(L, stack);
-        error->stack = long_text(&s, -1, "stack");
+        error->stack = long_text(&s, -1, BYTES, "stack");
         lua_pop(L, 1);
     }
     mull__raised_text(L, index);
-    error->message = long_text(&s, -1, "message");
+    error->message = long_text(&s, -1, BYTES, "message");
     lua_pop(L, 1);
     return error;
 }
@@ -528,9 +546,9 @@ static void check_keys(lua_State *L, int index, const char *const *known, const 
 
 static void read_names(source *s, int index, mull_message *message)
 {
-    message->id = optional_text(s, index, "id");
-    message->type = optional_text(s, index, "type");
-    message->key = optional_text(s, index, "key");
+    message->id = optional_text(s, index, SIZE_MAX, "id");
+    message->type = optional_text(s, index, SIZE_MAX, "type");
+    message->key = optional_text(s, index, SIZE_MAX, "key");
     raw_field(s->L, index, "headers");
     read_headers(s, message);
     lua_pop(s->L, 1);
@@ -561,7 +579,7 @@ void mull__read_outgoing(lua_State *L, int first, mull__arena *arena, mull_messa
 
 static const char *optional_name(source *s, int index, const char *field)
 {
-    const char *name = optional_text(s, index, field);
+    const char *name = optional_text(s, index, SIZE_MAX, field);
     if (name && !*name)
         luaL_error(s->L, "%s must not be empty", field);
     return name;

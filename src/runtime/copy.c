@@ -8,12 +8,13 @@
 
 #include <string.h>
 
-enum { NESTING_MAX = 16, CAUSES_MAX = 16, VALUES_MAX = 10000 };
+enum { NESTING_MAX = 16, CAUSES_MAX = 16, VALUES_MAX = 10000, TEXTS_MAX = 1024 * 1024 };
 
 typedef struct block {
     char *memory; /* NULL: only count */
     size_t used;
-    size_t values; /* of an error, so far */
+    size_t values; /* of an error, in its lists and maps, so far */
+    size_t texts;  /* bytes of those */
 } block;
 
 /* take gives aligned room in the block; NULL while counting. */
@@ -33,13 +34,34 @@ static const char *take_text(block *b, const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-/* has_room takes room for `count` values. What several lists or maps share is copied for each of
- * them, so the number of all has to be bounded. */
-static int has_room(block *b, size_t count)
+/* texts_in is how many bytes of text stand right in a list or map. */
+static size_t texts_in(const mull_value *value)
 {
-    if (count > VALUES_MAX - b->values)
+    size_t bytes = 0;
+    for (size_t i = 0; i < value->count; i++) {
+        const mull_value *item =
+            value->kind == MULL_MAP ? &value->as.fields[i].value : &value->as.items[i];
+        if (value->kind == MULL_MAP)
+            bytes += strlen(value->as.fields[i].name);
+        if (item->kind == MULL_STRING && item->as.string)
+            bytes += strlen(item->as.string);
+        if (bytes > TEXTS_MAX)
+            break;
+    }
+    return bytes;
+}
+
+/* has_room takes room for what stands right in a list or map. What several of them share is copied
+ * for each, so all together have to be bounded. */
+static int has_room(block *b, const mull_value *value)
+{
+    if (value->count > VALUES_MAX - b->values)
         return 0;
-    b->values += count;
+    size_t texts = texts_in(value);
+    if (texts > TEXTS_MAX - b->texts)
+        return 0;
+    b->values += value->count;
+    b->texts += texts;
     return 1;
 }
 
@@ -49,7 +71,7 @@ static mull_value take_value(block *b, const mull_value *value, int depth)
 {
     mull_value copy = *value;
     int nested = value->kind == MULL_LIST || value->kind == MULL_MAP;
-    if (nested && (depth >= NESTING_MAX || !has_room(b, value->count))) {
+    if (nested && (depth >= NESTING_MAX || !has_room(b, value))) {
         copy.kind = MULL_NIL;
     } else if (value->kind == MULL_STRING) {
         copy.as.string = take_text(b, value->as.string ? value->as.string : "");
@@ -115,7 +137,7 @@ mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *
     block b = {0};
     take_error(&b, error, 0);
     b.memory = mull__alloc(allocator, b.used);
-    b.used = b.values = 0;
+    b.used = b.values = b.texts = 0;
     if (!b.memory)
         return NULL;
     take_error(&b, error, 0);
