@@ -39,7 +39,7 @@ typedef struct mull_delivery {
 typedef struct mull_abilities {
     int can_retry;            /* a message may be held while its handler runs again */
     int can_delay;            /* delayed delivery */
-    int counts_deliveries;    /* deliveries are more than always 1 */
+    int counts_deliveries;    /* more than one hand-out of a copy means that an owner died */
     int64_t longest_delay_ms; /* 0: any; a longer one is made of several */
     int64_t claim_timeout_ms; /* the broker takes a message back after this; 0: never */
     int can_hold;             /* ... unless `hold` is called within it */

@@ -48,8 +48,7 @@ static void a_call_ends_once(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = rig_consumer(end_twice, &n);
-    rig_open(&r, "", "memory:", &consumer);
+    rig_open_plain(&r, end_twice, &n);
     assert_int_equal(rig_publish(&r, "q", "a"), 0);
     rig_advance(&r, 0);
     assert_int_equal(n.statuses[0], 0);
@@ -64,8 +63,7 @@ static void a_guessed_call_settles_nothing(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = rig_consumer(keep, &n);
-    rig_open(&r, "", "memory:", &consumer);
+    rig_open_plain(&r, keep, &n);
     rig_publish(&r, "q", "a");
     rig_advance(&r, 0);
     assert_int_equal(n.count, 1);
@@ -98,8 +96,7 @@ static void of_eight_threads_one_ends_the_call(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = rig_consumer(keep, &n);
-    rig_open(&r, "", "memory:", &consumer);
+    rig_open_plain(&r, keep, &n);
     rig_publish(&r, "q", "a");
     rig_advance(&r, 0);
     racer racers[8];
@@ -174,8 +171,7 @@ static void what_a_failed_call_sent_never_leaves(void **state)
     (void)state;
     rig r;
     note n = {0};
-    mull_consumer_options consumer = rig_consumer(send_then_end, &n);
-    rig_open(&r, "", "memory:", &consumer);
+    rig_open_plain(&r, send_then_end, &n);
     rig_publish(&r, "q", "bad");
     rig_publish(&r, "q", "good");
     rig_advance(&r, 0);

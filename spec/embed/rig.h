@@ -80,6 +80,13 @@ static inline void rig_open(rig *r, const char *policy, const char *url,
     }
 }
 
+/* rig_open_plain: an empty policy, messages in memory, and one handler. */
+static inline void rig_open_plain(rig *r, mull_handler handler, void *data)
+{
+    mull_consumer_options consumer = rig_consumer(handler, data);
+    rig_open(r, "", "memory:", &consumer);
+}
+
 static inline void rig_published(int status, void *data)
 {
     rig *r = data;

@@ -46,6 +46,15 @@ describe("the gate", function()
         assert.equal(3, rig:counts().done)
     end)
 
+    it("tells why a settle failed", function()
+        start("", function() end)
+        rig:fault("settle", { times = 1, code = "memory" })
+        assert(rig:publish("work", "x", { id = "m-1" }))
+        rig:run_until_empty()
+        assert.is_truthy(table.concat(rig:log(), "\n"):find("m-1 isn't settled (out of memory)", 1, true))
+        assert.equal(1, rig:counts().done)
+    end)
+
     it("gives back what fails while the engine stops, with its calls counted", function()
         local clock, calls = testing.clock(), 0
         start('bus:default():retry(3, "1s")', function()

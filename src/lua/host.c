@@ -83,16 +83,6 @@ int mull__anchors(lua_State *L, const void *address)
     return 1;
 }
 
-void mull__anchor(lua_State *L, const void *address, const char *field)
-{
-    luaL_checkstack(L, 4, NULL);
-    if (mull__anchors(L, address)) {
-        lua_insert(L, -2);
-        lua_setfield(L, -2, field);
-    }
-    lua_pop(L, 1);
-}
-
 /* ---- Calls that may not raise ---------------------------------------------------------------- */
 
 /* text_of is the text of an error value without running anything of its own. */

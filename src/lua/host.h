@@ -35,10 +35,6 @@ void mull__disown(lua_State *L, const void *address);
  * stack needs three free slots. */
 int mull__anchors(lua_State *L, const void *address);
 
-/* mull__anchor sets or takes out (nil) a field of the anchors with the value on top, which is
- * popped. May raise. */
-void mull__anchor(lua_State *L, const void *address, const char *field);
-
 /* mull__protect calls function(argument as light userdata) on the host's thread. What it raises is
  * logged for the owner at `address`, beginning with `what`; non-zero then. */
 int mull__protect(mull__host *host, const void *address, const char *what, lua_CFunction function,

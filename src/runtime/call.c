@@ -152,8 +152,9 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *message, 
         return status;
     mull_outgoing outgoing;
     int64_t due_ms = mull__engine_due(engine, delay_ms);
-    char id[33];
-    mull__engine_id(engine, id);
+    char id[33] = "";
+    if (!message->id)
+        mull__engine_id(engine, id);
     status = mull__outgoing_copy(&engine->allocator, &outgoing, message, id, due_ms);
     if (status != 0)
         return status;

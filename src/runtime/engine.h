@@ -198,6 +198,7 @@ typedef struct mull__flow {
     mull_outgoing *sends; /* each message one block; guarded by the mutex while the call is open */
     size_t send_count, send_room;
     uint32_t tries; /* to settle */
+    int fault_code; /* what a test's fault answers in place of the transport */
     int abandoned;  /* it could not be settled before the end: released when the port closes */
 } mull__flow;
 
@@ -313,6 +314,7 @@ void mull__settle_again(mull__flow *flow, int status);
 void mull__settle_hurry(mull__flow *flow); /* no more waiting between two tries */
 
 /* gate.c */
+void mull__slot_free(mull__flow *flow);      /* one that has none is left alone */
 void mull__gate_open(mull_engine *engine);   /* call all that may be called now */
 void mull__gate_credit(mull_engine *engine); /* tell transports how much may be out */
 

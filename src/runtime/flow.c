@@ -71,7 +71,8 @@ static int read_record(mull__flow *flow)
     flow->aside = record.aside;
     flow->redeliveries = record.redeliveries;
     flow->calls_before = record.calls;
-    flow->crashes = from->deliveries > 1 ? from->deliveries - 1 : 0;
+    int counted = flow->consumer->port->abilities.counts_deliveries && from->deliveries > 1;
+    flow->crashes = counted ? from->deliveries - 1 : 0;
     flow->first_failure_ms = record.first_failure_ms;
     flow->due_ms = record.due_ms;
     flow->onward = record.due_ms > now_ms;
@@ -202,13 +203,6 @@ static void no_longer_works(mull__flow *flow)
     mull__timer_cancel(engine, &flow->timer);
 }
 
-static void free_slot(mull__flow *flow)
-{
-    if (flow->slot)
-        flow->consumer->slots--;
-    flow->slot = 0;
-}
-
 static void pause_for_retry(mull__flow *flow);
 static void release_if_through(mull__flow *flow);
 
@@ -222,7 +216,7 @@ void mull__flow_ended(mull__flow *flow)
         if (flow->stage == MULL__PAUSING)
             pause_for_retry(flow);
         else
-            free_slot(flow);
+            mull__slot_free(flow);
         release_if_through(flow);
         return;
     }
@@ -505,7 +499,7 @@ void mull__flow_lost(mull__flow *flow)
     unlist(flow);
     flow->stage = MULL__SETTLED;
     if (!flow->cut)
-        free_slot(flow);
+        mull__slot_free(flow);
     else if (works)
         tell_handler(flow);
     release_if_through(flow);
@@ -554,7 +548,7 @@ static void release_if_through(mull__flow *flow)
     mull_engine *engine = engine_of(flow);
     const mull_allocator *allocator = &engine->allocator;
     mull_port *port = flow->consumer->port;
-    free_slot(flow);
+    mull__slot_free(flow);
     mull__timer_cancel(engine, &flow->timer);
     mull__timer_unreserve(engine);
     mull__list_remove(&port->flows, &flow->port_link);

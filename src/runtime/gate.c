@@ -8,6 +8,13 @@
 
 enum { PATIENCE_MS = 5000 };
 
+void mull__slot_free(mull__flow *flow)
+{
+    if (flow->slot)
+        flow->consumer->slots--;
+    flow->slot = 0;
+}
+
 static struct mull_subscription *with_suspect(mull_engine *engine)
 {
     for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)

@@ -70,11 +70,12 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
     t->published = published;
     if (mull__fault_hit(port, MULL__PUBLISH, &t->code))
         return asked(t, answer_fault(t));
-    char id[33];
-    mull__engine_id(engine, id);
+    char id[33] = "";
     mull_outgoing outgoing = {.message = *message, .due_ms = mull__engine_due(engine, delay_ms)};
-    if (!outgoing.message.id)
+    if (!message->id) {
+        mull__engine_id(engine, id);
         outgoing.message.id = id;
+    }
     return asked(t, port->ops->publish(port->self, &outgoing, t));
 }
 

@@ -100,19 +100,18 @@ static void later(mull__flow *flow)
 static void answer_fault(void *data)
 {
     mull__flow *flow = data;
-    mull__flow_settled(flow, flow->lost ? MULL_ELOST : MULL_EIO);
+    mull__flow_settled(flow, flow->lost ? MULL_ELOST : flow->fault_code);
 }
 
 /* hand_over gives the settlement to the transport. A claim that is lost is settled no more. */
 static void hand_over(mull__flow *flow)
 {
     mull_port *port = flow->consumer->port;
-    int code;
     if (flow->lost) {
         mull__flow_settled(flow, MULL_ELOST);
     } else if (write_headers(flow) != 0) {
         mull__settle_again(flow, MULL_ENOMEM);
-    } else if (mull__fault_hit(port, MULL__SETTLE, &code)) {
+    } else if (mull__fault_hit(port, MULL__SETTLE, &flow->fault_code)) {
         mull__timer_set(port->engine, &flow->timer, 0, answer_fault, flow);
     } else {
         mull_settlement *settlement = &flow->settlement;
@@ -126,10 +125,8 @@ static void hand_over(mull__flow *flow)
 
 void mull__settle(mull__flow *flow, mull_settle_kind kind)
 {
-    if (flow->slot && !flow->cut) {
-        flow->slot = 0;
-        flow->consumer->slots--;
-    }
+    if (!flow->cut)
+        mull__slot_free(flow);
     flow->stage = MULL__SETTLING;
     flow->consumer->settling++;
     flow->settlement = (mull_settlement){
