@@ -348,7 +348,8 @@ typedef struct mull_engine_options {
     int stop_on_signals;     /* SIGTERM and SIGINT do what mull_stop does; 0 */
     mull_log_fn log;         /* what goes on, for people; verdicts come by `event` alone; NULL */
     mull_event_fn event;     /* on the engine's thread, after a verdict is carried out; NULL */
-    mull_problem_fn problem; /* why a call returned MULL_EREFUSED or MULL_EIO; NULL */
+    mull_problem_fn problem; /* why a call returned MULL_EREFUSED or MULL_EIO, or the engine stops
+                                by itself; NULL */
     void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
     void *data;                  /* for the four */
     const mull_clock *clock;     /* a test's clock, with mull_engine_turn; NULL: the real ones */
@@ -393,9 +394,16 @@ MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_optio
  * force can't work with these transports and consumers; `problem` says which rule and why. */
 MULL_API int mull_engine_start(mull_engine *engine);
 
-/* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_ESTATE on a
- * loop of yours: run that one instead; and with a test's clock: see mull_engine_turn. */
+/* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_EIO: it stopped
+ * by itself, see mull_engine_status. MULL_ESTATE on a loop of yours: run that one instead; and with
+ * a test's clock: see mull_engine_turn. */
 MULL_API int mull_engine_run(mull_engine *engine);
+
+/* mull_engine_status is 0, or why the engine stops, or stopped, by itself. MULL_EIO: a transport is
+ * broken for good, its file deleted, say, and `problem` was told why. The engine stops as mull_stop
+ * does; but what that transport handed out can't be settled any more, and will be handed out again
+ * by whoever opens it once it is mended. */
+MULL_API int mull_engine_status(const mull_engine *engine);
 
 /* mull_published_fn: the message is safe (0), or why it is not. */
 typedef void (*mull_published_fn)(int status, void *data);
@@ -403,7 +411,7 @@ typedef void (*mull_published_fn)(int status, void *data);
 /* mull_publish puts a message on a queue of a transport, `delay_ms` from now. `published` is called
  * on a later turn of the loop, if this returns 0. MULL_EINVAL: no such transport, no queue, text
  * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB;
- * MULL_EREFUSED: the transport can't delay, or not for so long. */
+ * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EIO: it is broken for good. */
 MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                           int64_t delay_ms, mull_published_fn published, void *data);
 

@@ -140,8 +140,17 @@ MULL_API void mull_port_depth(mull_port *port, void *ticket, int status, const m
  * under way answers MULL_ELOST) and releases it when its handler has ended. */
 MULL_API void mull_port_lost(mull_port *port, mull_delivery *delivery);
 
-/* mull_port_state says whether the transport works (up) and, where it doesn't, why. */
-MULL_API void mull_port_state(mull_port *port, int up, const char *why);
+typedef enum mull_health {
+    MULL_DOWN,  /* it doesn't work now, and tries again by itself */
+    MULL_UP,    /* it works, as one that was just opened does */
+    MULL_BROKEN /* nothing will help until a person acts */
+} mull_health;
+
+/* mull_port_state says how the transport is and, where it isn't up, why: what happened and what
+ * would be right. BROKEN is for good: the engine stops by itself, and lets go of what this
+ * transport handed out without settling it. What was asked of the transport it answers all the
+ * same, with an error; and close ends it. */
+MULL_API void mull_port_state(mull_port *port, mull_health health, const char *why);
 
 /* mull_port_closed answers close. */
 MULL_API void mull_port_closed(mull_port *port);

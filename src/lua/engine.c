@@ -275,6 +275,16 @@ static int run(lua_State *L)
     return answer(L, engine, mull_engine_run(engine->engine));
 }
 
+/* status() is true, or nil and why the engine stops by itself. */
+static int engine_status(lua_State *L)
+{
+    int status = mull_engine_status(mull__engine_at(L, 1)->engine);
+    if (status != 0)
+        return mull__fail(L, status, NULL);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 static int turn(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
@@ -362,6 +372,7 @@ int mull__open_engine(lua_State *L)
                                        {"consumer", consumer},
                                        {"start", start},
                                        {"run", run},
+                                       {"status", engine_status},
                                        {"turn", turn},
                                        {"publish", mull__engine_publish},
                                        {"depth", mull__engine_depth},

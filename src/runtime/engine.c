@@ -368,8 +368,14 @@ int mull_engine_run(mull_engine *engine)
     engine->in_loop++;
     while (engine->closing ? engine->closing != MULL__CLOSE_DONE : !engine->told_stopped)
         uv_run(engine->loop, UV_RUN_DEFAULT);
+    status = engine->status;
     leave_loop(engine);
-    return 0;
+    return status;
+}
+
+int mull_engine_status(const mull_engine *engine)
+{
+    return engine ? engine->status : MULL_EINVAL;
 }
 
 /* quiet says whether nothing is open but what only time brings. */

@@ -119,7 +119,8 @@ struct mull_port {
     void *self;
     mull_abilities abilities;
     mull__port_state state;
-    int down;              /* the transport said so */
+    mull_health health;    /* as the transport says */
+    uint32_t abandoned;    /* deliveries that could not be settled, since it is broken */
     mull__list flows;      /* all of its deliveries that aren't released */
     mull_delivery *strays; /* arrived when there was no memory; linked by `runtime` */
     mull_timer stray_timer;
@@ -270,6 +271,7 @@ struct mull_engine {
     int depths_claimed, depths_failed;
     mull_timer empty_timer;
 
+    int status; /* why it stops by itself; 0 */
     int told_stopped;
     mull__closing closing;
     int in_loop; /* inside a uv_run of ours: the memory is freed when it returns */
@@ -342,6 +344,7 @@ int mull__check_start(mull_engine *engine);
 /* stop.c */
 void mull__stop_begin(mull_engine *engine);
 void mull__stop_now(mull_engine *engine);
+void mull__stop_broken(mull_port *port, const char *why);
 void mull__stop_look(mull_engine *engine);  /* has it stopped by now? */
 void mull__empty_look(mull_engine *engine); /* is it time to ask for depths? */
 

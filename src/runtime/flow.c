@@ -505,12 +505,14 @@ void mull__flow_lost(mull__flow *flow)
     release_if_through(flow);
 }
 
-/* mull__flow_abandon: its settle failed again and again while the engine stops. It stays claimed,
- * so that the broker hands it out again when we are gone, and isn't released before that. */
+/* mull__flow_abandon: its settle failed again and again while the engine stops, or its transport is
+ * broken. It stays claimed, so that the broker hands it out again when we are gone, and isn't
+ * released before that. */
 void mull__flow_abandon(mull__flow *flow)
 {
     flow->consumer->settling--;
-    flow->consumer->failing--;
+    if (flow->tries > 0)
+        flow->consumer->failing--;
     flow->abandoned = 1;
     flow->stage = MULL__SETTLED;
     mull__engine_touch(engine_of(flow));

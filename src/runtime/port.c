@@ -107,13 +107,18 @@ void mull__port_begin_holding(mull_port *port)
 
 /* ---- The rest -------------------------------------------------------------------------------- */
 
-void mull_port_state(mull_port *port, int up, const char *why)
+void mull_port_state(mull_port *port, mull_health health, const char *why)
 {
-    if (up == !port->down)
+    static const char *const words[] = {
+        [MULL_DOWN] = "down", [MULL_UP] = "up again", [MULL_BROKEN] = "broken"};
+    if (health == port->health || port->health == MULL_BROKEN)
         return;
-    port->down = !up;
-    mull__engine_log(port->engine, up ? MULL_INFO : MULL_ERROR_LEVEL, "transport %s is %s%s%s",
-                     port->name, up ? "up again" : "down", why && *why ? ": " : "", why ? why : "");
+    port->health = health;
+    mull__engine_log(port->engine, health == MULL_UP ? MULL_INFO : MULL_ERROR_LEVEL,
+                     "transport %s is %s%s%s", port->name, words[health], why && *why ? ": " : "",
+                     why ? why : "");
+    if (health == MULL_BROKEN)
+        mull__stop_broken(port, why);
     mull__engine_touch(port->engine);
 }
 

@@ -64,6 +64,8 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
         return status;
     if (engine->closing)
         return MULL_ESTATE;
+    if (port->health == MULL_BROKEN)
+        return MULL_EIO;
     ticket *t = ticket_new(port, data);
     if (!t)
         return MULL_ENOMEM;
@@ -96,6 +98,8 @@ int mull_queue_depth(mull_engine *engine, const char *transport, const char *que
     mull_port *port = open_port(engine, transport);
     if (!port)
         return MULL_EINVAL;
+    if (port->health == MULL_BROKEN)
+        return MULL_EIO;
     ticket *t = ticket_new(port, data);
     if (!t)
         return MULL_ENOMEM;

@@ -25,6 +25,7 @@ static mull_port *port_new(mull_engine *engine, const char *name)
     if (!port)
         return NULL;
     port->engine = engine;
+    port->health = MULL_UP;
     port->name = mull__strdup(&engine->allocator, name);
     mull__list_init(&port->flows);
     if (!port->name) {

@@ -2,6 +2,7 @@
  *
  *   mull_stop ── takes nothing new, gives back what waits, lets handlers work for the grace time
  *             ── then cuts them off and gives their messages back, uncounted
+ *   a transport is broken for good ── the same; but what it handed out is abandoned at once
  *   stopped   ── every message is settled; handlers that were cut off may still be at work
  *   close     ── waits for those, closes the transports, then its handles, then it is gone
  */
@@ -80,6 +81,30 @@ void mull__stop_now(mull_engine *engine)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
+/* mull__stop_broken stops the engine, since one of its transports won't work again. What that one
+ * handed out can't be settled: tries that wait for their time are over. */
+void mull__stop_broken(mull_port *port, const char *why)
+{
+    mull_engine *engine = port->engine;
+    if (engine->state != MULL__STOPPED)
+        engine->status = mull__engine_problem(engine, MULL_EIO, NULL, 0, "transport '%s': %s",
+                                              port->name, why && *why ? why : "it is broken");
+    for (mull__link *link = mull__list_first(&port->flows); link;
+         link = mull__list_after(&port->flows, link))
+        mull__settle_hurry(MULL__ENTRY(link, mull__flow, port_link));
+    mull_stop(engine);
+}
+
+static void log_abandoned(mull_engine *engine)
+{
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        if (port->abandoned > 0)
+            mull__engine_log(engine, MULL_WARNING,
+                             "transport %s: %u message(s) that it handed out could not be settled; "
+                             "they will be handed out again",
+                             port->name, port->abandoned);
+}
+
 /* mull__stop_look sees whether a stopping engine has stopped, and tells so once. */
 void mull__stop_look(mull_engine *engine)
 {
@@ -89,6 +114,7 @@ void mull__stop_look(mull_engine *engine)
         engine->state = MULL__STOPPED;
         engine->grace_over = 1;
         mull__timer_cancel(engine, &engine->grace_timer);
+        log_abandoned(engine);
         mull__engine_log(engine, MULL_INFO, "stopped");
     }
     if (engine->state != MULL__STOPPED || engine->told_stopped)

@@ -85,6 +85,21 @@ local function started(read, policy)
     }
 end
 
+-- conclude says how it went; the exit code. `why` is a list of problems, where it stopped by itself.
+local function conclude(engine, until_empty, why)
+    if until_empty then
+        cli.say(summary(engine:counts()))
+    end
+    if why then
+        cli.complain_of(why)
+        return 1
+    elseif until_empty and not engine:emptied() then
+        cli.complain("stopped before the queues were empty")
+        return 1
+    end
+    return 0
+end
+
 local function work(read, policy, engine, lines, until_empty)
     if until_empty then
         engine:stop_when_empty()
@@ -94,18 +109,8 @@ local function work(read, policy, engine, lines, until_empty)
         return refused(read, found, message)
     end
     lines.event(started(read, policy))
-    well, message = engine:run()
-    if not well then
-        return cli.complain("%s", message)
-    end
-    if until_empty then
-        cli.say(summary(engine:counts()))
-        if not engine:emptied() then
-            cli.complain("stopped before the queues were empty")
-            return 1
-        end
-    end
-    return 0
+    well, message, _, found = engine:run()
+    return conclude(engine, until_empty, not well and placed(found, message) or nil)
 end
 
 local function incomplete(read)

@@ -246,7 +246,7 @@ local function pour(engine, transport, queue, source, given)
 
     engine:after(0, guarded(step, raised))
     local well, message = engine:run()
-    if not well then
+    if not well and not ended then
         give_up("send: %s", message)
     end
     return safe, code
