@@ -44,7 +44,15 @@ static int complain_of(const complaint *to, sqlite3 *db, int code)
     case SQLITE_LOCKED:
         return complain(to, "another process has had it locked for %d s; end it, or try again",
                         OPEN_PATIENCE_MS / 1000);
+    case SQLITE_CORRUPT:
+        return complain(
+            to,
+            "is damaged (%s); put back a copy, or save what can be read with .recover of "
+            "sqlite3",
+            sqlite3_errmsg(db));
     case SQLITE_READONLY:
+        if (code == SQLITE_READONLY_DBMOVED)
+            return complain(to, "was moved or deleted while it was opened; try again");
         return complain(to, "can only be read; the file and its folder must be writable");
     default:
         return complain(to, "%s", db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
@@ -71,6 +79,24 @@ static int check_folder(const complaint *to)
     return 0;
 }
 
+/* check_log: where a database was moved away without its log, a new one would cost what is in it.
+ */
+static int check_log(const complaint *to)
+{
+    struct stat status;
+    char log[4096];
+    int length = snprintf(log, sizeof log, "%s-wal", to->path);
+    if (length < 0 || (size_t)length >= sizeof log || stat(log, &status) != 0 ||
+        status.st_size == 0)
+        return 0;
+    if (stat(to->path, &status) == 0)
+        return 0; /* another process made both just now */
+    return complain(to,
+                    "isn't there, but its log %s is, with messages in it: put the file back, or "
+                    "remove that as well",
+                    log);
+}
+
 static int check_place(const complaint *to)
 {
     struct stat status;
@@ -83,6 +109,8 @@ static int check_place(const complaint *to)
             return complain(to, "can't be read and written: %s", strerror(errno));
     } else if (errno != ENOENT) {
         return complain(to, "%s", strerror(errno));
+    } else if (check_log(to) != 0) {
+        return MULL_EIO;
     }
     return check_folder(to);
 }
@@ -228,16 +256,16 @@ static int open_lock(const complaint *to, mull__store *store)
     /* SQLite's own idea of the path: symbolic links followed, so that all agree on one lock. */
     const char *path = sqlite3_db_filename(store->db, "main");
     size_t size = strlen(path) + sizeof "-lock";
-    store->lock_path = mull__alloc(&store->allocator, size);
-    if (!store->lock_path) {
+    store->lock.path = mull__alloc(&store->allocator, size);
+    if (!store->lock.path) {
         complain(to, "out of memory");
         return MULL_ENOMEM;
     }
-    snprintf(store->lock_path, size, "%s-lock", path);
+    snprintf(store->lock.path, size, "%s-lock", path);
     struct stat status;
     unsigned mode = stat(path, &status) == 0 ? status.st_mode & 0777 : 0644;
     const char *why = mull__lock_open(store, mode);
-    return why ? complain(to, "its lock file %s: %s", store->lock_path, why) : 0;
+    return why ? complain(to, "its lock file %s: %s", store->lock.path, why) : 0;
 }
 
 static int open_all(const complaint *to, mull__store *store)
@@ -249,19 +277,23 @@ static int open_all(const complaint *to, mull__store *store)
     int code = sqlite3_open_v2(to->path, &store->db, flags, NULL);
     if (code != SQLITE_OK)
         return complain_of(to, store->db, code);
+    if (sqlite3_db_readonly(store->db, "main") == 1)
+        return complain_of(to, store->db, SQLITE_READONLY);
     sqlite3_extended_result_codes(store->db, 1);
     sqlite3_busy_timeout(store->db, OPEN_PATIENCE_MS);
     status = make_ready(to, store->db);
     if (status != 0)
         return status;
     code = mull__store_prepare(store);
+    if (code == SQLITE_OK)
+        code = mull__place_learn(store);
     return code != SQLITE_OK ? complain_of(to, store->db, code) : open_lock(to, store);
 }
 
 int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,
                      size_t why_size)
 {
-    *store = (mull__store){.port = port, .lock = -1, .version = -1};
+    *store = (mull__store){.port = port, .lock = {.file = -1, .before = -1}, .version = -1};
     store->allocator = *mull_port_allocator(port);
     atomic_init(&store->ahead_ms, INT64_MIN);
     complaint to = {path, why, why_size};
@@ -276,11 +308,8 @@ void mull__store_close(mull__store *store)
     mull__store_finalize(store);
     sqlite3_close(store->db);
     store->db = NULL;
-    if (store->lock >= 0)
-        close(store->lock);
-    store->lock = -1;
-    mull__free(&store->allocator, store->lock_path);
+    mull__lock_close(store);
+    mull__place_forget(store);
     mull__free(&store->allocator, store->others);
-    store->lock_path = NULL;
     store->others = NULL;
 }

@@ -1,79 +1,11 @@
-/* owner.c: who claims, and whether it is alive.
+/* owner.c: who claims, and what becomes of the claims of those that died.
  *
- * An owner is a row of `owners`. As long as it lives it holds the byte at its number of the lock
- * file, by a lock that belongs to the open file: the kernel lets go of it when the process ends,
- * however it ends, and a process that merely stands still keeps it.
+ * An owner is a row of `owners`, and lives as long as it holds its byte of the lock file: lock.c.
  */
 #include "base/alloc.h"
 #include "store.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
-
-static struct flock byte_at(int64_t offset)
-{
-    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1};
-}
-
-const char *mull__lock_open(mull__store *store, unsigned mode)
-{
-    store->lock = open(store->lock_path, O_RDWR | O_CREAT | O_CLOEXEC, (mode_t)mode);
-    if (store->lock < 0)
-        return strerror(errno);
-    struct flock lock = byte_at(0);
-    if (fcntl(store->lock, F_OFD_GETLK, &lock) != 0)
-        return strerror(errno);
-    return NULL;
-}
-
-/* is_dead: where the kernel can't say, nobody's claims are taken away. */
-static int is_dead(const mull__store *store, int64_t owner)
-{
-    struct flock lock = byte_at(owner);
-    return fcntl(store->lock, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
-}
-
-/* hold_byte locks our byte before anyone can see our row. */
-static int hold_byte(mull__store *store)
-{
-    int64_t owner = sqlite3_last_insert_rowid(store->db);
-    struct flock lock = byte_at(owner);
-    if (fcntl(store->lock, F_OFD_SETLK, &lock) != 0)
-        return SQLITE_IOERR_LOCK;
-    store->owner = owner;
-    return SQLITE_OK;
-}
-
-static void drop_byte(mull__store *store)
-{
-    struct flock lock = byte_at(store->owner);
-    lock.l_type = F_UNLCK;
-    fcntl(store->lock, F_OFD_SETLK, &lock);
-    store->owner = 0;
-}
-
-int mull__store_own(mull__store *store)
-{
-    int code = mull__store_begin(store);
-    if (code != SQLITE_OK)
-        return code;
-    sqlite3_stmt *insert = store->statements[MULL__SQL_OWNER_NEW];
-    sqlite3_bind_int64(insert, 1, getpid());
-    sqlite3_bind_int64(insert, 2, mull_port_wall(store->port));
-    code = mull__store_run(store, MULL__SQL_OWNER_NEW);
-    if (code == SQLITE_OK)
-        code = hold_byte(store);
-    if (code == SQLITE_OK)
-        code = mull__store_commit(store);
-    if (code != SQLITE_OK) {
-        mull__store_rollback(store);
-        if (store->owner)
-            drop_byte(store);
-    }
-    return code;
-}
 
 static int remember(mull__store *store, int64_t owner)
 {
@@ -102,6 +34,53 @@ static int read_others(mull__store *store)
     return code != SQLITE_OK ? code : ended;
 }
 
+/* insert_row: an owner of 0 gets a new number. */
+static int insert_row(mull__store *store, int64_t owner)
+{
+    sqlite3_stmt *insert = store->statements[MULL__SQL_OWNER_NEW];
+    if (owner)
+        sqlite3_bind_int64(insert, 1, owner);
+    else
+        sqlite3_bind_null(insert, 1);
+    sqlite3_bind_int64(insert, 2, getpid());
+    sqlite3_bind_int64(insert, 3, mull_port_wall(store->port));
+    return mull__store_run(store, MULL__SQL_OWNER_NEW);
+}
+
+static int become(mull__store *store)
+{
+    int code = read_others(store);
+    if (code == SQLITE_OK)
+        code = insert_row(store, 0);
+    if (code == SQLITE_OK)
+        code = mull__lock_hold(store, sqlite3_last_insert_rowid(store->db));
+    if (code == SQLITE_OK && store->other_count == 0)
+        mull__lock_mark(store);
+    return code == SQLITE_OK ? mull__store_commit(store) : code;
+}
+
+int mull__store_own(mull__store *store)
+{
+    int code = mull__store_begin(store);
+    if (code == SQLITE_OK)
+        code = become(store);
+    if (code != SQLITE_OK) {
+        mull__store_rollback(store);
+        if (store->owner)
+            mull__lock_drop(store);
+    }
+    return code;
+}
+
+int mull__store_stay(mull__store *store)
+{
+    sqlite3_stmt *read = store->statements[MULL__SQL_OWNER_THERE];
+    sqlite3_bind_int64(read, 1, store->owner);
+    int there = sqlite3_step(read) == SQLITE_ROW;
+    int code = sqlite3_reset(read);
+    return code == SQLITE_OK && !there ? insert_row(store, store->owner) : code;
+}
+
 static int read_version(mull__store *store, int64_t *version)
 {
     sqlite3_stmt *read = store->statements[MULL__SQL_VERSION];
@@ -125,8 +104,9 @@ int mull__store_look(mull__store *store, int *news)
         *news = 1;
     }
     for (size_t i = 0; i < store->other_count; i++) {
-        store->others[i].dead = is_dead(store, store->others[i].owner);
-        *news |= store->others[i].dead;
+        mull__owner_seen *other = &store->others[i];
+        other->life = mull__lock_ask(store, other->owner);
+        *news |= other->life == MULL__DEAD || other->life == MULL__TO_BE_ASKED;
     }
     return SQLITE_OK;
 }
@@ -146,12 +126,14 @@ static int free_claims(mull__store *store, int64_t owner, mull__statement how)
 int mull__store_bury(mull__store *store)
 {
     for (size_t i = 0; i < store->other_count; i++) {
-        if (!store->others[i].dead)
+        mull__owner_seen *other = &store->others[i];
+        /* It was dead when we looked, but the lock file may have been replaced since. */
+        if (other->life != MULL__DEAD || mull__lock_ask(store, other->owner) != MULL__DEAD)
             continue;
-        int code = free_claims(store, store->others[i].owner, MULL__SQL_OWNER_FREE);
+        int code = free_claims(store, other->owner, MULL__SQL_OWNER_FREE);
         if (code != SQLITE_OK)
             return code;
-        store->others[i].dead = 0;
+        other->life = MULL__ALIVE;
         store->version = -1; /* so that the next look reads who is left */
     }
     return SQLITE_OK;
@@ -169,5 +151,5 @@ void mull__store_disown(mull__store *store)
     /* Where that fails, whoever comes next sees that nobody holds the byte. */
     if (code != SQLITE_OK)
         mull__store_rollback(store);
-    drop_byte(store);
+    mull__lock_drop(store);
 }

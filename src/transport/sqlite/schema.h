@@ -110,7 +110,8 @@
     X(COUNT_SUSPECT, "SELECT count(*) FROM messages"                                               \
                      " WHERE queue = ?1 AND owner IS NULL AND deliveries > 0")                     \
     X(COUNT_CLAIMED, "SELECT count(*) FROM messages WHERE owner IS NOT NULL AND queue = ?1")       \
-    X(OWNER_NEW, "INSERT INTO owners (pid, since_ms) VALUES (?1, ?2)")                             \
+    X(OWNER_NEW, "INSERT INTO owners (owner, pid, since_ms) VALUES (?1, ?2, ?3)")                  \
+    X(OWNER_THERE, "SELECT 1 FROM owners WHERE owner = ?1")                                        \
     X(OWNERS, "SELECT owner FROM owners WHERE owner IS NOT ?1")                                    \
     X(OWNER_FREE, "UPDATE messages SET owner = NULL, token = NULL WHERE owner = ?1")               \
     X(OWNER_RETURN, "UPDATE messages SET owner = NULL, token = NULL, deliveries = deliveries - 1"  \

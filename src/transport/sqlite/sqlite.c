@@ -167,7 +167,8 @@ static void sqlite_answer_all(sqlite *self, mull__answers *answers)
 {
     mull__link *link;
     if (answers->state_news)
-        mull_port_state(self->port, answers->up, answers->up ? NULL : answers->why);
+        mull_port_state(self->port, answers->health,
+                        answers->health == MULL_UP ? NULL : answers->why);
     while ((link = mull__list_pop(&answers->jobs)))
         sqlite_answer(self, MULL__ENTRY(link, mull__job, link));
     while ((link = mull__list_pop(&answers->claims)))

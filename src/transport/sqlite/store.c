@@ -74,7 +74,11 @@ int mull__store_begin(mull__store *store)
     store->state.next = 0;
     store->state.next_used = 0;
     store->before = store->state;
-    return mull__store_run(store, MULL__SQL_BEGIN);
+    int code = mull__store_run(store, MULL__SQL_BEGIN);
+    if (code != SQLITE_OK)
+        return code;
+    mull__lock_began(store);
+    return mull__place_check(store);
 }
 
 int mull__store_commit(mull__store *store)
@@ -85,7 +89,8 @@ int mull__store_commit(mull__store *store)
         if (code != SQLITE_OK)
             return code;
     }
-    return mull__store_run(store, MULL__SQL_COMMIT);
+    int code = mull__store_run(store, MULL__SQL_COMMIT);
+    return code == SQLITE_OK ? mull__place_check(store) : code;
 }
 
 void mull__store_rollback(mull__store *store)

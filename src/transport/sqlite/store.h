@@ -4,7 +4,10 @@
  *
  *   open.c     a file becomes a store, or a line that says why not
  *   store.c    statements, transactions, the clock
- *   owner.c    who claims: the lock file, and owners that died
+ *   owner.c    who claims, and owners that died
+ *   lock.c     the lock file, by which they are told apart
+ *   place.c    whether the files are still where they were
+ *   trouble.c  errors in words
  *   claim.c    messages out of the file
  *   settle.c   and back into it: publishes too
  *
@@ -20,6 +23,7 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #define MULL__STATEMENT_ENUM(name, text) MULL__SQL_##name,
 typedef enum mull__statement {
@@ -27,11 +31,48 @@ typedef enum mull__statement {
 } mull__statement;
 #undef MULL__STATEMENT_ENUM
 
+typedef enum mull__life {
+    MULL__ALIVE,
+    MULL__DEAD,
+    MULL__MAY_LIVE,   /* the lock file is too new to say */
+    MULL__TO_BE_ASKED /* the same; the time to wait begins with our next transaction */
+} mull__life;
+
 /* mull__owner_seen is another process (or transport) that claims from the same file. */
 typedef struct mull__owner_seen {
     int64_t owner;
-    int dead;
+    mull__life life;
 } mull__owner_seen;
+
+/* mull__lock is the lock file; see lock.c. */
+typedef struct mull__lock {
+    char *path;
+    unsigned mode;
+    int file;         /* -1: none */
+    int before;       /* the one before, if somebody replaced it; -1 */
+    int marked;       /* who has no byte in it is dead */
+    int64_t since_ms; /* monotonic: our first transaction since it was opened; 0: none yet */
+    char why[256];    /* it can't be used; "": it can */
+} mull__lock;
+
+/* mull__watched is a file that should stay the same. */
+typedef struct mull__watched {
+    const char *path;
+    int known; /* the next two are */
+    dev_t device;
+    ino_t inode;
+} mull__watched;
+
+typedef enum mull__fate { MULL__IN_PLACE, MULL__MISSING, MULL__REPLACED } mull__fate;
+
+/* mull__place is the files of the database; SQLite knows of its first one itself. */
+typedef struct mull__place {
+    mull__watched wal, shm;
+    char *shm_path;
+    mull__fate fate; /* of the one that is gone, if any */
+    const char *end; /* of its name: "", "-wal" or "-shm"; NULL: none was found gone */
+    int saved;       /* the log was deleted, and what was in it is in the file */
+} mull__place;
 
 typedef struct mull__store {
     mull_port *port;
@@ -47,8 +88,8 @@ typedef struct mull__store {
         int next_used;
     } state, before;
 
-    char *lock_path;
-    int lock;      /* the lock file; -1: none */
+    mull__place place;
+    mull__lock lock;
     int64_t owner; /* ours; 0: not yet one */
     int64_t token; /* of the last claim */
     int64_t version;
@@ -111,19 +152,70 @@ int mull__store_run(mull__store *store, mull__statement statement);
 /* mull__store_number gives the next number. */
 int mull__store_number(mull__store *store, int64_t *number);
 
+/* mull__store_begin and _commit look whether the files are in their places: what commit answers
+ * with SQLITE_OK is on the disk, where it will be found. */
 int mull__store_begin(mull__store *store);
 int mull__store_commit(mull__store *store);
 void mull__store_rollback(mull__store *store);
 
 void mull__bind_text(sqlite3_stmt *statement, int index, const char *text);
 
-/* ---- owner.c --------------------------------------------------------------------------------- */
+/* ---- place.c --------------------------------------------------------------------------------- */
 
-/* mull__lock_open opens the lock file and tries it out. NULL, or what is wrong with it. */
+/* mull__place_learn remembers which files these are, once all are open.
+ * SQLITE_READONLY_DBMOVED: one is gone already. */
+int mull__place_learn(mull__store *store);
+void mull__place_forget(mull__store *store);
+
+/* mull__place_check: SQLITE_READONLY_DBMOVED, and `place` says which: one was deleted, moved or
+ * replaced. SQLITE_IOERR_FSTAT: nobody can say. */
+int mull__place_check(mull__store *store);
+
+/* mull__place_leave sees to it that nothing is written any more, not by closing either; but first
+ * it brings into the file what is in a log that was deleted. */
+void mull__place_leave(mull__store *store);
+
+/* mull__place_words says what mull__place_check found, and what would be right. */
+void mull__place_words(const mull__store *store, char *why, size_t size);
+
+/* ---- trouble.c ------------------------------------------------------------------------------- */
+
+/* mull__trouble says in `why` what a bad code means, and what would be right. 1: it is broken for
+ * good, and left as it is; 0: it is worth trying again. */
+int mull__trouble(mull__store *store, int code, char *why, size_t size);
+
+/* ---- lock.c ---------------------------------------------------------------------------------- */
+
+/* mull__lock_open opens the lock file at its path and tries it out. NULL, or what is wrong. */
 const char *mull__lock_open(mull__store *store, unsigned mode);
+void mull__lock_close(mull__store *store);
+
+/* mull__lock_tend goes over to the file that is at the path now. SQLITE_IOERR_LOCK: it can't, and
+ * `why` says why. Outside of transactions too. */
+int mull__lock_tend(mull__store *store);
+
+/* mull__lock_hold makes us the owner, by our byte, before anyone can see our row; within a
+ * transaction. */
+int mull__lock_hold(mull__store *store, int64_t owner);
+void mull__lock_drop(mull__store *store);
+
+/* mull__lock_mark: there is no other owner, in this transaction. */
+void mull__lock_mark(mull__store *store);
+
+/* mull__lock_began: a transaction to write has begun. */
+void mull__lock_began(mull__store *store);
+
+/* mull__lock_ask says whether another owner lives. */
+mull__life mull__lock_ask(mull__store *store, int64_t owner);
+
+/* ---- owner.c --------------------------------------------------------------------------------- */
 
 /* mull__store_own makes the store an owner, in a transaction of its own; once. */
 int mull__store_own(mull__store *store);
+
+/* mull__store_stay renews our row where somebody deleted it, within a transaction: without it
+ * nobody would free our claims after our death. */
+int mull__store_stay(mull__store *store);
 
 /* mull__store_look says whether anything may have come to be claimed since it was last asked:
  * others wrote to the file, or an owner has died. It writes nothing. */

@@ -11,6 +11,9 @@
 /* How often to look whether others wrote: a message that they send may wait 50 ms. */
 #define LOOK_EVERY (20 * MS)
 
+/* How often an owner that needs nothing looks after its lock, and whether its files are there. */
+#define TEND_EVERY (250 * MS)
+
 /* How soon to claim again where it failed. */
 #define RETRY_AFTER (100 * MS)
 
@@ -40,13 +43,13 @@ static void ring(mull__worker *worker)
     uv_async_send(worker->bell);
 }
 
-static void post_state(mull__worker *worker, int up, const char *why)
+static void post_state(mull__worker *worker, mull_health health, const char *why)
 {
-    worker->down = !up;
+    worker->health = health;
     uv_mutex_lock(&worker->mutex);
     mull__answers *answers = &worker->answers;
     answers->state_news = 1;
-    answers->up = up;
+    answers->health = health;
     snprintf(answers->why, sizeof answers->why, "%s: %s", worker->path, why);
     ring(worker);
     uv_mutex_unlock(&worker->mutex);
@@ -89,6 +92,10 @@ static int busy(void *data, int count)
     uint64_t now = uv_hrtime();
     if (count == 0)
         worker->busy_since = now;
+    if (worker->store.owner && now - worker->looked_at > TEND_EVERY) {
+        worker->looked_at = now;
+        mull__lock_tend(&worker->store); /* where it fails, so will the next try to claim */
+    }
     uint64_t waited = now - worker->busy_since;
     if (waited > PATIENCE || !may_wait(worker, now))
         return 0;
@@ -228,6 +235,8 @@ static int do_all(mull__worker *worker)
     if (code == SQLITE_OK)
         code = mull__store_bury(store);
     if (code == SQLITE_OK && worker->claiming)
+        code = mull__store_stay(store);
+    if (code == SQLITE_OK && worker->claiming)
         code = claim_all(worker);
     return code == SQLITE_OK ? mull__store_commit(store) : code;
 }
@@ -239,21 +248,28 @@ static int outlasts_lock(const mull__job *job)
     return job->kind == MULL__JOB_PUBLISH || job->kind == MULL__JOB_DEPTH;
 }
 
-/* undo: nothing of the batch has happened, and its jobs say so, or wait for the next one. */
-static void undo(mull__worker *worker, int code)
+/* answer_all: nothing of the batch has happened, and its jobs say so, or wait for the next one. */
+static void answer_all(mull__worker *worker, int code)
 {
-    mull__store_rollback(&worker->store);
+    int waits = (code & 0xff) == SQLITE_BUSY && !worker->ending && worker->health != MULL_BROKEN;
     mull__link *link = mull__list_first(&worker->batch);
     while (link) {
         mull__link *after = mull__list_after(&worker->batch, link);
         mull__job *job = MULL__ENTRY(link, mull__job, link);
         job->status = MULL_EIO;
-        if (code == SQLITE_BUSY && !worker->ending && outlasts_lock(job)) {
+        if (waits && outlasts_lock(job)) {
             mull__list_remove(&worker->batch, link);
             mull__list_push(&worker->again, link);
         }
         link = after;
     }
+}
+
+static void undo(mull__worker *worker, int code)
+{
+    mull__store_rollback(&worker->store);
+    answer_all(worker, code);
+    mull__link *link;
     while ((link = mull__list_pop(&worker->claims)))
         mull__claim_free(&worker->store.allocator, MULL__ENTRY(link, mull__claim, link));
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
@@ -264,18 +280,14 @@ static void report(mull__worker *worker, int code)
 {
     worker->retry_at = code == SQLITE_OK ? 0 : uv_hrtime() + RETRY_AFTER;
     if (code == SQLITE_OK) {
-        if (worker->down)
-            post_state(worker, 1, "works again");
+        if (worker->health == MULL_DOWN && !worker->store.lock.why[0])
+            post_state(worker, MULL_UP, "works again");
         return;
     }
-    sqlite3 *db = worker->store.db;
-    int by_sqlite = sqlite3_extended_errcode(db) == code;
-    if (worker->down)
-        return;
-    if (code == SQLITE_BUSY)
-        post_state(worker, 0, "another process has had it locked for 5 s; trying on");
-    else
-        post_state(worker, 0, by_sqlite ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+    char why[512];
+    int broken = mull__trouble(&worker->store, code, why, sizeof why);
+    if (broken || worker->health == MULL_UP)
+        post_state(worker, broken ? MULL_BROKEN : MULL_DOWN, why);
 }
 
 static void tally(mull__worker *worker)
@@ -335,10 +347,6 @@ static int is_due(mull__worker *worker)
  * timer. Where it can't ask, the transaction that follows will say why. */
 static void look(mull__worker *worker)
 {
-    uint64_t now = uv_hrtime();
-    if (now - worker->looked_at < LOOK_EVERY)
-        return;
-    worker->looked_at = now;
     int news = 0;
     if (mull__store_look(&worker->store, &news) != SQLITE_OK || news || is_due(worker))
         news_for(worker, NULL);
@@ -358,12 +366,31 @@ static int may_claim(mull__worker *worker)
 {
     if (worker->ending || !any_credit(worker) || uv_hrtime() < worker->retry_at)
         return 0;
-    if (worker->store.owner)
-        return 1;
-    int code = mull__store_own(&worker->store);
+    int locked_out = worker->store.lock.why[0] != 0;
+    int code =
+        worker->store.owner ? mull__lock_tend(&worker->store) : mull__store_own(&worker->store);
     if (code != SQLITE_OK)
         report(worker, code);
+    else if (locked_out)
+        news_for(worker, NULL); /* whatever comes of that says that it is up again */
     return code == SQLITE_OK;
+}
+
+/* watch looks after what doesn't need a transaction. Owners do it even if they want nothing, for
+ * others ask for them. */
+static void watch(mull__worker *worker, int claiming)
+{
+    uint64_t now = uv_hrtime();
+    if (now - worker->looked_at < LOOK_EVERY)
+        return;
+    worker->looked_at = now;
+    int code = mull__place_check(&worker->store);
+    if (code == SQLITE_READONLY_DBMOVED)
+        report(worker, code);
+    else if (claiming)
+        look(worker);
+    else if (worker->store.owner)
+        mull__lock_tend(&worker->store);
 }
 
 /* work does what there is to do now. What was asked for is always tried. */
@@ -371,10 +398,12 @@ static void work(mull__worker *worker, int due)
 {
     if (due)
         news_for(worker, NULL);
-    worker->claiming = may_claim(worker);
-    if (worker->claiming)
-        look(worker);
-    if (worker->batch.count || (worker->claiming && wants_to_claim(worker)))
+    worker->claiming = worker->health != MULL_BROKEN && may_claim(worker);
+    if (worker->health != MULL_BROKEN)
+        watch(worker, worker->claiming);
+    if (worker->health == MULL_BROKEN)
+        answer_all(worker, SQLITE_READONLY);
+    else if (worker->batch.count || (worker->claiming && wants_to_claim(worker)))
         transact(worker);
     post(worker);
 }
@@ -390,8 +419,10 @@ enum { UNTIL_WOKEN = 0, NOT_AT_ALL = 1 };
 /* pause_for is how long the worker may sleep, or one of these. */
 static uint64_t pause_for(mull__worker *worker)
 {
-    if (worker->ending || !any_room(worker))
+    if (worker->ending || worker->health == MULL_BROKEN)
         return UNTIL_WOKEN;
+    if (!any_room(worker))
+        return worker->store.owner ? TEND_EVERY : UNTIL_WOKEN;
     uint64_t now = uv_hrtime();
     if (worker->retry_at > now)
         return worker->retry_at - now;
@@ -442,7 +473,8 @@ static void finish(mull__worker *worker)
              (unsigned long long)worker->commits, (unsigned long long)worker->claimed,
              (unsigned long long)worker->settled, (unsigned long long)worker->published);
     mull_port_log(worker->store.port, MULL_DEBUG, line);
-    mull__store_disown(&worker->store);
+    if (worker->health != MULL_BROKEN)
+        mull__store_disown(&worker->store);
     mull__store_close(&worker->store);
     uv_mutex_lock(&worker->mutex);
     worker->answers.finished = 1;
@@ -493,6 +525,7 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
 {
     worker->path = path;
     worker->bell = bell;
+    worker->health = MULL_UP;
     mull__list_init(&worker->inbox);
     mull__list_init(&worker->arrivals);
     mull__list_init(&worker->readers);

@@ -53,8 +53,9 @@ typedef struct mull__answers {
     mull__list claims; /* new ones */
     uint64_t pokes;    /* how many were seen to */
     int64_t due_ms;    /* when the worker wants to be told to look; INT64_MAX: never */
-    int state_news, up;
-    char why[512]; /* where it isn't up */
+    int state_news;
+    mull_health health;
+    char why[768]; /* where it isn't up */
     int finished;  /* the thread has ended */
 } mull__answers;
 
@@ -86,7 +87,7 @@ typedef struct mull__worker {
     int ending;                               /* it is being closed: claim nothing more */
     int claiming;                             /* in this transaction */
     uint64_t looked_at, retry_at, busy_since; /* uv_hrtime */
-    int down;
+    mull_health health;
     uint64_t commits, claimed, settled, published;
 } mull__worker;
 
