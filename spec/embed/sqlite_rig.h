@@ -27,7 +27,7 @@ static inline int set_up(void **state)
 static inline int tear_down(void **state)
 {
     (void)state;
-    static const char *const ends[] = {"", "-wal", "-shm", "-lock"};
+    static const char *const ends[] = {"", "-wal", "-shm", "-lock", "-kept", "-kept-wal"};
     char name[96];
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         snprintf(name, sizeof name, "%s%s", path, ends[i]);
@@ -88,7 +88,7 @@ typedef struct live {
     int64_t deliveries[64];
     char last_id[64];
     size_t last_headers;
-    int down, up;
+    int down, up, broken;
     char log[4096];
 } live;
 
@@ -98,6 +98,7 @@ static inline void on_log(mull_level level, const char *text, void *data)
     (void)level;
     l->down += strstr(text, "is down") != NULL;
     l->up += strstr(text, "is up") != NULL;
+    l->broken += strstr(text, "is broken") != NULL;
     size_t length = strlen(l->log);
     snprintf(l->log + length, sizeof l->log - length, "%s\n", text);
 }

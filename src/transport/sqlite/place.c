@@ -28,6 +28,7 @@ static int learn(mull__watched *file)
     return 1;
 }
 
+/* mull__place_learn reads first: that makes SQLite open the log and its index. */
 int mull__place_learn(mull__store *store)
 {
     mull__place *place = &store->place;
@@ -39,6 +40,9 @@ int mull__place_learn(mull__store *store)
     snprintf(shm, size, "%s-shm", path);
     place->shm.path = place->shm_path = shm;
     place->wal.path = sqlite3_filename_wal(path);
+    int code = sqlite3_exec(store->db, "SELECT next FROM counter", NULL, NULL, NULL);
+    if (code != SQLITE_OK)
+        return code;
     struct stat status;
     if (stat(path, &status) != 0)
         return SQLITE_OK; /* an embedder's VFS that keeps it elsewhere */

@@ -1,0 +1,521 @@
+/* sqlite_gone.c: a database whose files are deleted, moved, replaced or spoiled while an engine
+ * runs on it. The engine ends with one line that says why; nothing that was answered as safe is
+ * lost once the file is back; and what could not be saved was never called safe. */
+#include "sqlite_rig.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <uv.h>
+
+enum { MESSAGES = 5 };
+
+/* ---- What is done to the files --------------------------------------------------------------- */
+
+static const char *with(const char *end)
+{
+    static char names[4][96];
+    static int at;
+    char *name = names[at++ % 4];
+    snprintf(name, sizeof names[0], "%s%s", path, end);
+    return name;
+}
+
+/* copy leaves it to another process: who closes a file loses all locks that its process has on it,
+ * SQLite's too. */
+static void copy(const char *from, const char *to)
+{
+    char command[256];
+    snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
+    assert_int_equal(system(command), 0);
+}
+
+static void delete_database(void)
+{
+    assert_int_equal(unlink(path), 0);
+}
+
+static void move_database(void)
+{
+    assert_int_equal(rename(path, with("-kept")), 0);
+}
+
+static void replace_database(void)
+{
+    assert_int_equal(link(path, with("-kept")), 0);
+    copy(path, with("-new"));
+    assert_int_equal(rename(with("-new"), path), 0);
+}
+
+static void delete_log(void)
+{
+    assert_int_equal(unlink(with("-wal")), 0);
+}
+
+static void replace_log(void)
+{
+    copy(with("-wal"), with("-new"));
+    assert_int_equal(rename(with("-new"), with("-wal")), 0);
+}
+
+static void delete_index(void)
+{
+    assert_int_equal(unlink(with("-shm")), 0);
+}
+
+/* ---- An engine to which it happens ----------------------------------------------------------- */
+
+/* fate is a `live` (first), and which messages were handled in which run. */
+typedef struct fate {
+    live l;
+    void (*act)(void);
+    int run;
+    int handled[2][MESSAGES];
+} fate;
+
+/* on_answer ends the second message's call once what was published meanwhile is answered. */
+static void on_answer(int status, void *data)
+{
+    fate *f = data;
+    f->l.published += status == 0;
+    f->l.refused += status == MULL_EIO;
+    if (f->l.held)
+        mull_done(f->l.engine, f->l.held, NULL);
+    f->l.held = 0;
+}
+
+static void put(fate *f, const char *id)
+{
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    message.id = id;
+    assert_int_equal(mull_publish(f->l.engine, "t", &message, 0, on_answer, f), 0);
+}
+
+/* handle: while the second message is at work, it happens, and something is published. */
+static void handle(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    fate *f = data;
+    f->handled[f->run][message->id[0] - 'a']++;
+    if (++f->l.seen != 2 || !f->act) {
+        mull_done(engine, call, NULL);
+        return;
+    }
+    f->act();
+    f->l.held = call;
+    put(f, "z");
+}
+
+static void open_fate(fate *f)
+{
+    f->l = (live){0};
+    new_engine(&f->l);
+    if (mull_engine_transport(f->l.engine, "t", url) != 0)
+        fail_msg("%s", f->l.log);
+    mull_consumer_options consumer = rig_consumer(handle, f);
+    assert_int_equal(mull_engine_consumer(f->l.engine, &consumer), 0);
+}
+
+/* suffer runs five messages, which are in the log only, into what happens. */
+static void suffer(fate *f, void (*act)(void), const char *why)
+{
+    static const char *const ids[MESSAGES] = {"a", "b", "c", "d", "e"};
+    *f = (fate){.act = act};
+    open_fate(f);
+    for (int i = 0; i < MESSAGES; i++)
+        put(f, ids[i]);
+    mull_stop_when_empty(f->l.engine);
+    assert_int_equal(mull_engine_run(f->l.engine), MULL_EIO);
+    assert_int_equal(mull_engine_status(f->l.engine), MULL_EIO);
+    assert_int_equal(f->l.broken, 1);
+    assert_int_equal(f->l.down + f->l.up, 0);
+    if (!strstr(f->l.log, why))
+        fail_msg("no '%s' in: %s", why, f->l.log);
+    assert_int_equal(f->l.published, MESSAGES);
+    assert_int_equal(f->l.refused, 1);
+    assert_int_equal(f->l.seen, 2); /* nothing new after that */
+    mull_counts counts = MULL_INIT(mull_counts);
+    assert_int_equal(mull_engine_counts(f->l.engine, &counts), 0);
+    assert_true(counts.done <= 1);
+    mull_message late = MULL_INIT(mull_message);
+    late.queue = "q";
+    assert_int_equal(mull_publish(f->l.engine, "t", &late, 0, NULL, NULL), MULL_EIO);
+    mull_engine_close(f->l.engine, NULL, NULL);
+    mull_policy_free(f->l.policy);
+}
+
+/* recover runs a new engine, which must find all that was not handled to its end. */
+static void recover(fate *f)
+{
+    f->act = NULL;
+    f->run = 1;
+    open_fate(f);
+    mull_stop_when_empty(f->l.engine);
+    assert_int_equal(mull_engine_run(f->l.engine), 0);
+    for (int i = 0; i < MESSAGES; i++) {
+        assert_true(f->handled[0][i] + f->handled[1][i] >= 1);
+        assert_true(f->handled[1][i] <= 1);
+        if (i >= 2)
+            assert_int_equal(f->handled[1][i], 1);
+    }
+    f->l.db = look_in();
+    assert_int_equal(count(f->l.db, "1"), 0);
+    close_live(&f->l);
+}
+
+static void moved_and_put_back(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, move_database, "was deleted or moved while it was in use; put it back");
+    assert_int_equal(access(with("-wal"), F_OK), 0); /* it has messages that the file has not */
+    assert_int_equal(rename(with("-kept"), path), 0);
+    recover(&f);
+}
+
+static void moved_without_its_log(void **state)
+{
+    (void)state;
+    fate f;
+    live l = {0};
+    suffer(&f, move_database, "is broken");
+    new_engine(&l); /* a new file would make SQLite delete the old one's log */
+    assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
+    assert_non_null(strstr(l.log, "isn't there, but its log"));
+    mull_engine_close(l.engine, NULL, NULL);
+    mull_policy_free(l.policy);
+    assert_int_equal(rename(with("-kept"), path), 0);
+    recover(&f);
+}
+
+/* keep_copy makes a copy of the database as an operator does, then deletes it. */
+static void keep_copy(void)
+{
+    sqlite3 *db = look_in();
+    char text[160];
+    snprintf(text, sizeof text, "VACUUM INTO '%s'", with("-kept"));
+    sql(db, text);
+    sqlite3_close(db);
+    delete_database();
+}
+
+static void deleted_and_a_copy_put_back(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, keep_copy, "was deleted or moved while it was in use");
+    unlink(with("-wal")); /* as the line says: an older copy without it */
+    unlink(with("-shm"));
+    assert_int_equal(rename(with("-kept"), path), 0);
+    recover(&f);
+}
+
+static void replaced_by_another_file(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, replace_database, "was replaced by another file while it was in use");
+    assert_int_equal(rename(with("-kept"), path), 0);
+    recover(&f);
+}
+
+static void its_log_deleted(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, delete_log,
+           "its -wal was deleted or moved while it was in use, and what was in it is "
+           "saved");
+    recover(&f);
+}
+
+static void its_log_replaced(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, replace_log, "its -wal was replaced by another file while it was in use");
+    recover(&f);
+}
+
+static void its_index_deleted(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, delete_index, "its -shm was deleted or moved while it was in use");
+    recover(&f);
+}
+
+/* ---- A page is spoiled ----------------------------------------------------------------------- */
+
+enum { PAGE = 4096 };
+
+static struct {
+    int file; /* open until nobody uses the database, see copy */
+    off_t at;
+    char bytes[PAGE];
+} spoiled = {.file = -1};
+
+static void spoil(off_t at)
+{
+    char nonsense[PAGE];
+    memset(nonsense, 0xa5, sizeof nonsense);
+    spoiled.at = at;
+    spoiled.file = open(path, O_RDWR);
+    assert_int_equal(pread(spoiled.file, spoiled.bytes, PAGE, at), PAGE);
+    assert_int_equal(pwrite(spoiled.file, nonsense, PAGE, at), PAGE);
+}
+
+static void mend(void)
+{
+    assert_int_equal(pwrite(spoiled.file, spoiled.bytes, PAGE, spoiled.at), PAGE);
+    close(spoiled.file);
+}
+
+/* spoil_bodies spoils a page in the middle, once all is in the file and has to be read again. */
+static void spoil_bodies(void)
+{
+    sqlite3 *db = look_in();
+    assert_int_equal(atoi(ask(db, "PRAGMA page_size")), PAGE);
+    long number = atol(ask(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'bodies'"));
+    sql(db, "UPDATE counter SET next = next + 1");
+    while (strcmp(ask(db, "PRAGMA wal_checkpoint(TRUNCATE)"), "0") != 0)
+        sqlite3_sleep(1);
+    spoil((number - 1) * PAGE);
+    sqlite3_close(db);
+}
+
+static void a_page_spoiled_while_running(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, spoil_bodies, "is damaged (database disk image is malformed); put back a copy");
+    mend();
+    recover(&f);
+}
+
+static void refused(const char *why)
+{
+    live l = {0};
+    new_engine(&l);
+    assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
+    if (!strstr(l.log, why))
+        fail_msg("no '%s' in: %s", why, l.log);
+    mull_engine_close(l.engine, NULL, NULL);
+    mull_policy_free(l.policy);
+}
+
+static void the_first_page_spoiled_at_open(void **state)
+{
+    (void)state;
+    put_five();
+    spoil(0);
+    refused("is no SQLite database");
+    mend();
+    spoil(100); /* behind the header */
+    refused("is damaged (database disk image is malformed)");
+    mend();
+    fate f = {0};
+    recover(&f);
+}
+
+/* take_apart: what opens in order may be spoiled further in, which is found when it is read. */
+static void a_page_spoiled_before_it_is_read(void **state)
+{
+    (void)state;
+    fate f = {0};
+    put_five();
+    spoil_bodies();
+    open_fate(&f);
+    assert_int_equal(mull_engine_run(f.l.engine), MULL_EIO);
+    assert_int_equal(f.l.broken, 1);
+    assert_int_equal(f.l.seen, 0);
+    mull_engine_close(f.l.engine, NULL, NULL);
+    mull_policy_free(f.l.policy);
+    mend();
+    recover(&f);
+}
+
+/* ---- Between the look and the commit --------------------------------------------------------- */
+
+static int armed; /* the next commit finds the database moved */
+
+static int move_at_commit(void *data)
+{
+    (void)data;
+    if (armed)
+        move_database();
+    armed = 0;
+    return 0;
+}
+
+static int watch_commits(sqlite3 *db, const char **why, const struct sqlite3_api_routines *api)
+{
+    (void)why, (void)api;
+    sqlite3_commit_hook(db, move_at_commit, NULL);
+    return SQLITE_OK;
+}
+
+static void arm(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    (void)message, (void)data;
+    armed = 1;
+    mull_done(engine, call, NULL);
+}
+
+static void a_commit_into_a_file_that_is_gone_is_not_safe(void **state)
+{
+    (void)state;
+    sqlite3_auto_extension((void (*)(void))watch_commits);
+    live l = {0};
+    new_engine(&l);
+    assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
+    armed = 1;
+    publish(&l, "a", "body");
+    assert_int_equal(mull_engine_run(l.engine), MULL_EIO);
+    assert_int_equal(l.published, 0);
+    assert_int_equal(l.refused, 1);
+    mull_engine_close(l.engine, NULL, NULL);
+    mull_policy_free(l.policy);
+    assert_int_equal(rename(with("-kept"), path), 0);
+
+    l = (live){0};
+    new_engine(&l);
+    assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
+    mull_consumer_options consumer = rig_consumer(arm, &l);
+    assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
+    publish(&l, "b", "body");
+    assert_int_equal(mull_engine_run(l.engine), MULL_EIO);
+    mull_counts counts = MULL_INIT(mull_counts);
+    assert_int_equal(mull_engine_counts(l.engine, &counts), 0);
+    assert_int_equal(counts.done, 0);
+    assert_int_equal(l.broken, 1);
+    mull_engine_close(l.engine, NULL, NULL);
+    mull_policy_free(l.policy);
+    sqlite3_cancel_auto_extension((void (*)(void))watch_commits);
+    assert_int_equal(rename(with("-kept"), path), 0);
+}
+
+/* ---- Beside another transport ---------------------------------------------------------------- */
+
+/* pair is an engine on the test's loop with a broken transport and one that works. */
+typedef struct pair {
+    live l; /* first */
+    uv_loop_t loop;
+    uv_timer_t look;
+    mull_call held; /* of the transport that works */
+    int lost;       /* calls of the one that breaks */
+    int stopped, closed;
+} pair;
+
+static void hold(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    pair *p = data;
+    (void)engine, (void)message;
+    p->held = call;
+}
+
+static void lose(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    pair *p = data;
+    (void)message;
+    if (p->lost++ == 0)
+        delete_database();
+    mull_done(engine, call, NULL);
+}
+
+/* end_held: the handler that is at work when the engine begins to stop ends after that. */
+static void end_held(uv_timer_t *timer)
+{
+    pair *p = timer->data;
+    if (mull_engine_status(p->l.engine) == 0 || !p->held)
+        return;
+    assert_int_equal(p->stopped, 0);
+    assert_int_equal(mull_done(p->l.engine, p->held, NULL), 0);
+    uv_timer_stop(timer);
+    uv_close((uv_handle_t *)timer, NULL);
+}
+
+static void on_pair_stopped(void *data)
+{
+    ((pair *)data)->stopped++;
+}
+
+static void on_pair_closed(void *data)
+{
+    ((pair *)data)->closed++;
+}
+
+static void add(pair *p, const char *name, const char *transport, mull_handler handler)
+{
+    mull_consumer_options consumer = rig_consumer(handler, p);
+    consumer.name = name;
+    consumer.transport = transport;
+    assert_int_equal(mull_engine_consumer(p->l.engine, &consumer), 0);
+}
+
+static void open_pair(pair *p)
+{
+    *p = (pair){0};
+    uv_loop_init(&p->loop);
+    uv_timer_init(&p->loop, &p->look);
+    p->look.data = p;
+    uv_timer_start(&p->look, end_held, 1, 1);
+    p->l.policy = rig_policy("");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = p->l.policy;
+    options.loop = &p->loop;
+    options.log = on_log;
+    options.problem = on_problem;
+    options.stopped = on_pair_stopped;
+    options.grace_ms = 60000;
+    options.data = p;
+    assert_int_equal(mull_engine_new(&p->l.engine, &options), 0);
+    assert_int_equal(mull_engine_transport(p->l.engine, "t", url), 0);
+    assert_int_equal(mull_engine_transport(p->l.engine, "u", "memory:"), 0);
+    add(p, "loses", "t", lose);
+    add(p, "holds", "u", hold);
+    assert_int_equal(mull_engine_start(p->l.engine), 0);
+}
+
+static void the_others_end_in_peace(void **state)
+{
+    (void)state;
+    pair p;
+    open_pair(&p);
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(mull_publish(p.l.engine, "u", &message, 0, on_published, &p.l), 0);
+        assert_int_equal(mull_publish(p.l.engine, "t", &message, 0, on_published, &p.l), 0);
+    }
+    while (!p.stopped)
+        uv_run(&p.loop, UV_RUN_ONCE);
+    assert_int_equal(mull_engine_status(p.l.engine), MULL_EIO);
+    assert_int_equal(p.l.broken, 1);
+    mull_counts counts = MULL_INIT(mull_counts);
+    assert_int_equal(mull_engine_counts(p.l.engine, &counts), 0);
+    assert_int_equal(counts.done, 1); /* the one that was held: settled after the other broke */
+    mull_engine_close(p.l.engine, on_pair_closed, &p);
+    uv_run(&p.loop, UV_RUN_DEFAULT);
+    assert_int_equal(p.closed, 1);
+    assert_int_equal(uv_loop_close(&p.loop), 0);
+    mull_policy_free(p.l.policy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(moved_and_put_back),
+        TEST(moved_without_its_log),
+        TEST(deleted_and_a_copy_put_back),
+        TEST(replaced_by_another_file),
+        TEST(its_log_deleted),
+        TEST(its_log_replaced),
+        TEST(its_index_deleted),
+        TEST(a_page_spoiled_while_running),
+        TEST(the_first_page_spoiled_at_open),
+        TEST(a_page_spoiled_before_it_is_read),
+        TEST(a_commit_into_a_file_that_is_gone_is_not_safe),
+        TEST(the_others_end_in_peace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
