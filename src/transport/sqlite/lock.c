@@ -30,7 +30,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MARK_MS = 2000 };
+enum { MARK_MS = 1000 };
 
 static const char notice[] =
     "Whoever uses the database beside this file holds locks on it: leave it "
@@ -90,6 +90,17 @@ static void mark(mull__lock *lock)
         return;
     int length = snprintf(text, sizeof text, "%llu\n%s", (unsigned long long)open.st_ino, notice);
     lock->marked = pwrite(lock->file, text, (size_t)length, 0) == length;
+}
+
+/* is_marked: one that we waited for is as good as marked, even where it can't be written to. */
+static int is_marked(mull__lock *lock)
+{
+    if (lock->marked || (lock->marked = read_mark(lock)))
+        return 1;
+    if (!lock->since_ms || mull__monotonic_ms() - lock->since_ms < MARK_MS)
+        return 0;
+    mark(lock);
+    return 1;
 }
 
 static void use(mull__lock *lock, int file)
@@ -163,6 +174,7 @@ int mull__lock_tend(mull__store *store)
     mull__lock *lock = &store->lock;
     if (is_at_path(lock, lock->file)) {
         lock->why[0] = 0;
+        is_marked(lock); /* so that those who come later need not wait */
         return SQLITE_OK;
     }
     int code = move_over(store);
@@ -207,17 +219,6 @@ void mull__lock_began(mull__store *store)
 {
     if (!store->lock.since_ms)
         store->lock.since_ms = mull__monotonic_ms();
-}
-
-/* is_marked: one that we waited for is as good as marked, even where it can't be written to. */
-static int is_marked(mull__lock *lock)
-{
-    if (lock->marked || (lock->marked = read_mark(lock)))
-        return 1;
-    if (!lock->since_ms || mull__monotonic_ms() - lock->since_ms < MARK_MS)
-        return 0;
-    mark(lock);
-    return 1;
 }
 
 mull__life mull__lock_ask(mull__store *store, int64_t owner)
