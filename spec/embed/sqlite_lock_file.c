@@ -1,40 +1,11 @@
 /* sqlite_lock_file.c: the lock file of a database is deleted or replaced while engines run on it.
  * Who lives keeps its claims, who is dead loses them, and no message has two handlers. All engines
  * of a test are on one loop; each has its own thread at the database, and its own lock. */
-#include "sqlite_rig.h"
+#include "sqlite_loop.h"
 
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <uv.h>
-
-static uv_loop_t loop;
-static uv_timer_t tick; /* turns the loop, so that what is awaited is looked at */
-
-static void on_tick(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
-static int set_up_loop(void **state)
-{
-    uv_loop_init(&loop);
-    uv_timer_init(&loop, &tick);
-    uv_timer_start(&tick, on_tick, 1, 1);
-    return set_up(state);
-}
-
-static int tear_down_loop(void **state)
-{
-    uv_close((uv_handle_t *)&tick, NULL);
-    uv_run(&loop, UV_RUN_NOWAIT); /* engines of a test that failed are still there */
-    return uv_loop_close(&loop) != 0 || tear_down(state) != 0;
-}
-
-/* await turns the loop until it is true; a wait in vain is ended by the watchdog. */
-#define await(condition)                                                                           \
-    while (!(condition))                                                                           \
-    uv_run(&loop, UV_RUN_ONCE)
 
 /* ---- The lock file --------------------------------------------------------------------------- */
 
@@ -91,7 +62,6 @@ typedef struct party {
     live l; /* first */
     int holds;
     mull_call held;
-    int closed;
 } party;
 
 static void handle(mull_engine *engine, mull_call call, const mull_message *message, void *data)
@@ -108,59 +78,22 @@ static void handle(mull_engine *engine, mull_call call, const mull_message *mess
         mull_done(engine, call, NULL);
 }
 
-static void on_party_closed(void *data)
-{
-    ((party *)data)->closed = 1;
-}
-
 static void join(party *p, int holds, uint32_t concurrency)
 {
     *p = (party){.holds = holds};
-    p->l.policy = rig_policy("");
-    mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = p->l.policy;
-    options.loop = &loop;
-    options.log = on_log;
-    options.problem = on_problem;
-    options.grace_ms = 1;
-    options.data = p;
-    assert_int_equal(mull_engine_new(&p->l.engine, &options), 0);
-    assert_int_equal(mull_engine_transport(p->l.engine, "t", url), 0);
-    mull_consumer_options consumer = rig_consumer(handle, p);
-    consumer.concurrency = concurrency;
-    assert_int_equal(mull_engine_consumer(p->l.engine, &consumer), 0);
-    assert_int_equal(mull_engine_start(p->l.engine), 0);
+    start_on_loop(&p->l, handle, concurrency);
 }
 
 static void leave(party *p)
 {
-    mull_engine_close(p->l.engine, on_party_closed, p);
-    await(p->closed);
-    mull_policy_free(p->l.policy);
+    close_on_loop(&p->l);
 }
 
 static sqlite3 *begin(void)
 {
     memset(&board, 0, sizeof board);
     snprintf(lock_path, sizeof lock_path, "%s-lock", path);
-    live l;
-    open_live(&l, NULL, 0); /* makes the file */
-    close_live(&l);
-    return look_in();
-}
-
-static void insert(sqlite3 *db, int from, int to)
-{
-    char text[256];
-    sql(db, "BEGIN IMMEDIATE");
-    for (int id = from; id < to; id++) {
-        snprintf(text, sizeof text,
-                 "INSERT INTO messages (number, seq, queue, due_ms, id, published_ms)"
-                 " VALUES (%d, %d, 'q', 0, '%d', 1)",
-                 1000 + id, 1000 + id, id);
-        sql(db, text);
-    }
-    sql(db, "COMMIT");
+    return make_file();
 }
 
 static void assert_each_once(int messages)
@@ -380,8 +313,6 @@ static void without_it_nothing_new_is_taken(void **state)
     leave(&p);
     sqlite3_close(db);
 }
-
-#define LOOP_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_loop, tear_down_loop)
 
 int main(void)
 {

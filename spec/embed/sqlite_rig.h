@@ -88,7 +88,7 @@ typedef struct live {
     int64_t deliveries[64];
     char last_id[64];
     size_t last_headers;
-    int down, up, broken;
+    int down, up, broken, stopped;
     char log[4096];
 } live;
 
