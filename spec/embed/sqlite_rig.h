@@ -6,6 +6,7 @@
 #include "rig.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 /* ---- A folder for each test ------------------------------------------------------------------ */
@@ -89,13 +90,14 @@ typedef struct live {
     char last_id[64];
     size_t last_headers;
     int down, up, broken, stopped;
+    atomic_int warnings;
     char log[4096];
 } live;
 
 static inline void on_log(mull_level level, const char *text, void *data)
 {
     live *l = data;
-    (void)level;
+    l->warnings += level == MULL_WARNING;
     l->down += strstr(text, "is down") != NULL;
     l->up += strstr(text, "is up") != NULL;
     l->broken += strstr(text, "is broken") != NULL;

@@ -1,0 +1,314 @@
+/* sqlite_trouble.c: a database that is full, that can only be read, or that another program keeps
+ * locked, while an engine publishes, claims and settles. One line says so; nothing new is taken;
+ * what can't be done is answered with an error or tried again; and once an operator has made room,
+ * all of it goes on by itself and nothing is lost.
+ *
+ * MULL_LOCKED_S: for how many seconds the file is locked (as long as it takes to say so: 5 s). */
+#include "sqlite_loop.h"
+
+#include <time.h>
+
+/* worker is an engine whose handlers may send something large, and do something once. */
+typedef struct worker {
+    live l; /* first */
+    size_t sends;
+    void (*act)(struct worker *worker);
+    sqlite3 *db; /* the operator's */
+} worker;
+
+enum { LARGE = 20000 };
+
+static const char large[LARGE];
+
+static void handle(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    worker *w = data;
+    (void)message;
+    w->l.seen++;
+    if (w->sends) {
+        mull_message out = MULL_INIT(mull_message);
+        out.queue = "next";
+        out.body = large;
+        out.body_size = w->sends;
+        assert_int_equal(mull_send(engine, call, &out, 0), 0);
+    }
+    if (w->act)
+        w->act(w);
+    w->act = NULL;
+    mull_done(engine, call, NULL);
+}
+
+static void on_answer(int status, void *data)
+{
+    worker *w = data;
+    w->l.published += status == 0;
+    w->l.refused += status == MULL_EIO;
+}
+
+/* put publishes something large to a queue that nobody reads, and waits for the answer. */
+static void put(worker *w, const char *queue)
+{
+    int before = w->l.published + w->l.refused;
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = queue;
+    message.body = large;
+    message.body_size = LARGE;
+    assert_int_equal(mull_publish(w->l.engine, "t", &message, 0, on_answer, w), 0);
+    await(w->l.published + w->l.refused > before);
+}
+
+static void assert_went_on(const worker *w)
+{
+    assert_int_equal(w->l.down, 1);
+    assert_int_equal(w->l.up, 1);
+    assert_int_equal(w->l.broken, 0);
+}
+
+static void assert_logged(const worker *w, const char *line)
+{
+    if (!strstr(w->l.log, line))
+        fail_msg("no '%s' in: %s", line, w->l.log);
+}
+
+/* ---- It is full ------------------------------------------------------------------------------ */
+
+/* no_growth holds each connection that is opened to the pages that are there: SQLITE_FULL is real.
+ */
+static int no_growth(sqlite3 *db, const char **why, const struct sqlite3_api_routines *api)
+{
+    (void)why, (void)api;
+    return sqlite3_exec(db, "PRAGMA max_page_count = 1", NULL, NULL, NULL);
+}
+
+/* begin_full makes a file with 20 dead letters, of which an operator may want to be rid. */
+static void begin_full(worker *w)
+{
+    *w = (worker){.db = make_file()};
+    sql(w->db, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)"
+               " INSERT INTO messages (number, seq, queue, due_ms, published_ms, dead_ms)"
+               " SELECT 1000 + i, i, 'error', 0, 1, 1 FROM n");
+    sql(w->db, "INSERT INTO bodies SELECT number, zeroblob(20000) FROM messages");
+}
+
+static void start_full(worker *w, uint32_t concurrency)
+{
+    sqlite3_auto_extension((void (*)(void))no_growth);
+    start_on_loop(&w->l, handle, concurrency);
+    sqlite3_cancel_auto_extension((void (*)(void))no_growth);
+}
+
+static void make_room(worker *w)
+{
+    sql(w->db, "DELETE FROM bodies WHERE number IN"
+               " (SELECT number FROM messages WHERE queue = 'error')");
+    sql(w->db, "DELETE FROM messages WHERE queue = 'error'");
+}
+
+static void end(worker *w)
+{
+    close_on_loop(&w->l);
+    sqlite3_close(w->db);
+}
+
+static void a_publish_finds_it_full(void **state)
+{
+    (void)state;
+    worker w;
+    begin_full(&w);
+    start_full(&w, 1);
+    put(&w, "next");
+    put(&w, "next");
+    assert_int_equal(w.l.refused, 2);
+    assert_int_equal(w.l.down, 1);
+    assert_logged(&w, "has no room for more (database or disk is full); make some, and it goes on");
+    make_room(&w);
+    put(&w, "next");
+    assert_int_equal(w.l.published, 1);
+    await(w.l.up == 1);
+    assert_went_on(&w);
+    assert_int_equal(count(w.db, "1"), 1);
+    end(&w);
+}
+
+static void a_settle_finds_it_full(void **state)
+{
+    (void)state;
+    worker w;
+    begin_full(&w);
+    insert(w.db, 0, 10);
+    w.sends = LARGE;
+    start_full(&w, 1);
+    await(w.l.down == 1);
+    assert_logged(&w, "trying again, taking nothing new");
+    put(&w, "next");
+    put(&w, "next");
+    assert_int_equal(w.l.refused, 2);
+    assert_true(w.l.seen <= 3); /* those that were claimed before */
+    assert_int_equal(count(w.db, "queue = 'q'"), 10);
+    make_room(&w);
+    await(count(w.db, "queue = 'q'") == 0);
+    assert_int_equal(w.l.seen, 10);
+    assert_int_equal(count(w.db, "queue = 'next'"), 10); /* as often as it was handled */
+    assert_went_on(&w);
+    end(&w);
+}
+
+static void a_claim_finds_it_full(void **state)
+{
+    (void)state;
+    enum { MANY = 600 };
+    worker w;
+    begin_full(&w);
+    insert(w.db, 0, MANY);
+    start_full(&w, MANY);
+    await(w.l.down == 1);
+    assert_logged(&w, "has no room for more");
+    put(&w, "next");
+    assert_int_equal(w.l.refused, 1);
+    assert_int_equal(w.l.seen, 0);
+    assert_int_equal(count(w.db, "owner IS NOT NULL OR deliveries > 0"), 0);
+    make_room(&w);
+    await(count(w.db, "1") == 0);
+    assert_int_equal(w.l.seen, MANY);
+    assert_went_on(&w);
+    end(&w);
+}
+
+/* ---- It can only be read --------------------------------------------------------------------- */
+
+static int read_only_file, read_only_disk;
+static sqlite3_vfs shim;
+static sqlite3_io_methods log_methods;
+static const sqlite3_io_methods *real_log_methods;
+
+static int write_log(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 at)
+{
+    return read_only_disk ? SQLITE_READONLY : real_log_methods->xWrite(file, bytes, size, at);
+}
+
+/* open_file opens by the real VFS: the database to be read only, or a log that refuses to be
+ * written. */
+static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
+{
+    sqlite3_vfs *real = vfs->pAppData;
+    if (read_only_file && (flags & SQLITE_OPEN_MAIN_DB))
+        flags = (flags & ~(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)) | SQLITE_OPEN_READONLY;
+    int code = real->xOpen(real, name, file, flags, out);
+    if (code == SQLITE_OK && (flags & SQLITE_OPEN_WAL)) {
+        real_log_methods = file->pMethods;
+        log_methods = *real_log_methods;
+        log_methods.xWrite = write_log;
+        file->pMethods = &log_methods;
+    }
+    return code;
+}
+
+static int set_up_shim(void **state)
+{
+    sqlite3_vfs *real = sqlite3_vfs_find(NULL);
+    shim = *real;
+    shim.zName = "shim";
+    shim.pAppData = real;
+    shim.xOpen = open_file;
+    read_only_file = read_only_disk = 0;
+    return sqlite3_vfs_register(&shim, 1) != SQLITE_OK || set_up_loop(state) != 0;
+}
+
+static int tear_down_shim(void **state)
+{
+    sqlite3_vfs_unregister(&shim);
+    return tear_down_loop(state);
+}
+
+static void end_writing(worker *w)
+{
+    (void)w;
+    read_only_disk = 1;
+}
+
+static void it_becomes_read_only(void **state)
+{
+    (void)state;
+    worker w = {.db = make_file(), .act = end_writing};
+    insert(w.db, 0, 10);
+    start_on_loop(&w.l, handle, 1);
+    await(w.l.down == 1);
+    assert_logged(&w, "can only be read (attempt to write a readonly database); make it and its");
+    put(&w, "next");
+    assert_int_equal(w.l.refused, 1);
+    assert_true(w.l.seen <= 3); /* those that were claimed before */
+    read_only_disk = 0;
+    await(count(w.db, "queue = 'q'") == 0);
+    put(&w, "next");
+    assert_int_equal(w.l.published, 1);
+    assert_int_equal(w.l.seen, 10);
+    assert_went_on(&w);
+    end(&w);
+}
+
+static void what_can_only_be_read_is_refused(void **state)
+{
+    (void)state;
+    sqlite3_close(make_file());
+    live l = {0};
+    new_engine(&l);
+    read_only_file = 1;
+    assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
+    assert_non_null(strstr(l.log, "can only be read; the file and its folder must be writable"));
+    mull_engine_close(l.engine, NULL, NULL);
+    mull_policy_free(l.policy);
+}
+
+/* ---- Another program keeps it locked --------------------------------------------------------- */
+
+static time_t seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* lock_it: the settle of this message, and what is published, find the file locked. */
+static void lock_it(worker *w)
+{
+    sql(w->db, "BEGIN IMMEDIATE");
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "next";
+    assert_int_equal(mull_publish(w->l.engine, "t", &message, 0, on_answer, w), 0);
+}
+
+static void it_is_locked_for_long(void **state)
+{
+    (void)state;
+    const char *asked = getenv("MULL_LOCKED_S");
+    int for_s = asked ? atoi(asked) : 0;
+    alarm(60 + (unsigned)for_s);
+    worker w = {.db = make_file(), .act = lock_it};
+    insert(w.db, 0, 10);
+    time_t from = seconds();
+    start_on_loop(&w.l, handle, 1);
+    await(w.l.down == 1 && seconds() - from >= for_s);
+    assert_logged(&w, "another process has had it locked for 5 s; once that ends, it goes on");
+    assert_true(w.l.seen <= 3); /* those that were claimed before */
+    assert_int_equal(w.l.published + w.l.refused, 0);
+    sql(w.db, "COMMIT");
+    await(count(w.db, "queue = 'q'") == 0 && w.l.published == 1);
+    assert_int_equal(w.l.seen, 10);
+    assert_int_equal(count(w.db, "queue = 'next'"), 1);
+    assert_went_on(&w);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LOOP_TEST(a_publish_finds_it_full),
+        LOOP_TEST(a_settle_finds_it_full),
+        LOOP_TEST(a_claim_finds_it_full),
+        cmocka_unit_test_setup_teardown(it_becomes_read_only, set_up_shim, tear_down_shim),
+        cmocka_unit_test_setup_teardown(what_can_only_be_read_is_refused, set_up_shim,
+                                        tear_down_shim),
+        LOOP_TEST(it_is_locked_for_long),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
