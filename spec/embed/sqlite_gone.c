@@ -457,6 +457,43 @@ static void the_others_end_in_peace(void **state)
     close_on_loop(&p.l);
 }
 
+/* ---- While nothing is asked of it ------------------------------------------------------------ */
+
+static void keep_call(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    live *l = data;
+    (void)engine, (void)message;
+    l->held = call;
+}
+
+static void it_is_noticed_while_idle(void **state)
+{
+    (void)state;
+    live l = {0};
+    start_on_loop(&l, keep_call, 1);
+    delete_database();
+    await(l.stopped);
+    assert_int_equal(l.broken, 1);
+    close_on_loop(&l);
+}
+
+/* It has all the messages that it may have, and needs nothing until one of them is handled. */
+static void it_is_noticed_while_all_are_at_work(void **state)
+{
+    (void)state;
+    live l = {0};
+    sqlite3 *db = make_file();
+    insert(db, 0, MESSAGES);
+    start_on_loop(&l, keep_call, 1);
+    await(l.held && count(db, "owner IS NOT NULL") == 3);
+    sqlite3_close(db);
+    delete_database();
+    await(l.stopped);
+    assert_int_equal(l.broken, 1);
+    mull_done(l.engine, l.held, NULL);
+    close_on_loop(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +508,8 @@ int main(void)
         TEST(the_first_page_spoiled_at_open),
         TEST(a_page_spoiled_before_it_is_read),
         TEST(a_commit_into_a_file_that_is_gone_is_not_safe),
+        LOOP_TEST(it_is_noticed_while_idle),
+        LOOP_TEST(it_is_noticed_while_all_are_at_work),
         LOOP_TEST(the_others_end_in_peace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
