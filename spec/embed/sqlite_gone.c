@@ -127,8 +127,7 @@ static void suffer(fate *f, void (*act)(void), const char *why)
     assert_int_equal(mull_engine_status(f->l.engine), MULL_EIO);
     assert_int_equal(f->l.broken, 1);
     assert_int_equal(f->l.down + f->l.up, 0);
-    if (!strstr(f->l.log, why))
-        fail_msg("no '%s' in: %s", why, f->l.log);
+    assert_logged(&f->l, why);
     assert_int_equal(f->l.published, MESSAGES);
     assert_int_equal(f->l.refused, 1);
     assert_int_equal(f->l.seen, 2); /* nothing new after that */
@@ -179,7 +178,7 @@ static void moved_without_its_log(void **state)
     suffer(&f, move_database, "is broken");
     new_engine(&l); /* a new file would make SQLite delete the old one's log */
     assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
-    assert_non_null(strstr(l.log, "isn't there, but its log"));
+    assert_logged(&l, "isn't there, but its log");
     mull_engine_close(l.engine, NULL, NULL);
     mull_policy_free(l.policy);
     assert_int_equal(rename(with("-kept"), path), 0);
@@ -296,8 +295,7 @@ static void refused(const char *why)
     live l = {0};
     new_engine(&l);
     assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
-    if (!strstr(l.log, why))
-        fail_msg("no '%s' in: %s", why, l.log);
+    assert_logged(&l, why);
     mull_engine_close(l.engine, NULL, NULL);
     mull_policy_free(l.policy);
 }
@@ -453,7 +451,7 @@ static void the_others_end_in_peace(void **state)
     mull_counts counts = MULL_INIT(mull_counts);
     assert_int_equal(mull_engine_counts(p.l.engine, &counts), 0);
     assert_int_equal(counts.done, 1);
-    assert_non_null(strstr(p.l.log, "could not be settled; they will be handed out again"));
+    assert_logged(&p.l, "could not be settled; they will be handed out again");
     close_on_loop(&p.l);
 }
 

@@ -5,6 +5,7 @@
 
 #include "rig.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -89,10 +90,12 @@ typedef struct live {
     int64_t deliveries[64];
     char last_id[64];
     size_t last_headers;
-    int down, up, broken, stopped;
-    atomic_int warnings;
+    atomic_int down, up, broken, warnings; /* lines of log */
+    int stopped;
     char log[4096];
 } live;
+
+static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards `log` of all */
 
 static inline void on_log(mull_level level, const char *text, void *data)
 {
@@ -101,8 +104,19 @@ static inline void on_log(mull_level level, const char *text, void *data)
     l->down += strstr(text, "is down") != NULL;
     l->up += strstr(text, "is up") != NULL;
     l->broken += strstr(text, "is broken") != NULL;
+    pthread_mutex_lock(&log_mutex);
     size_t length = strlen(l->log);
     snprintf(l->log + length, sizeof l->log - length, "%s\n", text);
+    pthread_mutex_unlock(&log_mutex);
+}
+
+static inline void assert_logged(live *l, const char *words)
+{
+    pthread_mutex_lock(&log_mutex);
+    int there = strstr(l->log, words) != NULL;
+    pthread_mutex_unlock(&log_mutex);
+    if (!there)
+        fail_msg("no '%s' in: %s", words, l->log);
 }
 
 static inline void on_problem(const char *file, int line, const char *text, void *data)

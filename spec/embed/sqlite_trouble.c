@@ -64,12 +64,6 @@ static void assert_went_on(const worker *w)
     assert_int_equal(w->l.broken, 0);
 }
 
-static void assert_logged(const worker *w, const char *line)
-{
-    if (!strstr(w->l.log, line))
-        fail_msg("no '%s' in: %s", line, w->l.log);
-}
-
 /* ---- It is full ------------------------------------------------------------------------------ */
 
 /* no_growth holds each connection that is opened to the pages that are there: SQLITE_FULL is real.
@@ -120,7 +114,8 @@ static void a_publish_finds_it_full(void **state)
     put(&w, "next");
     assert_int_equal(w.l.refused, 2);
     assert_int_equal(w.l.down, 1);
-    assert_logged(&w, "has no room for more (database or disk is full); make some, and it goes on");
+    assert_logged(&w.l,
+                  "has no room for more (database or disk is full); make some, and it goes on");
     make_room(&w);
     put(&w, "next");
     assert_int_equal(w.l.published, 1);
@@ -139,7 +134,7 @@ static void a_settle_finds_it_full(void **state)
     w.sends = LARGE;
     start_full(&w, 1);
     await(w.l.down == 1);
-    assert_logged(&w, "trying again, taking nothing new");
+    assert_logged(&w.l, "trying again, taking nothing new");
     put(&w, "next");
     put(&w, "next");
     assert_int_equal(w.l.refused, 2);
@@ -162,7 +157,7 @@ static void a_claim_finds_it_full(void **state)
     insert(w.db, 0, MANY);
     start_full(&w, MANY);
     await(w.l.down == 1);
-    assert_logged(&w, "has no room for more");
+    assert_logged(&w.l, "has no room for more");
     put(&w, "next");
     assert_int_equal(w.l.refused, 1);
     assert_int_equal(w.l.seen, 0);
@@ -233,7 +228,7 @@ static void it_becomes_read_only(void **state)
     insert(w.db, 0, 10);
     start_on_loop(&w.l, handle, 1);
     await(w.l.down == 1);
-    assert_logged(&w, "can only be read (attempt to write a readonly database); make it and its");
+    assert_logged(&w.l, "can only be read (attempt to write a readonly database); make it and its");
     put(&w, "next");
     assert_int_equal(w.l.refused, 1);
     assert_true(w.l.seen <= 3); /* those that were claimed before */
@@ -254,7 +249,7 @@ static void what_can_only_be_read_is_refused(void **state)
     new_engine(&l);
     read_only_file = 1;
     assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
-    assert_non_null(strstr(l.log, "can only be read; the file and its folder must be writable"));
+    assert_logged(&l, "can only be read; the file and its folder must be writable");
     mull_engine_close(l.engine, NULL, NULL);
     mull_policy_free(l.policy);
 }
@@ -288,7 +283,7 @@ static void it_is_locked_for_long(void **state)
     time_t from = seconds();
     start_on_loop(&w.l, handle, 1);
     await(w.l.down == 1 && seconds() - from >= for_s);
-    assert_logged(&w, "another process has had it locked for 5 s; once that ends, it goes on");
+    assert_logged(&w.l, "another process has had it locked for 5 s; once that ends, it goes on");
     assert_true(w.l.seen <= 3); /* those that were claimed before */
     assert_int_equal(w.l.published + w.l.refused, 0);
     sql(w.db, "COMMIT");

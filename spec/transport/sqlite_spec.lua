@@ -145,4 +145,20 @@ describe("transport sqlite:", function()
         engine:close()
         policy:close()
     end)
+
+    it("lets go at once of what waits to be settled again when the file is deleted", function()
+        local clock, seen = testing.clock(), 0
+        local rig = open { clock = clock, consumers = { C = { queue = "q", handler = function()
+            seen = seen + 1
+        end } } }
+        rig:fault("settle", { times = 1 })
+        assert(rig:publish("q", "x"))
+        assert.equal(1, seen)
+        os.remove(path)
+        wait_for(clock, function()
+            return rig.engine:stopped() -- and the clock has not moved
+        end)
+        assert.is_nil(rig.engine:status())
+        assert.equal(0, rig:counts().done)
+    end)
 end)
