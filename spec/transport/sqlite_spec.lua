@@ -146,6 +146,20 @@ describe("transport sqlite:", function()
         policy:close()
     end)
 
+    it("lets go at once of what is being settled when the file is deleted", function()
+        local clock, seen = testing.clock(), 0
+        local rig = open { clock = clock, consumers = { C = { queue = "q", handler = function()
+            seen = seen + 1
+            os.remove(path)
+        end } } }
+        assert(rig:publish("q", "x"))
+        wait_for(clock, function()
+            return rig.engine:stopped() -- and the clock has not moved
+        end)
+        assert.same({ 1, 0 }, { seen, rig:counts().done })
+        assert.is_nil(table.concat(rig:log(), "\n"):find("trying again", 1, true))
+    end)
+
     it("lets go at once of what waits to be settled again when the file is deleted", function()
         local clock, seen = testing.clock(), 0
         local rig = open { clock = clock, consumers = { C = { queue = "q", handler = function()

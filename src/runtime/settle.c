@@ -80,17 +80,6 @@ static void plan_due(mull__flow *flow)
     flow->settlement.due_ms = in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
 }
 
-static int is_broken(const mull__flow *flow)
-{
-    return flow->consumer->port->health == MULL_BROKEN;
-}
-
-static void let_go(mull__flow *flow)
-{
-    flow->consumer->port->abandoned++;
-    mull__flow_abandon(flow);
-}
-
 static void hand_over(mull__flow *flow);
 
 static void on_again(void *data)
@@ -114,15 +103,12 @@ static void answer_fault(void *data)
     mull__flow_settled(flow, flow->lost ? MULL_ELOST : flow->fault_code);
 }
 
-/* hand_over gives the settlement to the transport. A claim that is lost is settled no more, and
- * none on a transport that is broken. */
+/* hand_over gives the settlement to the transport. A claim that is lost is settled no more. */
 static void hand_over(mull__flow *flow)
 {
     mull_port *port = flow->consumer->port;
     if (flow->lost) {
         mull__flow_settled(flow, MULL_ELOST);
-    } else if (is_broken(flow)) {
-        let_go(flow);
     } else if (write_headers(flow) != 0) {
         mull__settle_again(flow, MULL_ENOMEM);
     } else if (mull__fault_hit(port, MULL__SETTLE, &flow->fault_code)) {
@@ -167,8 +153,10 @@ static void give_up(mull__flow *flow)
 void mull__settle_again(mull__flow *flow, int status)
 {
     mull_engine *engine = flow->consumer->engine;
-    if (is_broken(flow)) {
-        let_go(flow);
+    mull_port *port = flow->consumer->port;
+    if (port->health == MULL_BROKEN) {
+        port->abandoned++;
+        mull__flow_abandon(flow);
         return;
     }
     if (flow->tries++ == 0) {
@@ -177,7 +165,7 @@ void mull__settle_again(mull__flow *flow, int status)
                          "%s: message %s isn't settled (%s); trying again, taking nothing new",
                          flow->consumer->name, flow->message.id, mull_strerror(status));
     }
-    int hopeless = flow->tries > TRIES_WHEN_STOPPING || flow->consumer->port->health == MULL_DOWN;
+    int hopeless = flow->tries > TRIES_WHEN_STOPPING || port->health == MULL_DOWN;
     if (engine->grace_over && hopeless)
         give_up(flow);
     else
