@@ -147,9 +147,8 @@ typedef enum mull_health {
 } mull_health;
 
 /* mull_port_state says how the transport is and, where it isn't up, why: what happened and what
- * would be right. BROKEN is for good: the engine stops by itself, and lets go of what this
- * transport handed out without settling it. What was asked of the transport it answers all the
- * same, with an error; and close ends it. */
+ * would be right. BROKEN is for good: the engine stops by itself. What it still asks of this
+ * transport is answered all the same, with an error, and not asked again; and close ends it. */
 MULL_API void mull_port_state(mull_port *port, mull_health health, const char *why);
 
 /* mull_port_closed answers close. */
