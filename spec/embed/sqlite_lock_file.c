@@ -196,13 +196,8 @@ static void it_may_be_put_back(void **state)
     sqlite3_close(db);
 }
 
-/* ---- Who is dead ----------------------------------------------------------------------------- */
-
-static void die(mull_engine *engine, mull_call call, const mull_message *message, void *data)
-{
-    (void)engine, (void)call, (void)message, (void)data;
-    raise(SIGKILL);
-}
+/* ---- Who is dead, or seems so
+ * ----------------------------------------------------------------------------- */
 
 /* stand_still stops the process with its first message; with another one, later, it dies. */
 static void stand_still(mull_engine *engine, mull_call call, const mull_message *message,
@@ -230,21 +225,6 @@ static pid_t run_child(mull_handler handler)
     assert_int_equal(waitpid(child, &status, WUNTRACED), child);
     assert_false(WIFEXITED(status));
     return child;
-}
-
-static void who_is_dead_loses_its_claims_after_a_while(void **state)
-{
-    (void)state;
-    sqlite3 *db = begin();
-    insert(db, 0, 3);
-    sqlite3_close(db);
-    run_child(die);
-    delete_lock();
-    party p;
-    join(&p, 0, 1);
-    await(p.l.seen == 3);
-    assert_each_once(3); /* here */
-    leave(&p);
 }
 
 static void who_stands_still_meanwhile_loses_claims_but_no_message(void **state)
@@ -318,7 +298,6 @@ int main(void)
         LOOP_TEST(who_lives_keeps_its_claims_when_it_is_replaced),
         LOOP_TEST(deleting_it_again_and_again_harms_nobody),
         LOOP_TEST(it_may_be_put_back),
-        LOOP_TEST(who_is_dead_loses_its_claims_after_a_while),
         LOOP_TEST(who_stands_still_meanwhile_loses_claims_but_no_message),
         LOOP_TEST(without_it_nothing_new_is_taken),
     };

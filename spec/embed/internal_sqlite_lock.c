@@ -1,0 +1,117 @@
+/* internal_sqlite_lock.c: who is taken for dead while the lock file is moved about, step by step:
+ * two stores on one file, each with its own lock, and no threads. */
+#include "sqlite_rig.h"
+
+#include "runtime/engine.h"
+#include "transport/sqlite/store.h"
+
+static int64_t no_time(void *data)
+{
+    (void)data;
+    return 1;
+}
+
+static mull_engine engine; /* as much of one as a port needs */
+static mull_port port;
+static mull__store one, other;
+static char lock[96], kept[96];
+
+static void move(const char *from, const char *to)
+{
+    assert_int_equal(rename(from, to), 0);
+}
+
+static int set_up_stores(void **state)
+{
+    char why[256];
+    if (set_up(state) != 0)
+        return -1;
+    snprintf(lock, sizeof lock, "%s-lock", path);
+    snprintf(kept, sizeof kept, "%s-kept", path);
+    engine = (mull_engine){.clock = {no_time, no_time, NULL}};
+    engine.allocator = mull__allocator_or_default(engine.allocator);
+    port = (mull_port){.engine = &engine};
+    return mull__store_open(&one, &port, path, why, sizeof why) != 0 ||
+           mull__store_open(&other, &port, path, why, sizeof why) != 0 ||
+           mull__store_own(&one) != SQLITE_OK || mull__store_own(&other) != SQLITE_OK;
+}
+
+static int tear_down_stores(void **state)
+{
+    mull__store_close(&one);
+    mull__store_close(&other);
+    return tear_down(state);
+}
+
+static void transact(mull__store *store)
+{
+    assert_int_equal(mull__store_begin(store), SQLITE_OK);
+    mull__store_rollback(store);
+}
+
+static void who_moved_on_is_alive_in_the_file_before(void **state)
+{
+    (void)state;
+    move(lock, kept);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    move(kept, lock); /* where the other one has been all the time */
+    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
+}
+
+static void nobody_is_dead_by_a_file_that_was_replaced(void **state)
+{
+    (void)state;
+    for (int times = 0; times < 2; times++) { /* one has no byte in the other's file any more */
+        assert_int_equal(unlink(lock), 0);
+        assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    }
+    assert_int_equal(other.lock.marked, 1);
+    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__MAY_LIVE);
+    assert_int_equal(mull__lock_tend(&other), SQLITE_OK);
+    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
+}
+
+static void the_time_to_wait_begins_with_a_transaction(void **state)
+{
+    (void)state;
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(mull__lock_tend(&other), SQLITE_OK);
+    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__TO_BE_ASKED);
+    transact(&other);
+    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__MAY_LIVE);
+}
+
+static void who_comes_at_the_last_moment_isnt_buried(void **state)
+{
+    int news;
+    (void)state;
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(mull__lock_tend(&other), SQLITE_OK);
+    transact(&other);
+    for (news = 0; !other.lock.marked || !news; sqlite3_sleep(1))
+        assert_int_equal(mull__store_look(&other, &news), SQLITE_OK);
+    assert_int_equal(other.other_count, 1);
+    assert_int_equal(other.others[0].life, MULL__DEAD);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__store_begin(&other), SQLITE_OK);
+    assert_int_equal(mull__store_bury(&other), SQLITE_OK);
+    assert_int_equal(mull__store_commit(&other), SQLITE_OK);
+    sqlite3 *db = look_in();
+    assert_string_equal(ask(db, "SELECT count(*) FROM owners"), "2");
+    sqlite3_close(db);
+}
+
+#define STORES_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_stores, tear_down_stores)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORES_TEST(who_moved_on_is_alive_in_the_file_before),
+        STORES_TEST(nobody_is_dead_by_a_file_that_was_replaced),
+        STORES_TEST(the_time_to_wait_begins_with_a_transaction),
+        STORES_TEST(who_comes_at_the_last_moment_isnt_buried),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
