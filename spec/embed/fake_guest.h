@@ -4,7 +4,7 @@
  *   'a', 'b'  a table in which every verdict is of that letter in all that it says
  *   'f'       has functions: number 0 passes, number 1 raises; its states are counted
  *   'i'       has functions, and isn't pure: no second state can be made of it
- *   '!'       doesn't compile
+ *   '!'       doesn't compile: a mistake for each '!', the first in line 3
  *   '?'       doesn't compile; calls `on_compile` first, as a guest calls the embedder's problem
  *
  * A '+' anywhere behind it: has functions, and they pass.
@@ -62,24 +62,26 @@ static inline int fake_table(fake *f, const char *text, mull__table **table)
     return mull__table_new(table, &f->allocator, &plain);
 }
 
-static inline int fake_compile(void *data, const char *text, size_t size, mull__table **table,
-                               char name[33], void **source)
+static inline int fake_compile(void *data, mull__load *load)
 {
     fake *f = data;
-    if (*text == '?')
+    if (*load->text == '?')
         f->on_compile(f->on_compile_data);
-    if (*text == '!' || *text == '?')
+    for (const char *mark = load->text; *mark == '!'; mark++)
+        mull__report_add("fake.lua", (int)(mark - load->text) + 3, "a mistake", load->report);
+    if (*load->text == '!' || *load->text == '?')
         return MULL_EPOLICY;
-    *source = mull__strndup(&f->allocator, text, size);
-    if (!*source)
+    load->source = mull__strndup(&f->allocator, load->text, load->text_size);
+    if (!load->source)
         return MULL_ENOMEM;
-    int status = fake_table(f, text, table);
+    int status = fake_table(f, load->text, &load->table);
     if (status) {
-        mull__free(&f->allocator, *source);
+        mull__free(&f->allocator, load->source);
         return status;
     }
-    snprintf(name, 33, "%016llx%016llx", (unsigned long long)mull__hash(text, size),
-             (unsigned long long)size);
+    snprintf(load->name, sizeof load->name, "%016llx%016llx",
+             (unsigned long long)mull__hash(load->text, load->text_size),
+             (unsigned long long)load->text_size);
     f->sources++;
     return 0;
 }
@@ -91,11 +93,13 @@ static inline void fake_source_free(void *data, void *source)
     f->sources--;
 }
 
-static inline int fake_state_new(void *data, void *source, const char *digest, void **state)
+static inline int fake_state_new(void *data, void *source, const char *digest, mull__report *report,
+                                 void **state)
 {
     fake *f = data;
     mull__table *table;
     char again[33];
+    (void)report;
     if (*(const char *)source == 'i' && f->states > 0)
         return MULL_EPOLICY;
     int status = fake_table(f, source, &table);

@@ -165,7 +165,7 @@ static void reloads(void **state)
     assert_int_equal(reload(&r, "!"), MULL_EPOLICY);
     assert_int_equal(r.refused, 1);
     assert_string_equal(r.generation, second);
-    assert_string_equal(r.text, mull_strerror(MULL_EPOLICY));
+    assert_string_equal(r.text, "fake.lua:3: a mistake");
     assert_int_equal(decide(d, "Ends").action, MULL_DISCARD);
     assert_int_equal(reload(&r, "a"), 0);
     mull_policy_generation(r.policy, second);

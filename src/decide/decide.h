@@ -6,22 +6,36 @@
 #ifndef MULL__DECIDE_H
 #define MULL__DECIDE_H
 
+#include "base/list.h"
 #include "policy/table.h"
+#include "report.h"
 
 typedef struct mull__generation mull__generation;
+
+/* mull__load is one load of a policy: what it is made from, and what came of it. */
+typedef struct mull__load {
+    const char *text; /* in place of the file's; NULL: as the policy was made */
+    size_t text_size;
+    int quietly;          /* what the policy prints goes nowhere */
+    mull__report *report; /* is told of each mistake */
+    mull__table *table;
+    char name[33]; /* content hash of all files */
+    void *source;  /* the kept text */
+    char *files;   /* on failure too: every file that was read or looked for, see
+                      mull__policy_files; NULL: there are none */
+} mull__load;
 
 /* mull__guest is how decide/ reaches the language that a policy is written in; src/lua fills one
  * in, and decide/ never sees Lua. All but `match` may fail with MULL_ENOMEM or MULL_EPOLICY. */
 typedef struct mull__guest {
-    /* compile reads the policy's file (or takes `text`) and gives its table, the content hash of
-     * all files in `name`, and the kept text in `source`. Mistakes go to the policy's `problem`. */
-    int (*compile)(void *data, const char *text, size_t text_size, mull__table **table,
-                   char name[33], void **source);
+    /* compile carries out a load. `files` is from the allocator that the policy was made with. */
+    int (*compile)(void *data, mull__load *load);
     /* source_free gives back what compile kept. */
     void (*source_free)(void *data, void *source);
     /* state_new runs the kept text once more, for one decider. The table that it gives must have
      * the digest `digest`, or the policy isn't pure: MULL_EPOLICY. */
-    int (*state_new)(void *data, void *source, const char *digest, void **state);
+    int (*state_new)(void *data, void *source, const char *digest, mull__report *report,
+                     void **state);
     void (*state_free)(void *data, void *state);
     int (*match)(void *state, uint32_t function, const mull_failure *failure, char *why,
                  size_t why_size);
@@ -44,5 +58,48 @@ const char *mull__generation_name(const mull__generation *generation);
 
 /* mull__policy_current keeps and gives the generation in force. */
 mull__generation *mull__policy_current(mull_policy *policy);
+
+/* ---- Engines and reloads --------------------------------------------------------------------- */
+
+/* mull__veto lets an engine refuse tables that it couldn't work by. */
+typedef struct mull__veto {
+    mull__link link; /* in the holder's list */
+    /* check says MULL_EREFUSED, and to `problem` why, or 0. Called on any thread that reloads, one
+     * at a time; it may not call the holder back. */
+    int (*check)(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data);
+    void *data;
+} mull__veto;
+
+/* mull__policy_use checks the generation in force, and from then on each that a reload would put in
+ * its place: no moment is between. MULL_EREFUSED, and nothing is registered. */
+int mull__policy_use(mull_policy *policy, mull__veto *veto, mull_problem_fn problem,
+                     void *problem_data);
+
+/* mull__policy_leave: from its return the veto isn't called any more. It waits for a check, never
+ * for a load. One that isn't registered is left alone. */
+void mull__policy_leave(mull_policy *policy, mull__veto *veto);
+
+/* mull__policy_reload_files reloads from the files, as mull_policy_reload does, but never waits:
+ * MULL_ESTATE where a load is under way. `quietly`: for a try that nobody asked for: what the
+ * policy prints goes nowhere, and a refusal for the reason that is known already isn't told. */
+int mull__policy_reload_files(mull_policy *policy, int quietly);
+
+/* mull__policy_files copies the list of the files that the last load from files read or looked for:
+ * paths one behind the other, each with its NUL, and an empty one at the end. NULL: out of memory,
+ * or the policy was given as a text. */
+char *mull__policy_files(mull_policy *policy, const mull_allocator *allocator);
+
+/* mull__standing is how the files and what is in force stand to each other, as far as loads have
+ * seen the files. */
+typedef struct mull__standing {
+    char generation[33]; /* in force */
+    int files_run;       /* it is what the files gave when they were last loaded */
+    char why[1100];      /* why they were refused then; "": they weren't */
+} mull__standing;
+
+void mull__policy_standing(mull_policy *policy, mull__standing *standing);
+
+/* mull__policy_has_files: it was loaded from a file. */
+int mull__policy_has_files(const mull_policy *policy);
 
 #endif

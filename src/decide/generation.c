@@ -17,23 +17,25 @@ struct mull__generation {
 
 /* ---- Generations ----------------------------------------------------------------------------- */
 
-int mull__generation_new(mull__generation **out, mull_policy *policy, const char *text,
-                         size_t text_size)
+int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load)
 {
     *out = NULL;
-    if (text && text_size == 0)
-        text_size = strlen(text);
+    if (load->text && load->text_size == 0)
+        load->text_size = strlen(load->text);
     mull__generation *g = mull__zalloc(mull__holder_allocator(policy), 1, sizeof *g);
     if (!g)
         return MULL_ENOMEM;
     void *data;
     const mull__guest *guest = mull__holder_guest(policy, &data);
-    int status = guest->compile(data, text, text_size, &g->table, g->name, &g->source);
+    int status = guest->compile(data, load);
     if (status) {
         mull__free(mull__holder_allocator(policy), g);
         return status;
     }
     atomic_init(&g->keepers, 1);
+    g->table = load->table;
+    g->source = load->source;
+    memcpy(g->name, load->name, sizeof g->name);
     g->policy = policy;
     mull__holder_keep(policy);
     status = mull__table_digest(g->table, g->digest);
@@ -76,7 +78,8 @@ const char *mull__generation_name(const mull__generation *generation)
 
 /* ---- Seats ----------------------------------------------------------------------------------- */
 
-int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation)
+int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation,
+                   mull__report *report)
 {
     *out = NULL;
     const mull_allocator *a = mull__holder_allocator(policy);
@@ -88,7 +91,8 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     if (mull__table_functions(generation->table) > 0) {
         void *data;
         const mull__guest *guest = mull__holder_guest(policy, &data);
-        int status = guest->state_new(data, generation->source, generation->digest, &seat->state);
+        int status =
+            guest->state_new(data, generation->source, generation->digest, report, &seat->state);
         if (status) {
             mull__free(a, seat);
             return status;

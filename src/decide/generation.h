@@ -16,10 +16,9 @@ void mull__holder_drop(mull_policy *policy);
 const mull_allocator *mull__holder_allocator(const mull_policy *policy);
 const mull__guest *mull__holder_guest(const mull_policy *policy, void **data);
 
-/* mull__generation_new compiles the guest's file, or `text`, to a generation that the caller keeps
- * once. Errors as mull__guest.compile. */
-int mull__generation_new(mull__generation **out, mull_policy *policy, const char *text,
-                         size_t text_size);
+/* mull__generation_new makes of a load a generation that the caller keeps once; `load->files` is
+ * the caller's. Errors as mull__guest.compile. */
+int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load);
 
 /* mull__seat is what one decider needs to decide by one generation, which it keeps. */
 typedef struct mull__seat {
@@ -29,7 +28,8 @@ typedef struct mull__seat {
 } mull__seat;
 
 /* mull__seat_new: errors as mull__guest.state_new. */
-int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation);
+int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation,
+                   mull__report *report);
 void mull__seat_free(mull__seat *seat);
 
 #endif

@@ -1,11 +1,42 @@
-/* holder.h: a mull_policy from inside: what deciders need of it. */
+/* holder.h: a mull_policy from inside. */
 #ifndef MULL__HOLDER_H
 #define MULL__HOLDER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "base/list.h"
 #include "generation.h"
+
+/* mull_policy. Three locks, taken in this order:
+ *
+ *   building   by whoever runs the guest to build something, which may take long: a reload from its
+ *              first line to its last, and a decider's first seat. So the generation in force
+ *              doesn't change, and the list of deciders doesn't grow, under a reload.
+ *   vetoing    while vetoes are asked and what they let pass is published, or a veto comes or goes
+ *   lock       for a few instructions; nothing foreign is called under it
+ *
+ * Deciding takes none of them. */
+struct mull_policy {
+    mull_allocator allocator;
+    atomic_size_t keepers;
+    mull__guest guest;
+    void *guest_data;
+    char *path; /* what the embedder calls it */
+    int has_files;
+    mull_problem_fn problem;
+    mull_event_fn event;
+    void *data; /* for both */
+    pthread_mutex_t building, vetoing, lock;
+    mull__list vetoes; /* under vetoing */
+
+    /* under lock */
+    mull__generation *current; /* written under all three */
+    mull__list deciders;
+    char *files;                                /* see mull__policy_files */
+    char files_name[33];                        /* what the last good load of them gave */
+    char why[sizeof((mull__standing *)0)->why]; /* "": the last load of them was good */
+};
 
 /* FRESH is the mark on a seat in a decider's slot that the decider hasn't taken yet. */
 #define MULL__FRESH ((uintptr_t)1)
@@ -30,6 +61,9 @@ int mull__holder_join(mull_policy *policy, mull_decider *decider);
 
 /* mull__holder_leave: from its return no reload touches the decider again. */
 void mull__holder_leave(mull_policy *policy, mull_decider *decider);
+
+/* mull__holder_first loads a policy's first generation. */
+int mull__holder_first(mull_policy *policy, const mull_policy_options *options);
 
 /* mull__holder_tell hands an event of the policy to the embedder. */
 void mull__holder_tell(const mull_policy *policy, const mull_event *event);

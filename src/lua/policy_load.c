@@ -14,8 +14,6 @@ typedef struct guest {
     char *text;   /* NULL: it is read from its file */
     size_t text_size;
     mull__log *log;
-    mull_problem_fn problem;
-    void *data; /* the embedder's */
 } guest;
 
 static void guest_free(void *data)
@@ -29,67 +27,66 @@ static void guest_free(void *data)
     mull__free(&a, g);
 }
 
-static void tell(const guest *g, int line, const char *text)
-{
-    if (g->problem)
-        g->problem(g->main, line, text, g->data);
-}
-
 /* ---- Compiling ------------------------------------------------------------------------------- */
 
-/* load_sandbox runs a source's files. */
-static int load_sandbox(mull__sandbox **out, const guest *g, mull__source *source, int again)
+enum { AGAIN = 1, QUIETLY = 2 };
+
+/* load_sandbox runs a source's files: for the first time or AGAIN, which prints nothing; QUIETLY
+ * prints nothing the first time. */
+static int load_sandbox(mull__sandbox **out, const guest *g, mull__source *source, int how,
+                        mull__report *report)
 {
-    int status = mull__sandbox_new(out, &g->allocator, source, g->main, g->log, again);
+    int status = mull__sandbox_new(out, &g->allocator, source, g->main, g->log, how == AGAIN);
     if (status)
         return status;
+    if (how == QUIETLY)
+        (*out)->silent = 1;
     status = mull__sandbox_load(*out);
     if (status == MULL_OK)
         return MULL_OK;
     if (status == MULL_EPOLICY)
-        tell(g, 0, (*out)->vm.message);
+        mull__report_add(g->main, 0, (*out)->vm.message, report);
     mull__sandbox_free(*out);
     *out = NULL;
     return status;
 }
 
-/* fill makes a source's table and content hash. */
-static int fill(const guest *g, mull__source *source, mull__table **table, char name[33])
+/* fill makes a source's table and content hash, and lists its files. */
+static int fill(const guest *g, mull__source *source, mull__load *load)
 {
     mull__sandbox *sandbox;
-    int status = load_sandbox(&sandbox, g, source, 0);
-    if (status)
-        return status;
-    status = mull__compile(table, sandbox, g->problem, g->data);
-    mull__sandbox_free(sandbox);
-    if (status)
-        return status;
-    status = mull__source_close(source, name);
+    int status = load_sandbox(&sandbox, g, source, load->quietly ? QUIETLY : 0, load->report);
+    if (status == MULL_OK) {
+        status = mull__compile(&load->table, sandbox, mull__report_add, load->report);
+        mull__sandbox_free(sandbox);
+    }
+    load->files = mull__source_files(source);
+    if (status == MULL_OK && g->folder && !load->files)
+        status = MULL_ENOMEM;
+    if (status == MULL_OK)
+        status = mull__source_close(source, load->name);
     if (status) {
-        mull__table_free(*table);
-        *table = NULL;
+        mull__table_free(load->table);
+        load->table = NULL;
     }
     return status;
 }
 
-static int compile(void *data, const char *text, size_t text_size, mull__table **table,
-                   char name[33], void **source)
+static int compile(void *data, mull__load *load)
 {
     const guest *g = data;
-    if (!text) {
-        text = g->text;
-        text_size = g->text_size;
-    }
-    *table = NULL;
-    *source = NULL;
+    const char *text = load->text ? load->text : g->text;
+    size_t text_size = load->text ? load->text_size : g->text_size;
+    load->table = NULL;
+    load->source = NULL;
     mull__source *s;
     int status = mull__source_new(&s, &g->allocator, g->folder);
     if (status == MULL_OK && text)
         status = mull__source_add(s, g->main, text, text_size);
     if (status == MULL_OK)
-        status = fill(g, s, table, name);
+        status = fill(g, s, load);
     if (status == MULL_OK)
-        *source = s;
+        load->source = s;
     else
         mull__source_free(s);
     return status;
@@ -105,36 +102,40 @@ static void source_free(void *data, void *source)
 
 /* check_same compiles once more and compares: only a policy that always gives the same table may
  * have its functions called beside another's. */
-static int check_same(const guest *g, mull__sandbox *sandbox, const char *digest)
+static int check_same(const guest *g, mull__sandbox *sandbox, const char *digest,
+                      mull__report *report)
 {
     mull__table *table;
     char again[33];
-    int status = mull__compile(&table, sandbox, g->problem, g->data);
+    int status = mull__compile(&table, sandbox, mull__report_add, report);
     if (status)
         return status;
     status = mull__table_digest(table, again);
     mull__table_free(table);
     if (status == MULL_OK && strcmp(again, digest) != 0) {
-        tell(g, 0,
-             "the policy gave other rules when it ran once more; it must always give the same");
+        mull__report_add(
+            g->main, 0,
+            "the policy gave other rules when it ran once more; it must always give the same",
+            report);
         status = MULL_EPOLICY;
     }
     return status;
 }
 
-static int state_new(void *data, void *source, const char *digest, void **state)
+static int state_new(void *data, void *source, const char *digest, mull__report *report,
+                     void **state)
 {
     const guest *g = data;
     *state = NULL;
     mull__sandbox *sandbox;
-    int status = load_sandbox(&sandbox, g, source, 1);
+    int status = load_sandbox(&sandbox, g, source, AGAIN, report);
     if (status)
         return status;
-    status = check_same(g, sandbox, digest);
+    status = check_same(g, sandbox, digest, report);
     if (status == MULL_OK) {
         status = mull__compile_functions(sandbox);
         if (status == MULL_EPOLICY)
-            tell(g, 0, sandbox->vm.message);
+            mull__report_add(g->main, 0, sandbox->vm.message, report);
     }
     if (status == MULL_OK)
         *state = sandbox;
@@ -188,8 +189,6 @@ static int guest_new(guest **out, const mull_policy_options *options)
     if (!g)
         return MULL_ENOMEM;
     g->allocator = a;
-    g->problem = options->problem;
-    g->data = options->data;
     int status = copy_paths(g, options);
     if (status == MULL_OK)
         status = copy_text(g, options);

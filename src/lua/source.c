@@ -12,6 +12,7 @@ struct mull__source {
     mull_allocator allocator;
     char *folder; /* NULL: none, or closed */
     mull__source_file *files;
+    mull__source_file *missing; /* looked for, and couldn't be read; without texts */
 };
 
 int mull__source_new(mull__source **out, const mull_allocator *allocator, const char *folder)
@@ -37,24 +38,30 @@ static void free_file(const mull_allocator *a, mull__source_file *file)
     mull__free(a, file);
 }
 
+static void free_files(const mull_allocator *a, mull__source_file *file)
+{
+    while (file) {
+        mull__source_file *next = file->next;
+        free_file(a, file);
+        file = next;
+    }
+}
+
 void mull__source_free(mull__source *source)
 {
     if (!source)
         return;
     const mull_allocator a = source->allocator;
-    for (mull__source_file *file = source->files; file;) {
-        mull__source_file *next = file->next;
-        free_file(&a, file);
-        file = next;
-    }
+    free_files(&a, source->files);
+    free_files(&a, source->missing);
     mull__free(&a, source->folder);
     mull__free(&a, source);
 }
 
 /* add_owned takes in a text that it owns from now on, on failure too. */
-static int add_owned(mull__source *source, const char *name, char *text, size_t size)
+static int add_owned(const mull_allocator *a, mull__source_file **at, const char *name, char *text,
+                     size_t size)
 {
-    const mull_allocator *a = &source->allocator;
     mull__source_file *file = mull__zalloc(a, 1, sizeof *file);
     char *copy = mull__strdup(a, name);
     if (!file || !copy) {
@@ -63,7 +70,6 @@ static int add_owned(mull__source *source, const char *name, char *text, size_t 
         mull__free(a, file);
         return MULL_ENOMEM;
     }
-    mull__source_file **at = &source->files;
     while (*at && strcmp((*at)->name, name) < 0)
         at = &(*at)->next;
     *file = (mull__source_file){.next = *at, .name = copy, .text = text, .size = size};
@@ -74,12 +80,12 @@ static int add_owned(mull__source *source, const char *name, char *text, size_t 
 int mull__source_add(mull__source *source, const char *name, const char *text, size_t size)
 {
     char *copy = mull__strndup(&source->allocator, text, size);
-    return copy ? add_owned(source, name, copy, size) : MULL_ENOMEM;
+    return copy ? add_owned(&source->allocator, &source->files, name, copy, size) : MULL_ENOMEM;
 }
 
-static const mull__source_file *find(const mull__source *source, const char *name)
+static const mull__source_file *find(const mull__source_file *file, const char *name)
 {
-    for (const mull__source_file *file = source->files; file; file = file->next)
+    for (; file; file = file->next)
         if (strcmp(file->name, name) == 0)
             return file;
     return NULL;
@@ -137,13 +143,13 @@ static int read_file(mull__source *source, const char *name, const char *path, c
     fclose(stream);
     if (status)
         return status == MULL_ENOMEM ? status : MULL_EIO;
-    return add_owned(source, name, text, size);
+    return add_owned(&source->allocator, &source->files, name, text, size);
 }
 
 int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
                      char *why, size_t why_size)
 {
-    *file = find(source, name);
+    *file = find(source->files, name);
     if (*file)
         return MULL_OK;
     if (!source->folder) {
@@ -159,8 +165,29 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
     int status = read_file(source, name, path, why, why_size);
     mull__free(a, path);
     if (status == MULL_OK)
-        *file = find(source, name);
+        *file = find(source->files, name);
+    else if (status == MULL_EIO && !find(source->missing, name) &&
+             add_owned(a, &source->missing, name, NULL, 0) != MULL_OK)
+        return MULL_ENOMEM;
     return status;
+}
+
+char *mull__source_files(const mull__source *source)
+{
+    const mull__source_file *const lists[] = {source->files, source->missing};
+    if (!source->folder)
+        return NULL;
+    size_t folder = strlen(source->folder), room = 1;
+    for (int i = 0; i < 2; i++)
+        for (const mull__source_file *file = lists[i]; file; file = file->next)
+            room += folder + strlen(file->name) + 1;
+    char *paths = mull__alloc(&source->allocator, room), *at = paths;
+    for (int i = 0; paths && i < 2; i++)
+        for (const mull__source_file *file = lists[i]; file; file = file->next)
+            at += snprintf(at, room - (size_t)(at - paths), "%s%s", source->folder, file->name) + 1;
+    if (paths)
+        *at = 0;
+    return paths;
 }
 
 int mull__source_close(mull__source *source, char name[33])

@@ -31,6 +31,11 @@ int mull__source_add(mull__source *source, const char *name, const char *text, s
 int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
                      char *why, size_t why_size);
 
+/* mull__source_files lists the paths of all files that were read, or looked for and not there, one
+ * behind the other, each with its NUL, and an empty one at the end. NULL: out of memory, or closed,
+ * or there is no folder. */
+char *mull__source_files(const mull__source *source);
+
 /* mull__source_close ends the reading from disk and writes the content hash of all files. */
 int mull__source_close(mull__source *source, char name[33]);
 

@@ -1,0 +1,277 @@
+/* reload.c: how another generation takes the place of the one in force, who may refuse that, and
+ * how the files stand to what runs. holder.h says what the locks are for. */
+#include "holder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/utf8.h"
+
+/* ---- What is known of the files -------------------------------------------------------------- */
+
+/* note_files takes in what a load from the files has found out, whatever came of it; but not where
+ * it looked when it stopped halfway. What it replaces is in the load then, to be freed. */
+static void note_files(mull_policy *policy, mull__load *load, int status)
+{
+    char why[sizeof policy->why] = "";
+    if (status < 0)
+        mull__report_say(load->report, status, why, sizeof why);
+    pthread_mutex_lock(&policy->lock);
+    if (status != MULL_ENOMEM && load->files) {
+        char *old = policy->files;
+        policy->files = load->files;
+        load->files = old;
+    }
+    if (status >= 0)
+        memcpy(policy->files_name, load->name, sizeof policy->files_name);
+    memcpy(policy->why, why, sizeof why);
+    pthread_mutex_unlock(&policy->lock);
+}
+
+char *mull__policy_files(mull_policy *policy, const mull_allocator *allocator)
+{
+    char *copy = NULL;
+    pthread_mutex_lock(&policy->lock);
+    if (policy->files) {
+        const char *end = policy->files;
+        while (*end)
+            end += strlen(end) + 1;
+        size_t size = (size_t)(end - policy->files) + 1;
+        copy = mull__alloc(allocator, size);
+        if (copy)
+            memcpy(copy, policy->files, size);
+    }
+    pthread_mutex_unlock(&policy->lock);
+    return copy;
+}
+
+int mull__policy_has_files(const mull_policy *policy)
+{
+    return policy->has_files;
+}
+
+void mull__policy_standing(mull_policy *policy, mull__standing *standing)
+{
+    pthread_mutex_lock(&policy->lock);
+    memcpy(standing->generation, mull__generation_name(policy->current),
+           sizeof standing->generation);
+    memcpy(standing->why, policy->why, sizeof standing->why);
+    standing->files_run = !policy->why[0] && strcmp(policy->files_name, standing->generation) == 0;
+    pthread_mutex_unlock(&policy->lock);
+}
+
+/* ---- Vetoes ---------------------------------------------------------------------------------- */
+
+int mull__policy_use(mull_policy *policy, mull__veto *veto, mull_problem_fn problem,
+                     void *problem_data)
+{
+    if (pthread_mutex_lock(&policy->vetoing))
+        return MULL_ESTATE;
+    mull__generation *current = mull__policy_current(policy);
+    int status = veto->check(veto->data, mull__generation_table(current), problem, problem_data);
+    if (status == MULL_OK)
+        mull__list_push(&policy->vetoes, &veto->link);
+    mull__generation_drop(current);
+    pthread_mutex_unlock(&policy->vetoing);
+    return status;
+}
+
+void mull__policy_leave(mull_policy *policy, mull__veto *veto)
+{
+    pthread_mutex_lock(&policy->vetoing);
+    mull__list_remove(&policy->vetoes, &veto->link);
+    pthread_mutex_unlock(&policy->vetoing);
+}
+
+/* ask_vetoes asks all of them, so that every problem is told. */
+static int ask_vetoes(mull_policy *policy, const mull__table *table, mull__report *report)
+{
+    int status = MULL_OK;
+    for (mull__link *at = mull__list_first(&policy->vetoes); at;
+         at = mull__list_after(&policy->vetoes, at)) {
+        mull__veto *veto = MULL__ENTRY(at, mull__veto, link);
+        int answer = veto->check(veto->data, table, mull__report_add, report);
+        if (answer)
+            status = answer;
+    }
+    return status;
+}
+
+/* ---- Reloading ------------------------------------------------------------------------------- */
+
+/* staged is what a reload has built: a generation, and seats for it, as many as there are deciders.
+ * Once published, `seats` holds what came out of their slots. */
+typedef struct staged {
+    mull__generation *generation;
+    uintptr_t *seats;
+    size_t count;
+} staged;
+
+static void unstage(mull_policy *policy, staged *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        mull__seat_free((mull__seat *)(s->seats[i] & ~MULL__FRESH));
+    mull__free(&policy->allocator, s->seats);
+    mull__generation_drop(s->generation);
+}
+
+/* add_seats stages a seat for each decider; some of these may leave meanwhile, none can join. */
+static int add_seats(mull_policy *policy, staged *s, mull__report *report)
+{
+    pthread_mutex_lock(&policy->lock);
+    size_t wanted = policy->deciders.count;
+    pthread_mutex_unlock(&policy->lock);
+    s->seats = mull__zalloc(&policy->allocator, wanted, sizeof *s->seats);
+    if (!s->seats)
+        return MULL_ENOMEM;
+    for (; s->count < wanted; s->count++) {
+        mull__seat *seat;
+        int status = mull__seat_new(&seat, policy, s->generation, report);
+        if (status)
+            return status;
+        s->seats[s->count] = (uintptr_t)seat | MULL__FRESH;
+    }
+    return MULL_OK;
+}
+
+/* publish puts the staged generation in force; what it replaced is staged then, to be freed. */
+static void publish(mull_policy *policy, staged *s)
+{
+    size_t next = 0;
+    pthread_mutex_lock(&policy->lock);
+    mull__generation *old = policy->current;
+    policy->current = s->generation;
+    s->generation = old;
+    for (mull__link *at = mull__list_first(&policy->deciders); at;
+         at = mull__list_after(&policy->deciders, at)) {
+        mull_decider *decider = MULL__ENTRY(at, mull_decider, link);
+        uintptr_t fresh = s->seats[next];
+        s->seats[next++] = atomic_exchange_explicit(&decider->slot, fresh, memory_order_acq_rel);
+    }
+    pthread_mutex_unlock(&policy->lock);
+}
+
+/* publish_unless_refused: no engine comes to work between what the others say and the exchange. */
+static int publish_unless_refused(mull_policy *policy, staged *s, mull__report *report)
+{
+    if (pthread_mutex_lock(&policy->vetoing))
+        return MULL_ESTATE;
+    int status = ask_vetoes(policy, mull__generation_table(s->generation), report);
+    if (status == MULL_OK)
+        publish(policy, s);
+    pthread_mutex_unlock(&policy->vetoing);
+    return status;
+}
+
+/* build_and_publish is a reload under `building`. 1: the same bytes as those in force. */
+static int build_and_publish(mull_policy *policy, mull__load *load)
+{
+    staged s = {0};
+    int status = mull__generation_new(&s.generation, policy, load);
+    if (status)
+        return status;
+    if (strcmp(mull__generation_name(s.generation), mull__generation_name(policy->current)) == 0)
+        status = 1;
+    else
+        status = add_seats(policy, &s, load->report);
+    if (status == MULL_OK)
+        status = publish_unless_refused(policy, &s, load->report);
+    unstage(policy, &s);
+    return status;
+}
+
+/* attempt carries out a load, and notes what it says of the files. */
+static int attempt(mull_policy *policy, mull__load *load)
+{
+    int status = build_and_publish(policy, load);
+    if (policy->has_files && !load->text)
+        note_files(policy, load, status);
+    mull__free(&policy->allocator, load->files);
+    return status;
+}
+
+/* tell says what came of a reload. No lock is held here: whoever is told may ask, or even load
+ * again. */
+static void tell(mull_policy *policy, int status, const mull__report *report,
+                 const mull__generation *in_force)
+{
+    char text[sizeof policy->why];
+    const char *name = mull__generation_name(in_force);
+    size_t rules = mull__table_rules(mull__generation_table(in_force));
+    if (status)
+        mull__report_say(report, status, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "%.900s: %zu rule%s, generation %s", policy->path, rules,
+                 rules == 1 ? "" : "s", name);
+    mull__utf8_mend(text, strlen(text));
+    mull__holder_tell(policy,
+                      &(mull_event){
+                          .kind = status ? MULL_EVENT_POLICY_REFUSED : MULL_EVENT_POLICY_LOADED,
+                          .text = text,
+                          .generation = name,
+                      });
+}
+
+/* finish ends what began with `building` locked, and tells of it. */
+static int finish(mull_policy *policy, int status, const mull__report *report)
+{
+    mull__generation *current = mull__policy_current(policy);
+    pthread_mutex_unlock(&policy->building);
+    if (status <= 0)
+        tell(policy, status, report, current);
+    mull__generation_drop(current);
+    return status;
+}
+
+/* reload_aloud: `building` is locked; it is unlocked at the end. */
+static int reload_aloud(mull_policy *policy, const char *text, size_t text_size)
+{
+    mull__report report = {.problem = policy->problem, .data = policy->data};
+    mull__load load = {.text = text, .text_size = text_size, .report = &report};
+    return finish(policy, attempt(policy, &load), &report);
+}
+
+int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size)
+{
+    if (!policy)
+        return MULL_EINVAL;
+    if (pthread_mutex_lock(&policy->building))
+        return MULL_ESTATE;
+    return reload_aloud(policy, text, text_size);
+}
+
+/* reload_quietly: the same, but what is refused as it was before isn't told again. What is refused
+ * for another reason is: aloud, from its first mistake on. */
+static int reload_quietly(mull_policy *policy)
+{
+    char known[sizeof policy->why]; /* written under `building` alone */
+    memcpy(known, policy->why, sizeof known);
+    mull__report report = {0};
+    mull__load load = {.quietly = 1, .report = &report};
+    int status = attempt(policy, &load);
+    if (status == MULL_OK)
+        return finish(policy, status, &report);
+    if (status < 0 && strcmp(known, policy->why) != 0)
+        return reload_aloud(policy, NULL, 0);
+    pthread_mutex_unlock(&policy->building);
+    return status;
+}
+
+int mull__policy_reload_files(mull_policy *policy, int quietly)
+{
+    if (pthread_mutex_trylock(&policy->building))
+        return MULL_ESTATE;
+    return quietly ? reload_quietly(policy) : reload_aloud(policy, NULL, 0);
+}
+
+int mull__holder_first(mull_policy *policy, const mull_policy_options *options)
+{
+    mull__report report = {.problem = policy->problem, .data = policy->data};
+    mull__load load = {.text = options->text, .text_size = options->text_size, .report = &report};
+    int status = mull__generation_new(&policy->current, policy, &load);
+    if (status == MULL_OK && policy->has_files)
+        note_files(policy, &load, status);
+    mull__free(&policy->allocator, load.files);
+    return status;
+}
