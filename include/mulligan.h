@@ -255,7 +255,9 @@ MULL_API const char *mull_event_name(mull_event_kind kind);
 
 /* mull_event: `failure` and `verdict` where it is about a message, else NULL; header_ignored comes
  * before its handler is called, so that there is no `failure->error` yet; `rule` and `text` where
- * they say more: the rule whose matcher failed and why, the header that was ignored. */
+ * they say more: the rule whose matcher failed and why, the header that was ignored, what was
+ * loaded, the first reason why a policy was refused and how many more there are. `generation` is
+ * the one in force, also after one was refused. */
 typedef struct mull_event {
     mull_event_kind kind;
     const mull_failure *failure;
@@ -283,7 +285,8 @@ typedef struct mull_policy_options {
     size_t text_size;        /* 0: strlen(text) */
     mull_problem_fn problem; /* told of each mistake; NULL */
     mull_log_fn log;         /* what the policy prints, at MULL_INFO; NULL */
-    mull_event_fn event;     /* matcher_failed, on the thread that decides; NULL */
+    mull_event_fn event;     /* matcher_failed, on the thread that decides; policy_loaded and
+                                policy_refused, on the one that reloads; NULL */
     void *data;              /* for the three */
     mull_allocator allocator;
 } mull_policy_options;
@@ -295,7 +298,9 @@ MULL_API int mull_policy_load(mull_policy **out, const mull_policy_options *opti
 /* mull_policy_reload builds a whole new generation from the same options, with `text` for another
  * text (NULL: read the file again), and publishes it, or changes nothing. 0: published; 1: the same
  * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile.
- * MULL_ESTATE: called out of `problem` or `log` of a load of the same policy. */
+ * MULL_EREFUSED: an engine that runs with this policy couldn't work with the new one; `problem` is
+ * told why, as of mistakes. MULL_ESTATE: called out of `problem` or `log` of a load of the same
+ * policy. */
 MULL_API int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size);
 
 /* mull_policy_generation writes the name of the generation in force: 32 hex digits and a NUL. */
@@ -346,6 +351,8 @@ typedef struct mull_engine_options {
     struct uv_loop_s *loop;  /* yours; NULL: its own, which mull_engine_run runs */
     int64_t grace_ms;        /* how long mull_stop lets handlers work on; 0: 10 s */
     int stop_on_signals;     /* SIGTERM and SIGINT do what mull_stop does; 0 */
+    int reload_on_sighup;    /* SIGHUP reloads the policy from its files; 0 */
+    int reload_on_change;    /* so does a change of one of them; 0. See below */
     mull_log_fn log;         /* what goes on, for people; verdicts come by `event` alone; NULL */
     mull_event_fn event;     /* on the engine's thread, after a verdict is carried out; NULL */
     mull_problem_fn problem; /* why a call returned MULL_EREFUSED or MULL_EIO, or the engine stops
@@ -357,6 +364,15 @@ typedef struct mull_engine_options {
     mull_allocator allocator;
 } mull_engine_options;
 
+/* mull_engine_new makes an engine. MULL_EINVAL: an option is out of range, or reloads are asked for
+ * and the policy was given as a text, which `problem` says; MULL_ENOMEM; MULL_EIO: the loop or a
+ * signal can't be had; else as mull_decider_new.
+ *
+ * Reloads go on from start to stop, on the loop's thread. The policy's `event` tells what comes of
+ * each: policy_loaded or policy_refused, with the reason; the same bytes lead to neither. Changed
+ * are a policy's files when one that the last load read, or looked for, is written, replaced, or
+ * reached by other links; changes in a row are one. While the files aren't what runs, the log says
+ * so once a minute, and what was refused is tried again. */
 MULL_API int mull_engine_new(mull_engine **out, const mull_engine_options *options);
 
 /* mull_engine_transport adds a transport: a name for policies and logs, and a URL such as

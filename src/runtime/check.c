@@ -1,44 +1,69 @@
-/* check.c: what an engine refuses to start with, because it could never work: each finding says
- * which rule or consumer, and why. */
+/* check.c: what an engine refuses to work with, because it never could: each finding says which
+ * rule or consumer, and why. Start asks it of the policy in force, and a reload, on whatever
+ * thread, of one that would take its place; so this reads only what doesn't change once consumers
+ * and their transports were added, and writes nothing. */
 #include "engine.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+
+/* teller is who is told. */
+typedef struct teller {
+    mull_problem_fn problem;
+    void *data;
+} teller;
+
+static int refuse(const teller *to, const mull_rule *rule, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* refuse tells a finding about `rule` (NULL: about none). */
+static int refuse(const teller *to, const mull_rule *rule, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (to->problem)
+        to->problem(rule ? rule->file : NULL, rule ? rule->line : 0, text, to->data);
+    return MULL_EREFUSED;
+}
 
 /* dead_letters_into refuses a consumer whose dead letters may go to the queue that it reads: they
  * would come round for ever. */
-static int dead_letters_into(mull_engine *engine, const struct mull_subscription *c,
-                             const char *queue, const mull_rule *rule)
+static int dead_letters_into(const teller *to, const struct mull_subscription *c, const char *queue,
+                             const mull_rule *rule)
 {
     if (strcmp(queue, c->queue) != 0)
         return 0;
-    return mull__engine_problem(engine, MULL_EREFUSED, rule ? rule->file : NULL,
-                                rule ? rule->line : 0,
-                                "consumer '%s' reads the queue '%s', to which its dead letters go; "
-                                "name another with :dead_letter_queue(...) or :dead_letter(...)",
-                                c->name, queue);
+    return refuse(to, rule,
+                  "consumer '%s' reads the queue '%s', to which its dead letters go; "
+                  "name another with :dead_letter_queue(...) or :dead_letter(...)",
+                  c->name, queue);
 }
 
 /* never_fulfilled refuses a rule whose verdicts this transport would turn into dead letters. */
-static int never_fulfilled(mull_engine *engine, const struct mull_subscription *c,
+static int never_fulfilled(const teller *to, const struct mull_subscription *c,
                            const mull__rule_view *rule)
 {
     const mull_abilities *can = &c->port->abilities;
     if (rule->retries && !can->can_retry)
-        return mull__engine_problem(engine, MULL_EREFUSED, rule->source.file, rule->source.line,
-                                    "this rule retries, but transport '%s' of consumer '%s' can't "
-                                    "hold a message for a retry; redeliver or dead-letter instead",
-                                    c->port->name, c->name);
+        return refuse(to, &rule->source,
+                      "this rule retries, but transport '%s' of consumer '%s' can't "
+                      "hold a message for a retry; redeliver or dead-letter instead",
+                      c->port->name, c->name);
     if (rule->redelivers && !can->can_delay)
-        return mull__engine_problem(engine, MULL_EREFUSED, rule->source.file, rule->source.line,
-                                    "this rule redelivers, but transport '%s' of consumer '%s' has "
-                                    "no delayed delivery; retry or dead-letter instead",
-                                    c->port->name, c->name);
+        return refuse(to, &rule->source,
+                      "this rule redelivers, but transport '%s' of consumer '%s' has "
+                      "no delayed delivery; retry or dead-letter instead",
+                      c->port->name, c->name);
     return 0;
 }
 
 /* outlasts_claim refuses a rule whose longest round of retries exceeds the time for which the
  * broker leaves us a message, where the claim can't be held. */
-static int outlasts_claim(mull_engine *engine, const struct mull_subscription *c,
+static int outlasts_claim(const teller *to, const struct mull_subscription *c,
                           const mull__rule_view *rule)
 {
     const mull_abilities *can = &c->port->abilities;
@@ -50,43 +75,54 @@ static int outlasts_claim(mull_engine *engine, const struct mull_subscription *c
     if (timeout_ms != MULL_NEVER && timeout_ms <= (claim_ms - 1) / calls &&
         rule->round_ms <= claim_ms - timeout_ms * calls)
         return 0;
-    return mull__engine_problem(engine, MULL_EREFUSED, rule->source.file, rule->source.line,
-                                "this rule's longest round of retries (delays %lld ms and %lld "
-                                "calls of consumer '%s') exceeds the acknowledgement timeout of "
-                                "transport '%s' (%lld ms); retry less, or redeliver",
-                                (long long)rule->round_ms, (long long)calls, c->name, c->port->name,
-                                (long long)claim_ms);
+    return refuse(to, &rule->source,
+                  "this rule's longest round of retries (delays %lld ms and %lld "
+                  "calls of consumer '%s') exceeds the acknowledgement timeout of "
+                  "transport '%s' (%lld ms); retry less, or redeliver",
+                  (long long)rule->round_ms, (long long)calls, c->name, c->port->name,
+                  (long long)claim_ms);
 }
 
-static int check_rule(mull_engine *engine, const struct mull_subscription *c,
+static int check_rule(const teller *to, const struct mull_subscription *c,
                       const mull__rule_view *rule)
 {
-    int status = never_fulfilled(engine, c, rule);
-    if (outlasts_claim(engine, c, rule) != 0)
+    int status = never_fulfilled(to, c, rule);
+    if (outlasts_claim(to, c, rule) != 0)
         status = MULL_EREFUSED;
     if (rule->queue && rule->end == MULL_DEAD_LETTER &&
-        dead_letters_into(engine, c, rule->queue, &rule->source) != 0)
+        dead_letters_into(to, c, rule->queue, &rule->source) != 0)
         status = MULL_EREFUSED;
     return status;
 }
 
-int mull__check_start(mull_engine *engine)
+static int check(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data)
 {
-    mull__generation *generation = mull__policy_current(engine->options.policy);
-    const mull__table *table = mull__generation_table(generation);
+    mull_engine *engine = data;
+    const teller to = {problem, problem_data};
     int status = 0;
     for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
         mull__in_force in_force;
         mull__table_in_force(table, c->name, c->port->name, &in_force);
-        if (dead_letters_into(engine, c, in_force.dead_letter_queue, NULL) != 0)
+        if (dead_letters_into(&to, c, in_force.dead_letter_queue, NULL) != 0)
             status = MULL_EREFUSED;
         for (size_t i = 0; i < in_force.rule_count; i++) {
             mull__rule_view rule;
             mull__table_rule(table, c->name, c->port->name, i, &rule);
-            if (check_rule(engine, c, &rule) != 0)
+            if (check_rule(&to, c, &rule) != 0)
                 status = MULL_EREFUSED;
         }
     }
-    mull__generation_drop(generation);
     return status;
+}
+
+int mull__check_begin(mull_engine *engine)
+{
+    engine->veto = (mull__veto){.check = check, .data = engine};
+    return mull__policy_use(engine->options.policy, &engine->veto, engine->options.problem,
+                            engine->options.data);
+}
+
+void mull__check_end(mull_engine *engine)
+{
+    mull__policy_leave(engine->options.policy, &engine->veto);
 }

@@ -8,6 +8,8 @@
 #include "engine.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
+#include "reload.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,6 +76,7 @@ void mull__engine_log(mull_engine *engine, mull_level level, const char *format,
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    mull__utf8_mend(line, strlen(line)); /* its end may be cut off */
     uv_mutex_lock(&engine->log_mutex);
     engine->options.log(level, line, engine->options.data);
     uv_mutex_unlock(&engine->log_mutex);
@@ -138,7 +141,7 @@ mull_port *mull__port_named(mull_engine *engine, const char *name)
 
 /* ---- The pump -------------------------------------------------------------------------------- */
 
-static int stop_asked(mull_engine *engine)
+int mull__engine_stop_asked(mull_engine *engine)
 {
     uv_mutex_lock(&engine->mutex);
     int asked = engine->stop_asked;
@@ -155,7 +158,7 @@ void mull__engine_pump(mull_engine *engine)
     while (engine->dirty) {
         engine->dirty = 0;
         mull__inbox_read(engine);
-        if (stop_asked(engine))
+        if (mull__engine_stop_asked(engine))
             mull__stop_begin(engine);
         mull__gate_open(engine);
     }
@@ -186,8 +189,10 @@ static void on_wake(uv_async_t *handle)
 
 static void on_signal(uv_signal_t *handle, int number)
 {
-    (void)number;
-    mull_stop(handle->data);
+    if (number == SIGHUP)
+        mull__reload_ask(handle->data);
+    else
+        mull_stop(handle->data);
 }
 
 /* ---- Making one ------------------------------------------------------------------------------ */
@@ -208,6 +213,9 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     for (int timers = 0; timers < 3; timers++)
         if (mull__timer_reserve(engine) != 0)
             return MULL_ENOMEM;
+    int status = mull__reload_new(engine);
+    if (status != 0)
+        return status;
     return mull_decider_new(&engine->decider, options->policy);
 }
 
@@ -227,19 +235,28 @@ static void open_handles(mull_engine *engine)
     engine->handles = 4;
 }
 
+static int open_signal(mull_engine *engine, int number)
+{
+    uv_signal_t *handle = &engine->signals[engine->signal_count];
+    if (uv_signal_init(engine->loop, handle) != 0)
+        return MULL_EIO;
+    engine->signal_count++;
+    engine->handles++;
+    handle->data = engine;
+    uv_unref((uv_handle_t *)handle);
+    return uv_signal_start(handle, on_signal, number) == 0 ? 0 : MULL_EIO;
+}
+
 static int open_signals(mull_engine *engine)
 {
-    static const int numbers[] = {SIGTERM, SIGINT};
-    for (int i = 0; engine->options.stop_on_signals && i < 2; i++) {
-        if (uv_signal_init(engine->loop, &engine->signals[i]) != 0)
-            return MULL_EIO;
-        engine->handles++;
-        engine->signals[i].data = engine;
-        uv_unref((uv_handle_t *)&engine->signals[i]);
-        if (uv_signal_start(&engine->signals[i], on_signal, numbers[i]) != 0)
-            return MULL_EIO;
-    }
-    return 0;
+    int status = 0;
+    if (engine->options.stop_on_signals)
+        status = open_signal(engine, SIGTERM);
+    if (engine->options.stop_on_signals && status == 0)
+        status = open_signal(engine, SIGINT);
+    if (engine->options.reload_on_sighup && status == 0)
+        status = open_signal(engine, SIGHUP);
+    return status;
 }
 
 static void free_memory(mull_engine *engine)
@@ -247,6 +264,7 @@ static void free_memory(mull_engine *engine)
     mull_allocator allocator = engine->allocator;
     if (engine->decider)
         mull_decider_free(engine->decider);
+    mull__reload_free(engine);
     mull__timers_free(engine);
     mull__calls_free(engine);
     uv_mutex_destroy(&engine->mutex);
@@ -317,25 +335,36 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *options)
 
 /* ---- Starting and running -------------------------------------------------------------------- */
 
+static int subscribe_all(mull_engine *engine)
+{
+    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+        int status = c->port->ops->subscribe(c->port->self, c, c->queue);
+        if (status != 0)
+            return mull__engine_problem(engine, status, NULL, 0,
+                                        "consumer '%s' can't read the queue '%s': %s", c->name,
+                                        c->queue, mull_strerror(status));
+    }
+    return 0;
+}
+
 int mull_engine_start(mull_engine *engine)
 {
     if (!engine)
         return MULL_EINVAL;
     if (engine->state != MULL__NEW || engine->closing)
         return MULL_ESTATE;
-    int status = mull__check_start(engine);
+    int status = mull__check_begin(engine);
     if (status != 0)
         return status;
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
-        status = c->port->ops->subscribe(c->port->self, c, c->queue);
-        if (status != 0)
-            return mull__engine_problem(engine, status, NULL, 0,
-                                        "consumer '%s' can't read the queue '%s': %s", c->name,
-                                        c->queue, mull_strerror(status));
+    status = subscribe_all(engine);
+    if (status != 0) {
+        mull__check_end(engine);
+        return status;
     }
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
         mull__port_begin_holding(port);
     engine->state = MULL__RUNNING;
+    mull__reload_start(engine);
     mull__engine_touch(engine);
     return 0;
 }
@@ -411,9 +440,8 @@ int mull_engine_counts(const mull_engine *engine, mull_counts *counts)
 
 /* ---- Closing --------------------------------------------------------------------------------- */
 
-static void on_handle_closed(uv_handle_t *handle)
+void mull__engine_handle_closed(mull_engine *engine)
 {
-    mull_engine *engine = handle->data;
     if (--engine->handles > 0)
         return;
     engine->closing = MULL__CLOSE_DONE;
@@ -425,15 +453,19 @@ static void on_handle_closed(uv_handle_t *handle)
     }
 }
 
+static void on_handle_closed(uv_handle_t *handle)
+{
+    mull__engine_handle_closed(handle->data);
+}
+
 void mull__engine_close_handles(mull_engine *engine)
 {
     engine->closing = MULL__CLOSE_HANDLES;
-    int signals = engine->handles - 4;
     uv_close((uv_handle_t *)&engine->wake, on_handle_closed);
     uv_close((uv_handle_t *)&engine->alarm, on_handle_closed);
     uv_close((uv_handle_t *)&engine->before, on_handle_closed);
     uv_close((uv_handle_t *)&engine->after, on_handle_closed);
-    for (int i = 0; i < signals; i++)
+    for (int i = 0; i < engine->signal_count; i++)
         uv_close((uv_handle_t *)&engine->signals[i], on_handle_closed);
 }
 

@@ -1,11 +1,12 @@
 /* engine.h: the shapes of the runtime. Each file of this room owns one part of them:
  *
  *   engine.c   life of an engine, its loop and turns       setup.c    transports and consumers
- *   flow.c     a message's life, to read from the top      check.c    what start refuses
+ *   flow.c     a message's life, to read from the top      check.c    what start and reloads refuse
  *   gate.c     who may be called now; credit               publish.c  publish and depth
  *   settle.c   how a delivery ends at the broker           stop.c     stop, stop when empty
  *   call.c     numbers of calls; mull_done, mull_send      timer.c    timers on the engine's clock
  *   port.c     what transports call; faults for tests      copy.c     messages and errors copied
+ *   reload.c   when the policy is loaded anew              watch.c    have its files changed?
  *
  *        engine ──< port (a transport) ──< delivery
  *               ──< consumer ──< flow (one delivery on its way) ── call, while its handler works
@@ -224,6 +225,7 @@ struct mull_engine {
     mull_allocator allocator;
     mull_engine_options options;
     mull_decider *decider;
+    mull__veto veto; /* registered from start until it has stopped */
     mull__engine_state state;
 
     uv_loop_t *loop, own_loop;
@@ -231,8 +233,10 @@ struct mull_engine {
     uv_timer_t alarm;    /* the earliest of `timers`, on the real clock */
     uv_prepare_t before; /* the two points of a turn where the pump runs */
     uv_check_t after;
-    uv_signal_t signals[2];
-    int handles;              /* open ones, to be closed */
+    uv_signal_t signals[3];
+    int signal_count;
+    struct mull__reload *reload; /* NULL: it reloads nothing by itself */
+    int handles;                 /* open ones, to be closed */
     _Atomic(uintptr_t) pumps; /* the thread that is in the pump, see mull__this_thread; 0: none */
     atomic_int woken;         /* `wake` was sent, and the loop hasn't seen it yet */
 
@@ -288,6 +292,8 @@ void mull__engine_log(mull_engine *engine, mull_level level, const char *format,
 int mull__engine_problem(mull_engine *engine, int code, const char *file, int line,
                          const char *format, ...) __attribute__((format(printf, 5, 6)));
 void mull__engine_close_handles(mull_engine *engine);
+void mull__engine_handle_closed(mull_engine *engine); /* one of `handles`; the last ends it all */
+int mull__engine_stop_asked(mull_engine *engine);
 int64_t mull__engine_wall(const mull_engine *engine);
 int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms); /* wall clock; 0: at once */
 void mull__engine_id(mull_engine *engine, char id[33]);                /* any thread */
@@ -338,8 +344,10 @@ int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out,
 int mull__message_check(const mull_message *message);
 int mull__delay_check(const mull_port *port, int64_t delay_ms); /* MULL_EREFUSED */
 
-/* check.c */
-int mull__check_start(mull_engine *engine);
+/* check.c: from begin to end no policy is in force that the engine refuses. End may be called
+ * without begin. */
+int mull__check_begin(mull_engine *engine);
+void mull__check_end(mull_engine *engine);
 
 /* stop.c */
 void mull__stop_begin(mull_engine *engine);

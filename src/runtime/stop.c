@@ -8,6 +8,8 @@
  */
 #include "engine.h"
 
+#include "reload.h"
+
 enum { EMPTY_LOOK_MS = 50, EMPTY_LOOK_MAX_MS = 60000 };
 
 /* all_settled: nothing that was delivered is left to do at a broker. */
@@ -60,6 +62,7 @@ void mull__stop_begin(mull_engine *engine)
     if (engine->state != MULL__RUNNING)
         return;
     engine->state = MULL__STOPPING;
+    mull__reload_stop(engine);
     mull__timer_cancel(engine, &engine->empty_timer);
     mull__gate_credit(engine);
     for_each_flow(engine, mull__flow_give_back);
@@ -120,6 +123,7 @@ void mull__stop_look(mull_engine *engine)
     if (engine->state != MULL__STOPPED || engine->told_stopped)
         return;
     engine->told_stopped = 1;
+    mull__check_end(engine);
     if (engine->loop == &engine->own_loop)
         uv_stop(engine->loop);
     if (engine->options.stopped)
