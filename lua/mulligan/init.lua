@@ -62,6 +62,8 @@ function mulligan.engine(given)
         log = "callback",
         event = "callback",
         stop_on_signals = "flag",
+        reload_on_sighup = "flag",
+        reload_on_change = "flag",
         seed = "seed",
         clock = "clock",
     }, 2)

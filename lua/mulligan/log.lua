@@ -157,6 +157,9 @@ function log.new(format, level, write)
     end
 
     function made.event(event)
+        if event.name == "policy_refused" then
+            event.text = ("%s; generation %s runs on"):format(event.text, event.generation)
+        end
         local verdict = event.name == "decided" and event.verdict
         line(levels[verdict and verdict.action or event.name] or "info", event)
     end

@@ -171,6 +171,8 @@ local function new_engine(self, given)
         clock = self.clock,
         grace = given.grace,
         seed = given.seed or 1,
+        reload_on_sighup = given.reload_on_sighup,
+        reload_on_change = given.reload_on_change,
         log = function(level, text)
             table.insert(self.lines, level .. ": " .. text)
         end,
@@ -213,11 +215,11 @@ end
 
 local known = {
     policy = true, url = true, clock = true, consumers = true, collect = true, grace = true, seed = true,
-    start = true,
+    start = true, reload_on_sighup = true, reload_on_change = true,
 }
 
 -- rig gives an engine on a test's clock, with one transport, "orders". Besides what the manual names:
--- grace and seed of the engine; start = false leaves starting to the test.
+-- grace, seed and both reload_on_... of the engine; start = false leaves starting to the test.
 function testing.rig(given)
     for name in pairs(given) do
         if not known[name] then

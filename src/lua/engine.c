@@ -141,6 +141,14 @@ static mull__lua_engine *push_engine(lua_State *L, int options)
     return engine;
 }
 
+static int flag_field(lua_State *L, int index, const char *field)
+{
+    lua_getfield(L, index, field);
+    int flag = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return flag;
+}
+
 static int64_t integer_field(lua_State *L, int index, const char *field)
 {
     lua_getfield(L, index, field);
@@ -159,8 +167,9 @@ int mull__lua_engine_new(lua_State *L)
     options.policy = engine->policy->policy;
     options.grace_ms = integer_field(L, 1, "grace_ms");
     options.seed = (uint64_t)integer_field(L, 1, "seed");
-    lua_getfield(L, 1, "stop_on_signals");
-    options.stop_on_signals = lua_toboolean(L, -1);
+    options.stop_on_signals = flag_field(L, 1, "stop_on_signals");
+    options.reload_on_sighup = flag_field(L, 1, "reload_on_sighup");
+    options.reload_on_change = flag_field(L, 1, "reload_on_change");
     options.log = mull__line_take;
     options.event = on_event;
     options.problem = on_problem;

@@ -44,7 +44,7 @@ typedef struct mull__lua_engine {
 mull__lua_engine *mull__engine_at(lua_State *L, int index);
 
 /* mull__lua_engine_new is engine(options), its options checked by Lua: policy, grace_ms, log,
- * event, stop_on_signals, seed, clock. */
+ * event, stop_on_signals, reload_on_sighup, reload_on_change, seed, clock. */
 int mull__lua_engine_new(lua_State *L);
 
 /* mull__open_engine makes the type; its methods are left on the stack. */

@@ -12,22 +12,28 @@ static const char type_name[] = "mulligan.policy";
 
 /* ---- Callbacks of the library ---------------------------------------------------------------- */
 
+/* What an engine's own reload finds is told by the event alone. */
 static void on_problem(const char *file, int line, const char *text, void *data)
 {
     mull__lua_policy *policy = data;
-    mull__problem_keep(file, line, text, &policy->problems);
+    if (policy->collecting)
+        mull__problem_keep(file, line, text, &policy->problems);
 }
 
 static void on_log(mull_level level, const char *text, void *data)
 {
     mull__lua_policy *policy = data;
+    policy->busy++;
     mull__host_log(policy->host, policy, level, text);
+    policy->busy--;
 }
 
 static void on_event(const mull_event *event, void *data)
 {
     mull__lua_policy *policy = data;
+    policy->busy++;
     mull__host_event(policy->host, policy, event);
+    policy->busy--;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -101,7 +107,9 @@ int mull__lua_load(lua_State *L)
     options.log = on_log;
     options.event = on_event;
     options.data = policy;
+    policy->collecting = 1;
     int status = mull_policy_load(&policy->policy, &options);
+    policy->collecting = 0;
     if (status == 0)
         return 1;
     return mull__problems_fail(L, &policy->problems, status);
@@ -143,10 +151,10 @@ static int decide(lua_State *L)
     read_options(L, 3, &failure);
     mull_verdict verdict = MULL_INIT(mull_verdict);
     int status = policy->decider ? 0 : mull_decider_new(&policy->decider, policy->policy);
-    policy->busy = 1;
+    policy->busy++;
     if (status == 0)
         status = mull_decide(policy->decider, &failure, &verdict);
-    policy->busy = 0;
+    policy->busy--;
     mull__arena_drop(arena);
     if (status != 0)
         return mull__fail(L, status, NULL);
@@ -160,9 +168,11 @@ static int reload(lua_State *L)
     size_t size = 0;
     const char *text = luaL_optlstring(L, 2, NULL, &size);
     refuse_if_busy(L, policy);
-    policy->busy = 1;
+    policy->busy++;
+    policy->collecting = 1;
     int status = mull_policy_reload(policy->policy, text, size);
-    policy->busy = 0;
+    policy->collecting = 0;
+    policy->busy--;
     if (status < 0)
         return mull__problems_fail(L, &policy->problems, status);
     if (status == 0)

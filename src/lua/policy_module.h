@@ -11,8 +11,9 @@ typedef struct mull__lua_policy {
     mull_decider *decider; /* made by the first decide */
     mull__host *host;
     mull__problems problems;
+    int collecting; /* a load or reload by call is under way, which returns the problems */
     int users;
-    int busy; /* in mull_decide or mull_policy_reload, whose callbacks may be Lua functions */
+    int busy; /* in mull_decide or mull_policy_reload, or in a callback: a Lua function may run */
 } mull__lua_policy;
 
 /* mull__policy_at gives the open policy at `index`, or raises. */

@@ -7,6 +7,7 @@
 #include <lualib.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { EXIT_USAGE = 2 };
 
@@ -15,10 +16,28 @@ struct arguments {
     char **argv;
 };
 
+/* ignore_hangups is for where no engine takes SIGHUP: before there is one, and after its end, when
+ * libuv has put the default back, which is death. */
+static int ignore_hangups(lua_State *L)
+{
+    (void)L;
+    signal(SIGHUP, SIG_IGN);
+    return 0;
+}
+
+/* open_program: what only the program's own commands have, as mulligan.program. */
+static int open_program(lua_State *L)
+{
+    static const luaL_Reg functions[] = {{"ignore_hangups", ignore_hangups}, {NULL, NULL}};
+    luaL_newlib(L, functions);
+    return 1;
+}
+
 static int run(lua_State *L)
 {
     const struct arguments *given = lua_touserdata(L, 1);
     luaL_openlibs(L);
+    luaL_requiref(L, "mulligan.program", open_program, 0);
     luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
     lua_getglobal(L, "require");
     lua_pushliteral(L, "mulligan.cli");
@@ -37,6 +56,8 @@ int mull__program(int argc, char **argv)
 {
     /* Who reads our output may go: a write says so, and that isn't worth dying for. */
     signal(SIGPIPE, SIG_IGN);
+    if (argc > 1 && strcmp(argv[1], "run") == 0)
+        ignore_hangups(NULL); /* it means a reload, and none is needed before the first load */
     struct arguments given = {.argc = argc, .argv = argv};
     int code = EXIT_USAGE;
     lua_State *L = luaL_newstate();

@@ -4,6 +4,7 @@ local cli = require "mulligan.cli"
 local config = require "mulligan.config"
 local log = require "mulligan.log"
 local mulligan = require "mulligan"
+local program = require "mulligan.program"
 local text = require "mulligan.policy.text"
 
 local run = {
@@ -11,7 +12,8 @@ local run = {
     summary = "runs the consumers of a mulligan.lua",
     usage = "run [mulligan.lua] [OPTION]...",
     about = "Runs the consumers of mulligan.lua, or of the file named. SIGTERM and SIGINT let handlers end\n"
-        .. "and give back the rest, uncounted. The log goes to stderr.",
+        .. "and give back the rest, uncounted. SIGHUP, or a change of one of its files, reloads the policy.\n"
+        .. "The log goes to stderr.",
     options = {
         { "--until-empty", help = "end, with a summary, once the queues are empty; in 1 if a signal comes first" },
         { "--log-format", "text|json", help = "one line an event, for people or for programs (text)" },
@@ -122,14 +124,14 @@ local function incomplete(read)
     return {}
 end
 
--- load_policy gives the policy that the file names and what is wrong with it; where it can't be
--- loaded, an empty one, with which the rest of the file can be looked at.
+-- load_policy gives the policy that the file names, what is wrong with it, and whether it could be
+-- loaded; else it is an empty one, with which the rest of the file can be looked at.
 local function load_policy(read, lines)
     local policy, problems
     if read.policy then
         policy, problems = cli.load_policy(read.policy.path, { log = lines.line, event = lines.event })
     end
-    return policy or assert(mulligan.load_text ""), problems or {}
+    return policy or assert(mulligan.load_text ""), problems or {}, policy ~= nil
 end
 
 function run.main(words)
@@ -140,12 +142,14 @@ function run.main(words)
     end)
     local read = words[1] and config.load(words[1])
         or config.load("mulligan.lua", "to name another: mulligan run path/mulligan.lua")
-    local policy, of_policy = load_policy(read, lines)
+    local policy, of_policy, loaded = load_policy(read, lines)
     local engine, message = mulligan.engine {
         policy = policy,
         log = lines.line,
         event = lines.event,
         stop_on_signals = true,
+        reload_on_sighup = loaded,
+        reload_on_change = loaded,
     }
     if not engine then
         return cli.complain("%s", message)
@@ -159,6 +163,7 @@ function run.main(words)
     local code = #problems > 0 and cli.complain_of(problems)
         or work(read, policy, engine, lines, words.until_empty)
     engine:close()
+    program.ignore_hangups()
     policy:close()
     return code
 end
