@@ -366,7 +366,7 @@ describe("an engine that reloads", function()
         end })
         folder:write("policy.lua", text "two")
         rig:advance(SOON)
-        assert.is_truthy(raised:find("^policy_loaded: .*not possible in the policy.s own log or event function"), raised)
+        assert.is_truthy(raised:find "^policy_loaded: .*not possible in the policy.s own log or event function", raised)
     end)
 
     it("does nothing of it without being asked to", function()
