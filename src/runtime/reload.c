@@ -176,7 +176,7 @@ static void on_look(void *data)
 {
     mull_engine *engine = data;
     struct mull__reload *r = engine->reload;
-    if (engine->options.reload_on_change && mull__watch_moved(&r->watch))
+    if (engine->options.reload_on_change && mull__watch_moved(&r->watch) && !r->load_timer.set)
         on_change(engine);
     compare(engine);
     mull__timer_set(engine, &r->look_timer, LOOK_MS, on_look, engine);
