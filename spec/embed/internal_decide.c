@@ -1,5 +1,6 @@
 /* internal_decide.c: the holder, its generations and deciders, on one thread: who is freed when,
  * what a refused reload leaves behind, and memory that runs out at every step. */
+#include "base/utf8.h"
 #include "fake_guest.h"
 
 typedef struct rig {
@@ -9,7 +10,7 @@ typedef struct rig {
     int loaded, refused, matcher_failed;
     mull_decider *again; /* decides inside of the event; NULL: nobody does */
     int status_of_again;
-    char text[64], generation[33];
+    char text[128], generation[33];
     int line;
 } rig;
 
@@ -158,6 +159,9 @@ static void reloads(void **state)
     assert_int_equal(r.loaded, 1);
     mull_policy_generation(r.policy, second);
     assert_string_not_equal(first, second);
+    char loaded[sizeof r.text];
+    snprintf(loaded, sizeof loaded, "policy.lua: 3 rules, generation %s", second);
+    assert_string_equal(r.text, loaded);
     assert_string_equal(r.generation, second);
     mull_verdict v = decide(d, "Ends");
     assert_int_equal(v.action, MULL_DISCARD);
@@ -166,6 +170,8 @@ static void reloads(void **state)
     assert_int_equal(r.refused, 1);
     assert_string_equal(r.generation, second);
     assert_string_equal(r.text, "fake.lua:3: a mistake");
+    assert_int_equal(reload(&r, "!!!"), MULL_EPOLICY);
+    assert_string_equal(r.text, "fake.lua:3: a mistake (and 2 more)");
     assert_int_equal(decide(d, "Ends").action, MULL_DISCARD);
     assert_int_equal(reload(&r, "a"), 0);
     mull_policy_generation(r.policy, second);
@@ -272,6 +278,26 @@ static void a_generation_may_outlive_the_holder(void **state)
     mull__generation_drop(kept);
     assert_int_equal(r.fake.closed, 1);
     assert_int_equal(r.purse.out, 0);
+}
+
+static void a_report_is_utf8_however_long(void **state)
+{
+    (void)state;
+    mull__report report = {0};
+    char text[2000] = "x", why[700];
+    for (size_t i = 1; i + 2 < sizeof text; i += 2)
+        memcpy(text + i, "\xC3\xA9", 3);
+    mull__report_add(NULL, 0, text, &report);
+    mull__report_say(&report, MULL_EPOLICY, why, sizeof why);
+    assert_int_equal(strlen(why), sizeof why - 1);
+    for (size_t size = sizeof why; size > sizeof why - 4; size--) {
+        mull__report_say(&report, MULL_EPOLICY, why, size);
+        assert_true(mull__utf8_valid(why));
+    }
+    assert_true(mull__utf8_valid(report.first));
+    report = (mull__report){0};
+    mull__report_say(&report, MULL_ENOMEM, why, sizeof why);
+    assert_string_equal(why, "out of memory");
 }
 
 /* ---- Functions ------------------------------------------------------------------------------- */
@@ -424,6 +450,7 @@ int main(void)
         cmocka_unit_test(seats_come_and_go),
         cmocka_unit_test(a_verdict_lives_until_the_next_call),
         cmocka_unit_test(a_generation_may_outlive_the_holder),
+        cmocka_unit_test(a_report_is_utf8_however_long),
         cmocka_unit_test(functions),
         cmocka_unit_test(a_decider_is_not_asked_out_of_its_own_event),
         cmocka_unit_test(an_impure_policy_is_refused_as_a_whole),

@@ -543,6 +543,25 @@ static void a_reload_outlives_a_lack_of_memory(void **state)
         failing_reload(nth, 1000000);
 }
 
+/* Whatever fails between new and start: an error says so, and nothing is left. */
+static void an_engine_that_reloads_is_there_or_not(void **state)
+{
+    (void)state;
+    int status = MULL_ENOMEM;
+    long nth = 0;
+    while (status) {
+        stage s;
+        stage_open(&s, ONE);
+        s.purse.asked = 0;
+        s.purse.fail_at = ++nth;
+        status = start_engine(&s, &s.rig.engine, "memory:");
+        assert_true(status == 0 || status == MULL_ENOMEM);
+        s.purse.fail_at = 0;
+        stage_close(&s);
+    }
+    assert_true(nth > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -556,6 +575,7 @@ int main(void)
         cmocka_unit_test(an_engine_may_be_closed_by_what_a_reload_tells),
         cmocka_unit_test(nothing_is_loaded_once_a_stop_is_asked_for),
         cmocka_unit_test(a_reload_outlives_a_lack_of_memory),
+        cmocka_unit_test(an_engine_that_reloads_is_there_or_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
