@@ -1,5 +1,6 @@
-/* internal_threads.c: threads decide, and come and go, while another reloads. The two policies
- * differ in every field of a verdict, so that one mixed from both would show. Run under TSan, too.
+/* internal_threads.c: threads decide, and come and go, while another reloads; so do vetoes. The two
+ * policies differ in every field of a verdict, so that one mixed from both would show. Run under
+ * TSan, too.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -152,11 +153,95 @@ static void nor_where_deciders_have_states(void **state)
     play("a+", "b+");
 }
 
+/* ---- Vetoes ---------------------------------------------------------------------------------- */
+
+enum { VETOED_RELOADS = 20000, VETOES = 2 };
+
+typedef struct dispute {
+    stage stage;
+    atomic_int failed;
+    atomic_long used, refused; /* how often the policy in force suited the veto */
+} dispute;
+
+/* refuse_b has something against tables that don't retry. */
+static int refuse_b(void *data, const mull__table *table, mull_problem_fn problem,
+                    void *problem_data)
+{
+    mull__rule_view rule;
+    (void)data;
+    mull__table_rule(table, NULL, NULL, 0, &rule);
+    if (rule.retries)
+        return 0;
+    problem(rule.source.file, rule.source.line, "this rule doesn't retry", problem_data);
+    return MULL_EREFUSED;
+}
+
+static void *use_and_leave(void *data)
+{
+    dispute *d = data;
+    mull__report report = {0};
+    mull__veto veto = {.check = refuse_b};
+    while (!d->stage.stop) {
+        int status = mull__policy_use(d->stage.policy, &veto, mull__report_add, &report);
+        d->failed += status != 0 && status != MULL_EREFUSED;
+        if (status == 0) {
+            char name[33];
+            mull_policy_generation(d->stage.policy, name);
+            d->failed += !same(name, d->stage.names[0]);
+            d->used++;
+        } else {
+            d->refused++;
+        }
+        mull__policy_leave(d->stage.policy, &veto);
+    }
+    return NULL;
+}
+
+/* keep_asking holds the lock that publishing waits for. */
+static void *keep_asking(void *data)
+{
+    dispute *d = data;
+    while (!d->stage.stop)
+        d->failed += mull_policy_rules(d->stage.policy) != 3;
+    return NULL;
+}
+
+/* A veto's word holds from the moment at which it is asked to that at which what it let pass is in
+ * force, and from its coming to its leaving. */
+static void what_a_veto_refuses_is_never_in_force_with_it(void **state)
+{
+    (void)state;
+    static dispute d;
+    stage *s = &d.stage;
+    pthread_t using[VETOES], asking;
+    assert_int_equal(fake_load(&s->policy, &s->fake, &s->purse, "a", NULL, NULL), 0);
+    mull_policy_generation(s->policy, s->names[0]);
+    for (int i = 0; i < VETOES; i++)
+        assert_int_equal(pthread_create(&using[i], NULL, use_and_leave, &d), 0);
+    assert_int_equal(pthread_create(&asking, NULL, keep_asking, &d), 0);
+    long published = 0;
+    for (int i = 0; i < VETOED_RELOADS || !published || published == i || !d.used || !d.refused;
+         i++) {
+        int status = mull_policy_reload(s->policy, "b", 0);
+        assert_true(status == 0 || status == MULL_EREFUSED);
+        published += status == 0;
+        assert_true(mull_policy_reload(s->policy, "a", 0) >= 0);
+    }
+    s->stop = 1;
+    for (int i = 0; i < VETOES; i++)
+        pthread_join(using[i], NULL);
+    pthread_join(asking, NULL);
+    assert_int_equal(d.failed, 0);
+    mull_policy_free(s->policy);
+    assert_int_equal(s->purse.out, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_verdict_is_mixed),
         cmocka_unit_test(nor_where_deciders_have_states),
+        cmocka_unit_test(what_a_veto_refuses_is_never_in_force_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
