@@ -155,7 +155,7 @@ static void nor_where_deciders_have_states(void **state)
 
 /* ---- Vetoes ---------------------------------------------------------------------------------- */
 
-enum { VETOED_RELOADS = 20000, VETOES = 2 };
+enum { VETOED_RELOADS = 8000, VETOES = 2 };
 
 typedef struct dispute {
     stage stage;
