@@ -188,8 +188,12 @@ describe("mulligan run, while its policy changes,", function()
         assert.same({ 1, 0 }, { #events "policy_loaded", #events "policy_refused" })
     end)
 
-    it("lives through a SIGHUP before it has begun, and while it ends", function()
+    it("lives through a SIGHUP before it has begun, while it ends, and after that", function()
         start { ["policy.lua"] = says "one", ["mulligan.lua"] = 'os.execute "kill -s HUP $PPID"\n' .. MULLIGAN .. [[
+            collected_last = setmetatable({}, { __gc = function()
+                os.execute "kill -s HUP $PPID"
+                print "collected"
+            end })
             m.consumer("Slow", { transport = "orders", queue = "slow", handler = function()
                 print "began"
                 m.sleep "300ms"
@@ -204,6 +208,7 @@ describe("mulligan run, while its policy changes,", function()
             os.execute("kill -s HUP " .. job.pid() .. " 2>/dev/null")
         end
         assert.equal(0, job.wait(), job.err())
+        assert.equal("began\ncollected\n", job.out())
     end)
 
     it("takes a change at SIGHUP as well", function()
