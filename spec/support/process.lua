@@ -55,7 +55,7 @@ folder.__index = folder
 
 -- folder gives a new folder, with files by name in it: folder:path(name), :read(name), :remove().
 function process.folder(files)
-    local self = setmetatable({ root = output_of("mktemp -d") }, folder)
+    local self = setmetatable({ root = output_of("mktemp -d"), jobs = {} }, folder)
     assert(self.root ~= "")
     for name, bytes in pairs(files or {}) do
         self:write(name, bytes)
@@ -79,7 +79,11 @@ function folder:read(name)
     return process.read(self:path(name))
 end
 
+-- remove ends what still runs here as well: a test that fails leaves nothing behind.
 function folder:remove()
+    for _, job in ipairs(self.jobs) do
+        job.finish()
+    end
     os.execute("rm -rf " .. quote(self.root))
 end
 
@@ -97,9 +101,7 @@ end
 -- variables. The job's pid is the program's own.
 function folder:start(words, given)
     given = given or {}
-    self.jobs = (self.jobs or 0) + 1
-    local name = "job" .. self.jobs
-    local base = self:path(name)
+    local base = self:path("job" .. #self.jobs + 1)
     process.write(base .. ".in", given.stdin or "")
     assert(os.execute("mkfifo " .. quote(base .. ".end")))
     -- The shell that becomes the program tells its number; who waits reads the exit code.
@@ -108,6 +110,7 @@ function folder:start(words, given)
         environment(given.env), quote(program), quote_all(words), quote(base), quote(base), quote(base), quote(base))
     assert(os.execute(("(%s) >/dev/null 2>&1 &"):format(command)))
     local job = { base = base }
+    self.jobs[#self.jobs + 1] = job
 
     function job.out()
         return process.read(base .. ".out") or ""
@@ -131,13 +134,23 @@ function folder:start(words, given)
     end
 
     -- wait gives the exit code, 128 and the signal's number for one that a signal ended.
-    function job.wait()
-        job.code = job.code or tonumber(output_of(("timeout %d cat %s.end"):format(WATCHDOG_S, quote(base))))
+    function job.wait(watchdog_s)
+        watchdog_s = watchdog_s or WATCHDOG_S
+        job.code = job.code or tonumber(output_of(("timeout %d cat %s.end"):format(watchdog_s, quote(base))))
         if not job.code then
             job.kill("KILL")
-            error(("still at work after %d s: %s\n%s"):format(WATCHDOG_S, table.concat(words, " "), job.err()), 2)
+            error(("still at work after %d s: %s\n%s"):format(watchdog_s, table.concat(words, " "), job.err()), 2)
         end
         return job.code
+    end
+
+    -- finish ends a job that nobody has waited for, if it still runs. Its number may be another's by
+    -- now, who works elsewhere.
+    function job.finish()
+        if not job.code and output_of(("readlink /proc/%d/cwd"):format(job.pid())) == self.root then
+            job.kill("KILL")
+        end
+        job.wait()
     end
 
     return job
