@@ -1,0 +1,31 @@
+-- database.lua: looks into the file of a sqlite: transport with the program sqlite3, as
+-- docs/transports/sqlite.md tells people to.
+
+local database = {}
+
+local function quote(word)
+    return "'" .. word:gsub("'", "'\\''") .. "'"
+end
+
+-- rows gives a statement's rows: lists of texts, "" for null.
+function database.rows(path, statement)
+    local pipe = assert(io.popen(("sqlite3 -batch -bail -noheader -separator '\t' -cmd '.timeout 30000' %s %s"):format(
+        quote(path), quote(statement))))
+    local rows = {}
+    for line in pipe:lines() do
+        local row = {}
+        for column in (line .. "\t"):gmatch("([^\t]*)\t") do
+            row[#row + 1] = column
+        end
+        rows[#rows + 1] = row
+    end
+    assert(pipe:close(), statement)
+    return rows
+end
+
+-- number gives the number in the first column of the first row.
+function database.number(path, statement)
+    return tonumber(database.rows(path, statement)[1][1])
+end
+
+return database
