@@ -217,26 +217,6 @@ local function check_handled(began, well)
     end
 end
 
--- check_twice: what went well more than once did so, but for the last time, in a process that was
--- killed, among the last that went well there. How many these are.
-local function check_twice(entries, killed)
-    local seen, after, twice = {}, {}, 0
-    for number = #entries, 1, -1 do
-        local entry = entries[number]
-        if entry.word == "well" then
-            after[entry.pid] = (after[entry.pid] or 0) + 1
-            if seen[entry.body] then
-                twice = twice + 1
-                assert.is_true(killed[entry.pid], entry.body)
-                assert.is_true(after[entry.pid] <= IN_THE_AIR, entry.body)
-            end
-            seen[entry.body] = true
-        end
-    end
-    assert.is_true(twice <= KILLS * IN_THE_AIR, twice)
-    return twice
-end
-
 -- check_log: an id is one message's; each dead letter and discard is told of once; only that of
 -- what was in the air at a kill may be missing.
 local function check_log(log, entries)
@@ -285,7 +265,8 @@ describe("three processes in a storm of kills", function()
         local began, well, most = tally(entries)
         check_handled(began, well)
         ledger.check_one_at_a_time(entries, killed)
-        local twice = check_twice(entries, killed)
+        local twice = ledger.check_twice(entries, killed, IN_THE_AIR)
+        assert.is_true(twice <= KILLS * IN_THE_AIR, twice)
         check_log(log, entries)
         print(("%d s, %d twice (at most %d), handed out %d times at most"):format(seconds, twice, KILLS * IN_THE_AIR,
             most))

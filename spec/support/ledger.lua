@@ -95,4 +95,25 @@ function ledger.check_one_at_a_time(entries, killed)
     end
 end
 
+-- check_twice raises where a message went well more than once, but for what `killed` allows: in a
+-- process that was killed, among the last `in_the_air` that went well there. How many went well
+-- again.
+function ledger.check_twice(entries, killed, in_the_air)
+    local seen, after, twice = {}, {}, 0
+    for number = #entries, 1, -1 do
+        local entry = entries[number]
+        if entry.word == "well" then
+            after[entry.pid] = (after[entry.pid] or 0) + 1
+            if seen[entry.body] then
+                twice = twice + 1
+                if not killed[entry.pid] or after[entry.pid] > in_the_air then
+                    error(("message %s: went well in %d, and again"):format(entry.body, entry.pid), 2)
+                end
+            end
+            seen[entry.body] = true
+        end
+    end
+    return twice
+end
+
 return ledger

@@ -133,6 +133,12 @@ function folder:start(words, given)
         os.execute(("kill -s %s %d"):format(signal, job.pid()))
     end
 
+    -- state is how the kernel calls it: "R", "S", "T" for one that was stopped; nil: it has ended.
+    function job.state()
+        local stat = process.read(("/proc/%d/stat"):format(job.pid()))
+        return stat and stat:match("^%d+ %(.*%) (%a)")
+    end
+
     -- wait gives the exit code, 128 and the signal's number for one that a signal ended.
     function job.wait(watchdog_s)
         watchdog_s = watchdog_s or WATCHDOG_S

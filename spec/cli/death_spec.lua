@@ -1,0 +1,149 @@
+-- Messages whose handlers kill the process each time, by whatever way: each ends as exactly one dead
+-- letter, after exactly max_deliveries hand-outs, and its neighbours are handled.
+local database = require "support.database"
+local json = require("mulligan").json
+local ledger = require "support.ledger"
+local process = require "support.process"
+
+-- A body is how it dies, and a number.
+local MULLIGAN = ledger.WORDS .. [[
+m.policy "policy.lua"
+m.transport("orders", "sqlite:orders.db")
+
+local ways = {
+    kill = function() os.execute "kill -s KILL $PPID" end,
+    segv = function() os.execute "kill -s SEGV $PPID" end,
+    exit = function() os.exit(3) end,
+}
+
+m.consumer("C", {
+    transport = "orders", queue = "work", concurrency = CONCURRENCY,
+    handler = function(msg)
+        note("begin", msg)
+        local _ <close> = ending(msg)
+        m.sleep "1ms"
+        local die = ways[msg.body:match("%l+")]
+        if die then
+            die()
+        end
+        m.send("out", msg.body)
+        note("well", msg)
+    end,
+})
+]]
+
+describe("a message that kills", function()
+    local folder
+
+    after_each(function()
+        folder:remove()
+    end)
+
+    local function set_up(concurrency, policy, bodies)
+        folder = process.folder {
+            ["mulligan.lua"] = (MULLIGAN:gsub("CONCURRENCY", concurrency)),
+            ["policy.lua"] = 'require("mulligan.policy").bus()' .. policy,
+        }
+        local sent = folder:mulligan({ "send", "work", "--transport", "orders", "--header", "own=1" }, {
+            stdin = table.concat(bodies, "\n") .. "\n",
+        })
+        assert.same({ code = 0, out = "", err = "" }, sent)
+    end
+
+    -- bodies_with gives those of `count` neighbours, with the killers among them: place = way.
+    local function bodies_with(count, killers)
+        local bodies = {}
+        for number = 1, count do
+            bodies[#bodies + 1] = "well" .. number
+            bodies[#bodies + 1] = killers[number] and killers[number] .. number or nil
+        end
+        return bodies
+    end
+
+    -- supervise keeps so many processes running, as a supervisor would, until each of them found
+    -- the queues empty. The process ids of those that died.
+    local function supervise(processes)
+        local jobs, died = {}, {}
+        for number = 1, processes do
+            jobs[number] = folder:start_mulligan { "run", "--until-empty" }
+        end
+        while #jobs > 0 do
+            local ended
+            process.await("one to end", function()
+                for number, job in ipairs(jobs) do
+                    ended = not job.state() and number or ended
+                end
+                return ended
+            end)
+            local job = table.remove(jobs, ended)
+            if job.wait() ~= 0 then
+                died[job.pid()] = true
+                table.insert(jobs, folder:start_mulligan { "run", "--until-empty" })
+            end
+        end
+        return died
+    end
+
+    -- Hand-outs that end before the handler has begun count as well, where another one kills; so
+    -- its calls are exactly max_deliveries, and it was begun at most so often.
+    local function check_killer(body, max_deliveries)
+        assert.is_true(ledger.count(folder, { word = "begin", body = body }) <= max_deliveries, body)
+        local rows = database.rows(folder:path("orders.db"), ([[
+            SELECT queue, dead_from, reason, error_type, coalesce(rule, 'none'), headers FROM messages
+            JOIN bodies USING (number) WHERE CAST(body AS TEXT) = '%s']]):format(body))
+        assert.equal(1, #rows, body)
+        local headers = json.decode(table.remove(rows[1]))
+        assert.same({ "error", "work", "max_deliveries", "HandlerCrashError", "none" }, rows[1])
+        assert.same({ "1", "work", "C", "HandlerCrashError", "max_deliveries", tostring(max_deliveries), "0" }, {
+            headers.own, headers["mulligan-queue"], headers["mulligan-consumer"], headers["mulligan-error-type"],
+            headers["mulligan-reason"], headers["mulligan-calls"], headers["mulligan-redeliveries"],
+        })
+        assert.is_nil(headers["mulligan-rule"])
+        assert.is_true(headers["mulligan-first-failure"] <= headers["mulligan-last-failure"])
+    end
+
+    -- check looks at all of it: the killers, and that each neighbour has its one message in "out". A
+    -- neighbour dies with a killer only when that is handed out for the first time: from then on
+    -- each runs alone.
+    local function check(bodies, died, max_deliveries, concurrency)
+        local path, neighbours = folder:path("orders.db"), 0
+        for _, body in ipairs(bodies) do
+            if body:find("^well") then
+                neighbours = neighbours + 1
+                assert.is_true(ledger.count(folder, { word = "well", body = body }) > 0, body)
+            else
+                check_killer(body, max_deliveries)
+            end
+        end
+        assert.equal(#bodies - neighbours, database.number(path, "SELECT count(*) FROM messages WHERE queue = 'error'"))
+        assert.same({ tostring(neighbours), tostring(neighbours) }, database.rows(path,
+            "SELECT count(*), count(DISTINCT body) FROM messages JOIN bodies USING (number) WHERE queue = 'out'")[1])
+        assert.equal(#bodies, database.number(path, "SELECT count(*) FROM messages"))
+        local entries = ledger.read(folder)
+        ledger.check_one_at_a_time(entries, died)
+        ledger.check_twice(entries, died, 5 * concurrency)
+        for _, entry in ipairs(entries) do
+            local innocent = entry.body:find("^well")
+            assert.is_true(entry.deliveries <= (innocent and #bodies - neighbours + 1 or max_deliveries), entry.body)
+        end
+    end
+
+    it("ends as a dead letter after 20 hand-outs, where the policy says nothing", function()
+        local bodies = bodies_with(10, { [4] = "kill" })
+        set_up(1, "", bodies)
+        check(bodies, supervise(1), 20, 1)
+        assert.equal(20, ledger.count(folder, { word = "begin", body = "kill4" }))
+    end)
+
+    it("does so by whatever way it kills, among 50 neighbours, 16 at a time", function()
+        local bodies = bodies_with(50, { [7] = "kill", [20] = "segv", [33] = "exit" })
+        set_up(16, ":max_deliveries(4)", bodies)
+        check(bodies, supervise(1), 4, 16)
+    end)
+
+    it("does so where two processes are at work", function()
+        local bodies = bodies_with(50, { [1] = "kill", [25] = "kill", [26] = "segv", [50] = "kill" })
+        set_up(16, ":max_deliveries(6)", bodies)
+        check(bodies, supervise(2), 6, 16)
+    end)
+end)
