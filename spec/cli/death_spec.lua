@@ -147,3 +147,59 @@ describe("a message that kills", function()
         check(bodies, supervise(2), 6, 16)
     end)
 end)
+
+-- What a handler started lives on when the process is killed, with what it has inherited.
+local CHILDREN = ledger.WORDS .. [[
+m.policy "policy.lua"
+m.transport("orders", "sqlite:orders.db")
+
+m.consumer("C", { transport = "orders", queue = "work", handler = function(msg)
+    note("begin", msg)
+    local _ <close> = ending(msg)
+    if msg.deliveries == 1 then
+        local pipe = io.popen "echo $$; exec sleep 1000"
+        local piped = pipe:read "n"
+        os.execute(("sleep 1000 & echo %d $! >children"):format(piped))
+        os.execute "kill -s KILL $PPID"
+    end
+    note("well", msg)
+end })
+]]
+
+describe("a process that is killed while programs of its handlers run", function()
+    local folder
+
+    before_each(function()
+        folder = process.folder { ["mulligan.lua"] = CHILDREN, ["policy.lua"] = "" }
+    end)
+
+    local function living()
+        local found = {}
+        for child in (folder:read("children") or ""):gmatch("%d+") do
+            if process.read(("/proc/%s/cmdline"):format(child)) == "sleep\0001000\000" then
+                found[#found + 1] = child
+            end
+        end
+        return found
+    end
+
+    after_each(function()
+        for _, child in ipairs(living()) do
+            os.execute("kill -s KILL " .. child)
+        end
+        folder:remove()
+    end)
+
+    it("keeps no claims alive by them", function()
+        local sent = folder:mulligan({ "send", "work", "--transport", "orders" }, { stdin = "a\nb\n" })
+        assert.equal(0, sent.code, sent.err)
+        assert.equal(128 + 9, folder:mulligan({ "run" }).code)
+        process.await("both programs", function()
+            return #living() == 2
+        end)
+        assert.equal(2, database.number(folder:path("orders.db"), "SELECT count(owner) FROM messages"))
+        local run = folder:mulligan { "run", "--until-empty" }
+        assert.same({ 0, "done 2, retried 0, redelivered 0, dead-lettered 0, discarded 0\n" }, { run.code, run.out })
+        assert.equal(2, #living())
+    end)
+end)
