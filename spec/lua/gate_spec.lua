@@ -1,6 +1,8 @@
 -- The gate: who may be called while a suspect is at work, while settles fail, and while the engine
 -- stops; and what a message without a count of its calls starts from.
+local database = require "support.database"
 local mulligan = require "mulligan"
+local process = require "support.process"
 local rigs = require "support.rigs"
 local testing = require "mulligan.testing"
 
@@ -28,6 +30,41 @@ describe("the gate", function()
         assert.equal(2, #began)
         rig:advance("2s")
         assert.same({ "neighbour", 1, 70000 }, began[3])
+    end)
+
+    it("has a suspect wait for others, but not for ever, and not twice for the same ones", function()
+        local folder = process.folder()
+        finally(function()
+            rigs.close()
+            folder:remove()
+        end)
+        local path, clock, began = folder:path("orders.db"), testing.clock(), {}
+        local given = { clock = clock, url = "sqlite:" .. path, consumers = {}, collect = {} }
+        start("", nil, given)
+        for _, id in ipairs { "suspect-1", "suspect-2", "suspect-3", "short" } do
+            assert(rig:publish("work", "1s", { id = id }))
+        end
+        assert(rig:publish("long", "1h", { id = "long" }))
+        rigs.close()
+        database.rows(path, "UPDATE messages SET deliveries = 1 WHERE id LIKE 'suspect-%'")
+
+        local function handler(msg)
+            began[#began + 1] = msg.id .. " at " .. clock:now()
+            mulligan.sleep(msg.body)
+        end
+        given.consumers = {
+            C = { queue = "work", handler = handler, concurrency = 4 },
+            D = { queue = "long", handler = handler, timeout = false },
+        }
+        start("", nil, given)
+        rig:advance("6500ms")
+        -- Between two suspects others begin.
+        assert.same({ "suspect-1 at 0", "short at 1000", "long at 1000", "suspect-2 at 6000" }, began)
+        assert(rig:publish("work", "2s", { id = "late" }))
+        rig:advance("1h")
+        assert.same({ "late at 7000", "suspect-3 at 9000" }, { table.unpack(began, 5) })
+        local beside = select(2, table.concat(rig:log(), "\n"):gsub("runs beside 1 other call", ""))
+        assert.equal(2, beside)
     end)
 
     it("starts nothing that was claimed before a settle failed", function()

@@ -183,6 +183,7 @@ typedef struct mull__flow {
     int cut;         /* ... but one that was cut off */
     int slot;        /* it has one of its consumer's */
     int alone;       /* a suspect, until its first call here ends */
+    int outlasts;    /* its call has outlasted a suspect's patience */
     int lost;
     mull_timer timer; /* of its timeout, its retry or its next try to settle; one at a time */
     const mull_error *error;  /* the last failure's */
@@ -261,7 +262,7 @@ struct mull_engine {
     int stop_asked;
 
     mull_timer patience_timer; /* of a suspect that waits for others' calls to end */
-    int patience_over;
+    uint32_t outlasting;       /* of the open calls, those that have outlasted one */
 
     mull_timer grace_timer;
     int grace_over;

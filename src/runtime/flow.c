@@ -197,6 +197,9 @@ static void no_longer_works(mull__flow *flow)
 {
     mull_engine *engine = engine_of(flow);
     engine->open_calls--;
+    if (flow->outlasts)
+        engine->outlasting--;
+    flow->outlasts = 0;
     if (flow->alone)
         engine->alone = 0;
     flow->alone = 0;

@@ -3,7 +3,7 @@
  * A message whose last owner died runs alone, so that the one that kills is found and its
  * neighbours live: while such a suspect waits for a slot that is free, nothing else starts; while
  * its handler works, nothing does. It waits for the calls of others to end, but not for ever: then
- * it runs beside those that are left. */
+ * it runs beside those that are left, and the next suspect waits for them no more. */
 #include "engine.h"
 
 enum { PATIENCE_MS = 5000 };
@@ -28,23 +28,24 @@ static void call_first(mull__list *list)
     mull__flow_call(MULL__ENTRY(mull__list_pop(list), mull__flow, link));
 }
 
+/* on_patience_over: what is at work now has outlasted a suspect's patience. */
 static void on_patience_over(void *data)
 {
     mull_engine *engine = data;
-    engine->patience_over = 1;
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        for (mull__link *link = mull__list_first(&port->flows); link;
+             link = mull__list_after(&port->flows, link)) {
+            mull__flow *flow = MULL__ENTRY(link, mull__flow, port_link);
+            flow->outlasts = flow->stage == MULL__WORKING;
+        }
+    engine->outlasting = engine->open_calls;
     mull__engine_touch(engine);
 }
 
-static void end_patience(mull_engine *engine)
-{
-    engine->patience_over = 0;
-    mull__timer_cancel(engine, &engine->patience_timer);
-}
-
-/* call_suspect calls a suspect once nobody else is at work, or has been for too long. */
+/* call_suspect calls a suspect once nobody else is at work, or only those that outlast it. */
 static void call_suspect(mull_engine *engine, struct mull_subscription *consumer)
 {
-    if (engine->open_calls > 0 && !engine->patience_over) {
+    if (engine->open_calls > engine->outlasting) {
         if (!engine->patience_timer.set)
             mull__timer_set(engine, &engine->patience_timer, PATIENCE_MS, on_patience_over, engine);
         return;
@@ -52,9 +53,9 @@ static void call_suspect(mull_engine *engine, struct mull_subscription *consumer
     if (engine->open_calls > 0)
         mull__engine_log(engine, MULL_INFO,
                          "%s: a message whose last owner died runs beside %u other call(s), which "
-                         "have lasted for %d s",
+                         "have lasted for more than %d s",
                          consumer->name, engine->open_calls, PATIENCE_MS / 1000);
-    end_patience(engine);
+    mull__timer_cancel(engine, &engine->patience_timer);
     call_first(&consumer->suspects);
 }
 
@@ -78,7 +79,7 @@ void mull__gate_open(mull_engine *engine)
         call_suspect(engine, suspected);
         return;
     }
-    end_patience(engine);
+    mull__timer_cancel(engine, &engine->patience_timer);
     for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
         call_all(c);
 }
