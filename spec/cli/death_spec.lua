@@ -61,9 +61,9 @@ describe("a message that kills", function()
     end
 
     -- supervise keeps so many processes running, as a supervisor would, until each of them found
-    -- the queues empty. The process ids of those that died.
-    local function supervise(processes)
-        local jobs, died = {}, {}
+    -- the queues empty. The process ids of those that died, at most so many.
+    local function supervise(processes, most)
+        local jobs, died, deaths = {}, {}, 0
         for number = 1, processes do
             jobs[number] = folder:start_mulligan { "run", "--until-empty" }
         end
@@ -78,6 +78,8 @@ describe("a message that kills", function()
             local job = table.remove(jobs, ended)
             if job.wait() ~= 0 then
                 died[job.pid()] = true
+                deaths = deaths + 1
+                assert.is_true(deaths <= most, job.err())
                 table.insert(jobs, folder:start_mulligan { "run", "--until-empty" })
             end
         end
@@ -131,20 +133,20 @@ describe("a message that kills", function()
     it("ends as a dead letter after 20 hand-outs, where the policy says nothing", function()
         local bodies = bodies_with(10, { [4] = "kill" })
         set_up(1, "", bodies)
-        check(bodies, supervise(1), 20, 1)
+        check(bodies, supervise(1, 20), 20, 1)
         assert.equal(20, ledger.count(folder, { word = "begin", body = "kill4" }))
     end)
 
     it("does so by whatever way it kills, among 50 neighbours, 16 at a time", function()
         local bodies = bodies_with(50, { [7] = "kill", [20] = "segv", [33] = "exit" })
         set_up(16, ":max_deliveries(4)", bodies)
-        check(bodies, supervise(1), 4, 16)
+        check(bodies, supervise(1, 3 * 4), 4, 16)
     end)
 
     it("does so where two processes are at work", function()
         local bodies = bodies_with(50, { [1] = "kill", [25] = "kill", [26] = "segv", [50] = "kill" })
         set_up(16, ":max_deliveries(6)", bodies)
-        check(bodies, supervise(2), 6, 16)
+        check(bodies, supervise(2, 4 * 6), 6, 16)
     end)
 end)
 
