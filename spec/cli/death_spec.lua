@@ -123,6 +123,7 @@ describe("a message that kills", function()
         assert.equal(#bodies, database.number(path, "SELECT count(*) FROM messages"))
         local entries = ledger.read(folder)
         ledger.check_one_at_a_time(entries, died)
+        ledger.check_alone(entries)
         ledger.check_twice(entries, died, 5 * concurrency)
         for _, entry in ipairs(entries) do
             local innocent = entry.body:find("^well")

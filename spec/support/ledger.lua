@@ -95,6 +95,27 @@ function ledger.check_one_at_a_time(entries, killed)
     end
 end
 
+-- check_alone raises where a message that was handed out before was called while another was at work
+-- in the same process, or another was called while it was. For handlers without retries.
+function ledger.check_alone(entries)
+    local open, alone = {}, {}
+    for _, entry in ipairs(entries) do
+        local pid, body = entry.pid, entry.body
+        open[pid] = open[pid] or {}
+        if entry.word == "begin" then
+            local other = entry.deliveries > 1 and next(open[pid]) or alone[pid]
+            if other then
+                error(("message %s: begun in %d while %s was at work"):format(body, pid, other), 2)
+            end
+            open[pid][body] = true
+            alone[pid] = entry.deliveries > 1 and body or nil
+        elseif entry.word == "end" then
+            open[pid][body] = nil
+            alone[pid] = nil
+        end
+    end
+end
+
 -- check_twice raises where a message went well more than once, but for what `killed` allows: in a
 -- process that was killed, among the last `in_the_air` that went well there. How many went well
 -- again.
