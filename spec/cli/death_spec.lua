@@ -14,17 +14,23 @@ local ways = {
     kill = function() os.execute "kill -s KILL $PPID" end,
     segv = function() os.execute "kill -s SEGV $PPID" end,
     exit = function() os.exit(3) end,
+    retry = function(msg)
+        if msg.attempt == 1 then
+            m.error { type = "Retried" }
+        end
+        os.execute "kill -s KILL $PPID"
+    end,
 }
 
 m.consumer("C", {
     transport = "orders", queue = "work", concurrency = CONCURRENCY,
     handler = function(msg)
-        note("begin", msg)
+        note(msg.attempt == 1 and "begin" or "again", msg)
         local _ <close> = ending(msg)
         m.sleep "1ms"
         local die = ways[msg.body:match("%l+")]
         if die then
-            die()
+            die(msg)
         end
         m.send("out", msg.body)
         note("well", msg)
@@ -42,7 +48,7 @@ describe("a message that kills", function()
     local function set_up(concurrency, policy, bodies)
         folder = process.folder {
             ["mulligan.lua"] = (MULLIGAN:gsub("CONCURRENCY", concurrency)),
-            ["policy.lua"] = 'require("mulligan.policy").bus()' .. policy,
+            ["policy.lua"] = 'local bus = require("mulligan.policy").bus() ' .. policy,
         }
         local sent = folder:mulligan({ "send", "work", "--transport", "orders", "--header", "own=1" }, {
             stdin = table.concat(bodies, "\n") .. "\n",
@@ -140,14 +146,60 @@ describe("a message that kills", function()
 
     it("does so by whatever way it kills, among 50 neighbours, 16 at a time", function()
         local bodies = bodies_with(50, { [7] = "kill", [20] = "segv", [33] = "exit" })
-        set_up(16, ":max_deliveries(4)", bodies)
+        set_up(16, "bus:max_deliveries(4)", bodies)
         check(bodies, supervise(1, 3 * 4), 4, 16)
     end)
 
     it("does so where two processes are at work", function()
         local bodies = bodies_with(50, { [1] = "kill", [25] = "kill", [26] = "segv", [50] = "kill" })
-        set_up(16, ":max_deliveries(6)", bodies)
+        set_up(16, "bus:max_deliveries(6)", bodies)
         check(bodies, supervise(2, 4 * 6), 6, 16)
+    end)
+
+    it("does so where its first call fails, and its retry kills", function()
+        local bodies = bodies_with(50, { [10] = "retry" })
+        set_up(16, 'bus:max_deliveries(5) bus:on("Retried"):retry(1, "1ms")', bodies)
+        check(bodies, supervise(1, 5), 5, 16)
+    end)
+end)
+
+describe("processes that are killed while they make the file", function()
+    local folder
+
+    after_each(function()
+        folder:remove()
+    end)
+
+    -- Looks without a pause, since the moment is short.
+    local function await_file(name)
+        local watchdog = os.time() + 60
+        while not folder:read(name) do
+            assert(os.time() < watchdog, name)
+        end
+    end
+
+    it("leave one that works", function()
+        for _, file in ipairs { "orders.db", "orders.db-wal", "orders.db-shm", "orders.db-lock" } do
+            folder = process.folder {
+                ["mulligan.lua"] = (MULLIGAN:gsub("CONCURRENCY", 1)),
+                ["policy.lua"] = "",
+            }
+            local jobs = { folder:start_mulligan { "run" }, folder:start_mulligan { "run" } }
+            await_file(file)
+            for _, job in ipairs(jobs) do
+                job.kill("KILL")
+                assert.equal(128 + 9, job.wait(), job.err())
+            end
+            local sent = folder:mulligan({ "send", "work", "--transport", "orders" }, { stdin = "well1\n" })
+            assert.same({ code = 0, out = "", err = "" }, sent)
+            local run = folder:mulligan { "run", "--until-empty" }
+            assert.equal("done 1, retried 0, redelivered 0, dead-lettered 0, discarded 0\n", run.out, run.err)
+            local path = folder:path("orders.db")
+            assert.same({ { "ok" } }, database.rows(path, "PRAGMA integrity_check"))
+            assert.same({ { "0", "1" } }, database.rows(path,
+                "SELECT (SELECT count(*) FROM owners), (SELECT count(*) FROM messages)"))
+            folder:remove()
+        end
     end)
 end)
 
