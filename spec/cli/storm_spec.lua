@@ -91,13 +91,6 @@ local function end_of(number)
     return ({ [5] = "spent", [7] = "invalid", [9] = "discarded" })[number % 10] or "out"
 end
 
-local function in_order(kills)
-    table.sort(kills, function(a, b)
-        return a.lines < b.lines
-    end)
-    return kills
-end
-
 -- The kills, in order: after how many lines, and which of the three. One in five comes as soon as
 -- the victim of the one before has been started again; one in five hits a process that was told to
 -- stop.
@@ -105,20 +98,23 @@ local function plan()
     local random, kills = testing.random(SEED), {}
     for number = 1, KILLS do
         kills[number] = {
+            number = number,
             lines = random(LAST_KILL),
             victim = random(PROCESSES),
             again = random(5) == 1,
             stopping = random(5) == 1,
         }
     end
-    in_order(kills)
+    table.sort(kills, function(a, b)
+        return a.lines < b.lines or a.lines == b.lines and a.number < b.number
+    end)
     for number = 2, KILLS do
         local kill, before = kills[number], kills[number - 1]
         if kill.again then
             kill.lines, kill.victim = before.lines, before.victim
         end
     end
-    return in_order(kills)
+    return kills
 end
 
 -- ---- The run -----------------------------------------------------------------------------------
@@ -155,7 +151,7 @@ local function storm(folder)
             job.kill("TERM")
         end
         job.kill("KILL")
-        -- One that was told to stop may have ended by then; in order, or before it had begun.
+        -- One that was told to stop may have ended by then: in order, or before it had begun.
         local code = job.wait()
         killed[job.pid()] = code ~= 1
         assert.is_true(code == 128 + 9 or kill.stopping and (code == 1 or code == 128 + 15), job.err())
@@ -166,7 +162,7 @@ local function storm(folder)
         assert.equal(0, job.wait(WATCHDOG_S), job.err())
         logs[#logs + 1] = job.err()
     end
-    return killed, table.concat(logs)
+    return killed, table.concat(logs, "\n")
 end
 
 -- ---- What must hold ----------------------------------------------------------------------------
@@ -232,7 +228,7 @@ local function check_log(log, entries)
         assert.equal(body_of[entry.id] or entry.body, entry.body)
         body_of[entry.id] = entry.body
     end
-    for line in log:gmatch("([^\n]*)\n") do
+    for line in log:gmatch("[^\n]+") do
         local event = line:find("}$") and json.decode(line)
         if event and (event.action == "dead_letter" or event.action == "discard") then
             local body = body_of[event.message.id]
