@@ -1,4 +1,5 @@
-/* seams.h: what src/lua may do with an engine beyond mulligan.h. On the loop's thread only. */
+/* seams.h: what src/lua and the simulator may do with an engine beyond mulligan.h. On the loop's
+ * thread only. */
 #ifndef MULL__SEAMS_H
 #define MULL__SEAMS_H
 
@@ -12,6 +13,11 @@ int64_t mull__engine_now(const mull_engine *engine);
 mull_timer *mull__engine_after(mull_engine *engine, int64_t delay_ms, void (*fire)(void *data),
                                void *data);
 void mull__engine_cancel(mull_engine *engine, mull_timer *timer);
+
+/* mull__engine_attach adds a transport by its slots, where no scheme names it. `name` is taken by no
+ * other; errors as mull_engine_transport's. */
+int mull__engine_attach(mull_engine *engine, const char *name, const mull_transport_ops *ops,
+                        const char *url);
 
 /* mull__engine_fault makes the transport's operation ("settle", "publish", "depth", "hold") fail:
  * after `skip` calls the next `times` ones answer `code` without reaching the transport; a hold is

@@ -65,17 +65,9 @@ static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
     return refuse_url(engine, MULL_EINVAL, name, url, why);
 }
 
-int mull_engine_transport(mull_engine *engine, const char *name, const char *url)
+int mull__engine_attach(mull_engine *engine, const char *name, const mull_transport_ops *ops,
+                        const char *url)
 {
-    if (!engine || !name || !name[0] || !url || engine->closing)
-        return MULL_EINVAL;
-    if (mull__port_named(engine, name))
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "there is a transport '%s' already; give this one another name",
-                                    name);
-    const mull_transport_ops *ops = mull__transport_for(url);
-    if (!ops || ops->version != MULL_TRANSPORT_VERSION)
-        return refuse_scheme(engine, name, url);
     mull_port *port = port_new(engine, name);
     if (!port)
         return MULL_ENOMEM;
@@ -90,6 +82,20 @@ int mull_engine_transport(mull_engine *engine, const char *name, const char *url
     }
     mull__list_push(&engine->ports, &port->link);
     return 0;
+}
+
+int mull_engine_transport(mull_engine *engine, const char *name, const char *url)
+{
+    if (!engine || !name || !name[0] || !url || engine->closing)
+        return MULL_EINVAL;
+    if (mull__port_named(engine, name))
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "there is a transport '%s' already; give this one another name",
+                                    name);
+    const mull_transport_ops *ops = mull__transport_for(url);
+    if (!ops || ops->version != MULL_TRANSPORT_VERSION)
+        return refuse_scheme(engine, name, url);
+    return mull__engine_attach(engine, name, ops, url);
 }
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
