@@ -77,10 +77,11 @@ void mull__stop_begin(mull_engine *engine)
     mull__timer_set(engine, &engine->grace_timer, engine->options.grace_ms, on_grace_over, engine);
 }
 
-/* mull__stop_now ends the grace of an engine that stops. */
+/* mull__stop_now ends the grace of an engine that stops; where it is over, what waits for its next
+ * try to be settled waits no longer. */
 void mull__stop_now(mull_engine *engine)
 {
-    if (engine->state == MULL__STOPPING && !engine->grace_over)
+    if (engine->state == MULL__STOPPING)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
