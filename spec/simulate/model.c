@@ -1,0 +1,432 @@
+/* model.c: is what happens right? It is told of everything that passes between engine, broker and
+ * handlers, and keeps its own account of each hand-out:
+ *
+ *   ON_ITS_WAY ── ARRIVED ── WORKING ──┬── SUCCEEDED ── SETTLING ── SETTLED
+ *                    ^                 ├── FAILED ──┬── SETTLING ...
+ *                    └─── RETRYING <───┴────────────┘
+ *
+ * What an engine says and does is compared with that account; what it should say of a failure is
+ * asked of the table of the generation in force (verdicts.c). After each turn of an engine nothing
+ * may be left to do. */
+#include "sim.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WRONG(h, ...) violation((h)->process->sim, __VA_ARGS__)
+
+handout *handout_of(const mull_message *m)
+{
+    return (handout *)(void *)((char *)(uintptr_t)m->body - offsetof(handout, body));
+}
+
+static int number_of(const handout *h)
+{
+    return h->message->number;
+}
+
+static const consumer *consumer_of(const handout *h)
+{
+    return &h->process->consumers[h->consumer];
+}
+
+/* ---- All hand-outs of a process -------------------------------------------------------------- */
+
+/* next_handout: NULL begins, and ends. */
+static handout *next_handout(const process *p, const handout *after)
+{
+    mull__link *link = NULL;
+    int b = 0;
+    if (after) {
+        b = after->connection->broker->index;
+        link = mull__list_after(&after->connection->handouts, (mull__link *)(uintptr_t)&after->link);
+        b++;
+    }
+    for (; !link && b < p->sim->broker_count; b++)
+        link = mull__list_first(&p->connections[b]->handouts);
+    return link ? MULL__ENTRY(link, handout, link) : NULL;
+}
+
+/* tally is what the consumers of a process are at. */
+typedef struct tally {
+    uint32_t at_work[QUEUES]; /* handlers, cut off or not */
+    uint32_t slots[QUEUES];   /* those, and retries that wait */
+    uint32_t failing[QUEUES]; /* settlements that failed */
+    uint32_t waiting[QUEUES]; /* for their first call */
+    uint32_t suspects[QUEUES];
+    int alone; /* a suspect's first call is at work */
+    int open;  /* calls that weren't cut off */
+} tally;
+
+static int is_suspect(const handout *h)
+{
+    return h->stage == ARRIVED && h->crashes > 0;
+}
+
+static int is_failing(const handout *h)
+{
+    return h->stage == SETTLING && h->tries > 0;
+}
+
+static tally take_tally(const process *p)
+{
+    tally t = {0};
+    for (handout *h = NULL; (h = next_handout(p, h));) {
+        int c = h->consumer;
+        int gone = h->told_lost && !h->under_way;
+        t.at_work[c] += h->at_work != 0;
+        t.slots[c] += h->at_work || (h->stage == RETRYING && !gone);
+        t.failing[c] += is_failing(h) != 0;
+        t.waiting[c] += h->stage == ARRIVED && h->crashes == 0 && !gone;
+        t.suspects[c] += h->stage == ARRIVED && h->crashes > 0 && !gone;
+        if (h->stage == WORKING && h->at_work && !h->cancelled) {
+            t.open++;
+            t.alone |= h->first_of_suspect;
+        }
+    }
+    return t;
+}
+
+/* suspect_may_run: one that waits has a slot that is free. */
+static int suspect_may_run(const process *p, const tally *t)
+{
+    for (int c = 0; c < QUEUES; c++)
+        if (t->suspects[c] > 0 && t->slots[c] < p->consumers[c].concurrency && t->failing[c] == 0)
+            return 1;
+    return 0;
+}
+
+/* ---- It arrives ------------------------------------------------------------------------------ */
+
+void model_delivered(handout *h)
+{
+    const sim *s = h->process->sim;
+    const mull_abilities *can = &h->connection->broker->abilities;
+    h->stage = ARRIVED;
+    h->arrived_ms = s->now_ms;
+    h->arrived_under = h->process->generation;
+    h->crashes = can->counts_deliveries ? h->delivery.message.deliveries - 1 : 0;
+    if (h->crashes > 0 && h->counters.first_failure_ms == 0)
+        h->counters.first_failure_ms = wall_ms(s);
+}
+
+/* ---- Its handler is called ------------------------------------------------------------------- */
+
+static void check_counters(const handout *h, const mull_message *m)
+{
+    const counters *c = &h->counters;
+    int64_t calls = c->calls + h->crashes + h->attempt;
+    if (m->attempt != h->attempt + 1)
+        WRONG(h, "message %d: attempt %d, not %d", number_of(h), (int)m->attempt,
+              (int)h->attempt + 1);
+    if (m->redeliveries != c->redeliveries)
+        WRONG(h, "message %d: %d redeliveries, not %d", number_of(h), (int)m->redeliveries,
+              (int)c->redeliveries);
+    if (m->calls != calls)
+        WRONG(h, "message %d: %d calls, not %d", number_of(h), (int)m->calls, (int)calls);
+    if (m->deliveries != h->delivery.message.deliveries)
+        WRONG(h, "message %d: %d deliveries, not %d", number_of(h), (int)m->deliveries,
+              (int)h->delivery.message.deliveries);
+}
+
+static void check_content(const handout *h, const mull_message *m)
+{
+    if (m->body != h->body || strtol(h->body, NULL, 10) != number_of(h))
+        WRONG(h, "message %d has another body", number_of(h));
+    if (strcmp(m->queue, queue_name(h->consumer)) != 0)
+        WRONG(h, "message %d is of the queue %s", number_of(h), m->queue);
+    if (!m->id || !m->id[0] || (h->id[0] && strcmp(m->id, h->id) != 0))
+        WRONG(h, "message %d has the id %s, not %s", number_of(h), m->id ? m->id : "-", h->id);
+}
+
+/* check_limits: its policy's limits, as they stood when it was last decided on. */
+static void check_limits(const handout *h)
+{
+    const generation *g = h->stage == ARRIVED ? h->arrived_under : h->judged_under;
+    if (h->stage == ARRIVED && h->crashes == 0)
+        return;
+    mull__in_force in_force;
+    mull__table_in_force(g->table, consumer_of(h)->name, h->connection->broker->index ? "t1" : "t0",
+                         &in_force);
+    int64_t calls = h->counters.calls + h->crashes + h->attempt;
+    if (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts)
+        WRONG(h, "message %d is called after %d calls, of %d allowed", number_of(h), (int)calls,
+              (int)in_force.max_attempts);
+    if (h->stage == ARRIVED && in_force.max_deliveries != MULL__OFF &&
+        h->delivery.message.deliveries > in_force.max_deliveries)
+        WRONG(h, "message %d is called in hand-out %d, of %d allowed", number_of(h),
+              (int)h->delivery.message.deliveries, (int)in_force.max_deliveries);
+}
+
+enum { PATIENCE_MS = 5000 };
+
+/* check_alone: while a suspect's first call works nothing else starts, and it starts beside others
+ * only where these have lasted for very long. */
+static void check_alone(const handout *called, const tally *t)
+{
+    const sim *s = called->process->sim;
+    if (t->alone)
+        WRONG(called, "message %d is called beside a suspect", number_of(called));
+    for (handout *h = NULL; is_suspect(called) && (h = next_handout(called->process, h));)
+        if (h->stage == WORKING && h->at_work && !h->cancelled &&
+            s->now_ms - h->started_ms < PATIENCE_MS)
+            WRONG(called, "suspect %d is called beside message %d", number_of(called),
+                  number_of(h));
+}
+
+static void check_start(const handout *h)
+{
+    const sim *s = h->process->sim;
+    if (h->told_lost)
+        WRONG(h, "message %d is called, though its claim is gone", number_of(h));
+    if (h->stage != ARRIVED && h->stage != RETRYING)
+        WRONG(h, "message %d is called in stage %d", number_of(h), h->stage);
+    /* What a handler asks for takes effect on the next turn. */
+    if (process_is_stopping(h->process) && h->process->asked_in != s->steps)
+        WRONG(h, "message %d is called while the engine stops", number_of(h));
+    if (h->at_work)
+        WRONG(h, "message %d is called before its last call was ended", number_of(h));
+    if (h->stage == RETRYING && s->now_ms < h->retry_not_before_ms)
+        WRONG(h, "message %d is retried %d ms early", number_of(h),
+              (int)(h->retry_not_before_ms - s->now_ms));
+    if (wall_ms(s) < h->counters.not_before_ms)
+        WRONG(h, "message %d is called %d ms before it is due", number_of(h),
+              (int)(h->counters.not_before_ms - wall_ms(s)));
+}
+
+void model_called(handout *h, mull_call call, const mull_message *m)
+{
+    sim *s = h->process->sim;
+    tally t = take_tally(h->process);
+    note(s, "process %lld calls message %lld, attempt %lld, after %lld calls", h->process->index,
+         number_of(h), m->attempt, m->calls);
+    check_start(h);
+    if (t.at_work[h->consumer] >= consumer_of(h)->concurrency)
+        WRONG(h, "consumer %d has %u handlers at work already", h->consumer, t.at_work[h->consumer]);
+    if (h->stage == ARRIVED && t.failing[h->consumer] > 0)
+        WRONG(h, "message %d is new, and others can't be settled", number_of(h));
+    check_alone(h, &t);
+    check_counters(h, m);
+    check_content(h, m);
+    check_limits(h);
+    strcpy(h->id, m->id);
+    s->totals->calls++;
+    s->totals->suspects += (uint64_t)is_suspect(h);
+    h->first_of_suspect = is_suspect(h);
+    h->stage = WORKING;
+    h->call = call;
+    h->at_work = 1;
+    h->cancelled = 0;
+    h->started_ms = s->now_ms;
+    h->sent = NULL;
+    h->sent_count = 0;
+}
+
+void model_sent(handout *h, message *m, int status)
+{
+    int expected = h->cancelled ? MULL_EDONE : 0;
+    if (status != expected)
+        WRONG(h, "sending message %d gave %d, not %d", m->number, status, expected);
+    if (status != 0)
+        return;
+    message **end = &h->sent;
+    while (*end)
+        end = &(*end)->next_sent;
+    *end = m;
+    h->sent_count++;
+}
+
+void model_ended(handout *h, int status, const failing *f)
+{
+    sim *s = h->process->sim;
+    note(s, "message %lld's handler ends: type %lld, answer %lld", number_of(h), f ? f->type : -1,
+         status, 0);
+    int expected = h->cancelled ? MULL_EDONE : 0;
+    if (!h->at_work || status != expected)
+        WRONG(h, "ending the call of message %d gave %d, not %d", number_of(h), status, expected);
+    h->at_work = 0;
+    if (h->cancelled) {
+        s->totals->late_ends++;
+        if (h->stage == RETRYING)
+            h->retry_not_before_ms = s->now_ms + h->verdict.delay_ms;
+        return;
+    }
+    h->stage = f ? FAILED : SUCCEEDED;
+    s->totals->failures += f != NULL;
+    if (f)
+        h->failing = *f;
+}
+
+void model_cancelled(handout *h)
+{
+    note(h->process->sim, "message %lld's call is cut off", number_of(h), 0, 0, 0);
+    if (!h->at_work || h->cancelled)
+        WRONG(h, "a call of message %d is cancelled that isn't at work", number_of(h));
+    if (h->stage == WORKING && !h->told_lost)
+        WRONG(h, "the call of message %d is cancelled for no reason", number_of(h));
+    h->cancelled = 1;
+}
+
+/* ---- It is taken away, it is released -------------------------------------------------------- */
+
+void model_lost(handout *h)
+{
+    note(h->process->sim, "process %lld is told that message %lld is lost", h->process->index,
+         number_of(h), 0, 0);
+    h->told_lost = 1;
+}
+
+static int may_be_released(const handout *h)
+{
+    int abandoned = h->connection->closing && is_failing(h) && !h->under_way;
+    return h->stage == SETTLED || (h->told_lost && !h->under_way) || abandoned;
+}
+
+void model_released(handout *h)
+{
+    if (h->process->dead)
+        return;
+    if (!may_be_released(h))
+        WRONG(h, "message %d is released in stage %d", number_of(h), h->stage);
+    if (h->at_work)
+        WRONG(h, "message %d is released, and its handler works", number_of(h));
+    if (h->stage == SETTLED && h->answered == 0 && h->judged)
+        WRONG(h, "nobody was told of the verdict on message %d", number_of(h));
+}
+
+/* ---- Publishing ------------------------------------------------------------------------------ */
+
+message *model_published(const connection *c, const mull_outgoing *outgoing)
+{
+    sim *s = c->broker->sim;
+    long number = strtol(outgoing->message.body, NULL, 10);
+    if (number < 0 || number >= s->message_count)
+        violation(s, "a message is published that nobody made");
+    message *m = s->messages[number];
+    int64_t due_ms = m->delay_ms > 0 ? wall_ms(s) + m->delay_ms : 0;
+    if (m->origin != PUBLISHED || m->exists)
+        violation(s, "message %d is published, which it should not", m->number);
+    if (!outgoing->message.id || (m->id[0] && strcmp(m->id, outgoing->message.id) != 0) ||
+        strcmp(outgoing->message.queue, queue_name(m->queue)) != 0 || outgoing->due_ms != due_ms)
+        violation(s, "message %d isn't published as it should", m->number);
+    strcpy(m->id, outgoing->message.id);
+    return m;
+}
+
+/* ---- After a turn ---------------------------------------------------------------------------- */
+
+void model_credit(connection *c, const reader *r, uint32_t credit)
+{
+    const consumer *of = &c->process->consumers[r->consumer];
+    note(c->broker->sim, "process %lld, queue %lld: credit %lld", c->process->index, r->queue,
+         credit, 0);
+    if (credit > of->concurrency + 2 * of->prefetch)
+        violation(c->broker->sim, "a credit of %u for %u handlers and a reserve of %u", credit,
+                  of->concurrency, of->prefetch);
+}
+
+static void check_credit(const process *p, const tally *t)
+{
+    for (int b = 0; b < p->sim->broker_count; b++) {
+        const connection *c = p->connections[b];
+        for (int i = 0; i < c->reader_count && !c->closing; i++) {
+            const reader *r = &c->readers[i];
+            int none = process_is_stopping(p) || t->failing[r->consumer] > 0;
+            if (none != (r->credit == 0))
+                violation(p->sim, "queue %d has a credit of %u; %u settlements fail, life %d",
+                          r->queue, r->credit, t->failing[r->consumer], p->life);
+        }
+    }
+}
+
+/* check_left: nothing of this may be left to do for a hand-out after a turn. */
+static void check_left(const handout *h, int gate_open)
+{
+    const sim *s = h->process->sim;
+    const consumer *c = consumer_of(h);
+    if (h->stage == SUCCEEDED || h->stage == FAILED)
+        WRONG(h, "the call of message %d has ended, and nobody looks", number_of(h));
+    if (h->stage == WORKING && !h->cancelled && c->timeout_ms != MULL_NEVER &&
+        s->now_ms >= h->started_ms + c->timeout_ms)
+        WRONG(h, "message %d isn't cut off at its timeout", number_of(h));
+    if (h->told_lost)
+        return;
+    if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms)
+        WRONG(h, "message %d isn't retried when it is time", number_of(h));
+    if (is_failing(h) && !h->under_way && s->now_ms >= h->try_not_before_ms &&
+        !process_is_stopping(h->process))
+        WRONG(h, "message %d isn't settled again when it is time", number_of(h));
+}
+
+static void check_idle(const process *p, const tally *t)
+{
+    for (int c = 0; c < QUEUES; c++)
+        if (t->waiting[c] > 0 && t->failing[c] == 0 &&
+            t->slots[c] < p->consumers[c].concurrency)
+            violation(p->sim, "consumer %d has %u messages waiting and %u of %u handlers at work",
+                      c, t->waiting[c], t->slots[c], p->consumers[c].concurrency);
+}
+
+static void check_counts(process *p)
+{
+    mull_counts counts = MULL_INIT(mull_counts);
+    p->counts.size = sizeof counts;
+    mull_engine_counts(p->engine, &counts);
+    if (memcmp(&counts, &p->counts, sizeof counts) != 0)
+        violation(p->sim, "the engine counts %d, %d, %d, %d, %d, not %d, %d, %d, %d, %d",
+                  (int)counts.done, (int)counts.retried, (int)counts.redelivered,
+                  (int)counts.dead_lettered, (int)counts.discarded, (int)p->counts.done,
+                  (int)p->counts.retried, (int)p->counts.redelivered, (int)p->counts.dead_lettered,
+                  (int)p->counts.discarded);
+}
+
+void model_turned(process *p)
+{
+    if (p->dead)
+        return;
+    tally t = take_tally(p);
+    int suspected = suspect_may_run(p, &t);
+    int gate_open = !process_is_stopping(p) && !t.alone && !suspected;
+    for (handout *h = NULL; (h = next_handout(p, h));)
+        check_left(h, gate_open);
+    if (gate_open)
+        check_idle(p, &t);
+    if (suspected && !t.alone && t.open == 0 && !process_is_stopping(p))
+        violation(p->sim, "a suspect could run, and doesn't");
+    check_credit(p, &t);
+    check_counts(p);
+}
+
+/* model_stopped: what it leaves behind is settled, or can't be. */
+void model_stopped(const process *p)
+{
+    sim *s = p->sim;
+    if (p->dead)
+        return;
+    if (!process_is_stopping(p))
+        violation(s, "process %d stops by itself", p->index);
+    for (handout *h = NULL; (h = next_handout(p, h));)
+        if (h->stage != SETTLED && h->stage != ON_ITS_WAY && !h->told_lost && !is_failing(h))
+            violation(s, "process %d has stopped, and message %d is in stage %d", p->index,
+                      number_of(h), h->stage);
+    s->totals->emptied += p->life == RUNNING;
+}
+
+/* ---- At the end ------------------------------------------------------------------------------ */
+
+void model_end(sim *s)
+{
+    for (int i = 0; i < s->message_count; i++) {
+        const message *m = s->messages[i];
+        int places = m->copies + m->ends, expected = m->exists + m->extra;
+        if (places != expected)
+            violation(s, "message %d is in %d places, not %d", i, places, expected);
+        if (m->published && !m->exists)
+            violation(s, "message %d was published, and is nowhere", i);
+    }
+    if (s->purse.blocks > 0)
+        violation(s, "%zu blocks of the engines' memory (%zu bytes) aren't back", s->purse.blocks,
+                  s->purse.bytes);
+}

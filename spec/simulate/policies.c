@@ -1,0 +1,303 @@
+/* policies.c: a policy is a number: its text names it, its rules are drawn from it. The guest that
+ * compiles it stands in for the language, so that no Lua runs; its functions are C. Number 0 is a
+ * policy that every engine takes. */
+#include "sim.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RULES_MAX = 5, SCOPES_MAX = 5, FIELDS = 3 };
+
+const char *const type_names[] = {"Type0", "Type1", "Type2", "Type3", "Type4", "Type5",
+                                  "HandlerCrashError", "HandlerTimeoutError",
+                                  "MessageDeserializationError"};
+
+static const char *const rule_types[] = {"Type0", "Type1", "Type2", "Type3", "Type4", "Type5",
+                                         "Error", "Error", "HandlerCrashError",
+                                         "HandlerTimeoutError", "MessageDeserializationError"};
+
+/* ---- Drawing one ----------------------------------------------------------------------------- */
+
+/* sketch is a plain policy with room for what it points to. */
+typedef struct sketch {
+    mull__rand chance;
+    mull__plain plain;
+    mull__plain_scope scopes[SCOPES_MAX];
+    mull__plain_rule rules[SCOPES_MAX][RULES_MAX];
+    mull_field fields[SCOPES_MAX][RULES_MAX];
+    int64_t delays[SCOPES_MAX][RULES_MAX][2][3];
+    int unlimited;
+} sketch;
+
+static uint64_t pick(sketch *k, uint64_t choices)
+{
+    return mull__rand_next(&k->chance) % choices;
+}
+
+static int64_t pick_delay(sketch *k)
+{
+    static const int64_t delays_ms[] = {0, 0, 1, 7, 50, 200, 1000, 5000, 20000, 60000};
+    return delays_ms[pick(k, 10)];
+}
+
+static mull__plain_tier draw_tier(sketch *k, int64_t delays[3], int redeliver)
+{
+    static const double jitters[] = {0, 0, 0.25, 0.5, 1};
+    mull__plain_tier tier = {.on = 1, .factor = 2, .max_delay_ms = MULL__NO_CAP};
+    tier.jitter = jitters[pick(k, 5)];
+    if (pick(k, 3) == 0)
+        tier.max_delay_ms = 500 + (int64_t)pick(k, 60000);
+    if (pick(k, 3) == 0) {
+        tier.delays = delays;
+        tier.delay_count = 1 + pick(k, 3);
+        tier.attempts = (int64_t)tier.delay_count;
+        for (size_t i = 0; i < tier.delay_count; i++)
+            delays[i] = pick_delay(k);
+        return tier;
+    }
+    tier.attempts = (int64_t)pick(k, 5);
+    tier.base_ms = pick_delay(k);
+    tier.backoff = (mull__backoff)pick(k, 3);
+    if (redeliver && pick(k, 8) == 0) {
+        k->unlimited = 1;
+        tier.attempts = MULL_UNLIMITED;
+        tier.base_ms = 700 + (int64_t)pick(k, 9000);
+        tier.max_delay_ms = 20000;
+        tier.jitter = 0.25;
+    }
+    return tier;
+}
+
+static void draw_matcher(sketch *k, mull__plain_rule *rule, mull_field *field)
+{
+    switch (pick(k, 5)) {
+    case 0:
+        *field = (mull_field){"code", {.kind = MULL_INTEGER, .as.integer = (int64_t)pick(k, 3)}};
+        rule->matcher = (mull__plain_matcher){MULL__MATCH_FIELDS, field, 1, 0};
+        break;
+    case 1:
+        rule->matcher =
+            (mull__plain_matcher){MULL__MATCH_FUNCTION, NULL, 0, k->plain.function_count++};
+        break;
+    default:
+        break;
+    }
+}
+
+static void draw_rule(sketch *k, int scope, int index)
+{
+    static const char *const queues[] = {NULL, NULL, "error", "parked", "late"};
+    mull__plain_rule *rule = &k->rules[scope][index];
+    *rule = (mull__plain_rule){.type = rule_types[pick(k, 11)],
+                               .file = "policy.lua",
+                               .line = 1 + scope * 10 + index,
+                               .end = MULL_DEAD_LETTER};
+    draw_matcher(k, rule, &k->fields[scope][index]);
+    uint64_t chain = pick(k, 10);
+    if (chain >= 2 && chain != 4)
+        rule->redeliver = draw_tier(k, k->delays[scope][index][1], 1);
+    if (chain >= 4)
+        rule->retry = draw_tier(k, k->delays[scope][index][0], 0);
+    if (pick(k, 4) == 0) {
+        rule->end = MULL_DISCARD;
+        rule->note = pick(k, 2) ? "not needed" : NULL;
+    } else {
+        rule->queue = queues[pick(k, 5)];
+    }
+}
+
+static void draw_settings(sketch *k, mull__plain_settings *settings)
+{
+    static const char *const queues[] = {NULL, NULL, "parked", "late", ""};
+    settings->dead_letter_queue = queues[pick(k, 5)];
+    if (pick(k, 4) == 0) {
+        settings->has_max_age = 1;
+        settings->max_age_ms = (int64_t)pick(k, 4) * 5000;
+    }
+    if (pick(k, 4) == 0)
+        settings->max_attempts = 1 + (int64_t)pick(k, 6);
+    if (pick(k, 3) == 0)
+        settings->max_deliveries = 1 + (int64_t)pick(k, 4);
+    else if (pick(k, 8) == 0)
+        settings->max_deliveries = MULL__OFF;
+}
+
+static void draw_scope(sketch *k, mull__scope_kind kind, const char *name)
+{
+    int index = (int)k->plain.scope_count++;
+    int rules = (int)pick(k, RULES_MAX + 1);
+    for (int i = 0; i < rules; i++)
+        draw_rule(k, index, i);
+    k->scopes[index] = (mull__plain_scope){
+        .kind = kind, .name = name, .rules = k->rules[index], .rule_count = (size_t)rules};
+    draw_settings(k, &k->scopes[index].settings);
+}
+
+static const mull__plain_parent parents[] = {
+    {"Type1", "Type0"}, {"Type2", "Type1"}, {"Type4", "Type3"}, {"HandlerTimeoutError", "Type3"}};
+
+static void sketch_policy(sketch *k, uint64_t number)
+{
+    static const char *const consumers[] = {"c0", "c1", "c2", "c3"};
+    memset(k, 0, sizeof *k);
+    mull__rand_init(&k->chance, number * 2 + 1);
+    k->plain.scopes = k->scopes;
+    if (number == 0)
+        return;
+    k->plain.parents = parents;
+    k->plain.parent_count = pick(k, 5);
+    if (pick(k, 2))
+        draw_scope(k, MULL__CONSUMER, consumers[pick(k, 4)]);
+    if (pick(k, 3) == 0)
+        draw_scope(k, MULL__TRANSPORT, pick(k, 2) ? "t1" : "t0");
+    if (pick(k, 4))
+        draw_scope(k, MULL__BUS, NULL);
+    if (pick(k, 3) == 0 || k->unlimited)
+        draw_scope(k, MULL__HOST, NULL);
+    if (!k->unlimited)
+        return;
+    /* The language asks for a bound where redeliveries have no other. */
+    for (size_t i = 0; i < k->plain.scope_count; i++)
+        k->scopes[i].settings.has_max_age = 0;
+    mull__plain_settings *host = &k->scopes[k->plain.scope_count - 1].settings;
+    host->has_max_age = 1;
+    host->max_age_ms = (int64_t)pick(k, 30000);
+}
+
+/* ---- The guest ------------------------------------------------------------------------------- */
+
+void policy_text(char text[40], uint64_t number, int broken)
+{
+    snprintf(text, 40, "%s%" PRIu64, broken ? "!" : "", number);
+}
+
+static void name_of(uint64_t number, char name[33])
+{
+    const uint64_t words[] = {number};
+    snprintf(name, 33, "%016" PRIx64 "%016" PRIx64, mull__hash_words(words, 1), number);
+}
+
+typedef struct source {
+    uint64_t number;
+} source;
+
+static int compile(const mull_allocator *allocator, uint64_t number, mull__table **table)
+{
+    sketch k;
+    sketch_policy(&k, number);
+    return mull__table_new(table, allocator, &k.plain);
+}
+
+static int guest_compile(void *data, const char *text, size_t size, mull__table **table,
+                         char name[33], void **kept)
+{
+    sim *s = data;
+    char number[40] = "";
+    memcpy(number, text, size < 39 ? size : 39);
+    if (number[0] == '!')
+        return MULL_EPOLICY;
+    mull_allocator allocator = purse_allocator(&s->purse);
+    source *made = mull__alloc(&allocator, sizeof *made);
+    if (!made)
+        return MULL_ENOMEM;
+    made->number = strtoull(number, NULL, 10);
+    *kept = made;
+    name_of(made->number, name);
+    int status = compile(&allocator, made->number, table);
+    if (status != 0)
+        mull__free(&allocator, made);
+    return status;
+}
+
+static void guest_source_free(void *data, void *kept)
+{
+    mull_allocator allocator = purse_allocator(&((sim *)data)->purse);
+    mull__free(&allocator, kept);
+}
+
+/* A state is of one generation, and says so when its functions are asked. */
+static int guest_state_new(void *data, void *kept, const char *digest, void **state)
+{
+    (void)digest;
+    mull_allocator allocator = purse_allocator(&((sim *)data)->purse);
+    source *made = mull__alloc(&allocator, sizeof *made);
+    if (!made)
+        return MULL_ENOMEM;
+    *made = *(source *)kept;
+    *state = made;
+    return 0;
+}
+
+static void guest_state_free(void *data, void *state)
+{
+    guest_source_free(data, state);
+}
+
+/* guest_match passes, fails or raises by what the failure is, and by whose function it is. */
+static int guest_match(void *state, uint32_t function, const mull_failure *failure, char *why,
+                       size_t why_size)
+{
+    const uint64_t words[] = {((source *)state)->number, function,
+                              mull__hash_text(failure->error->type), (uint64_t)failure->attempt,
+                              (uint64_t)failure->redeliveries};
+    uint64_t fate = mull__hash_words(words, sizeof words / sizeof *words) % 8;
+    if (fate == 0) {
+        snprintf(why, why_size, "as the seed wants it");
+        return MULL_EPOLICY;
+    }
+    return fate % 2 != 0;
+}
+
+static void guest_data_free(void *data)
+{
+    (void)data;
+}
+
+const mull__guest sim_guest = {
+    .compile = guest_compile,
+    .source_free = guest_source_free,
+    .state_new = guest_state_new,
+    .state_free = guest_state_free,
+    .match = guest_match,
+    .data_free = guest_data_free,
+};
+
+/* ---- The model's own ------------------------------------------------------------------------- */
+
+const generation *generation_of(sim *s, uint64_t number)
+{
+    for (mull__link *at = mull__list_first(&s->generations); at;
+         at = mull__list_after(&s->generations, at))
+        if (MULL__ENTRY(at, generation, link)->number == number)
+            return MULL__ENTRY(at, generation, link);
+    generation *g = keep(s, sizeof *g);
+    mull_allocator allocator = purse_allocator(&s->own_purse);
+    g->number = number;
+    if (compile(&allocator, number, &g->table) != 0)
+        violation(s, "there is no table");
+    name_of(number, g->name);
+    mull__list_push(&s->generations, &g->link);
+    return g;
+}
+
+void generations_free(sim *s)
+{
+    for (mull__link *at; (at = mull__list_pop(&s->generations));)
+        mull__table_free(MULL__ENTRY(at, generation, link)->table);
+}
+
+void generation_judge(const generation *g, const mull_failure *failure, mull_verdict *verdict)
+{
+    uint64_t seen[64];
+    source own = {g->number};
+    mull__runner runner = {.match = guest_match, .state = &own};
+    if (mull__table_seen(g->table) > sizeof seen / sizeof *seen)
+        abort();
+    *verdict = (mull_verdict){.size = sizeof *verdict};
+    mull__judge(g->table, failure, &runner, seen, verdict);
+    verdict->generation = g->name;
+}

@@ -1,0 +1,393 @@
+/* process.c: engines, as processes that come and go over brokers that stay: each start has its own
+ * policy, consumers and engine.
+ *
+ *   down ── start ── running ── stop ── stopping ── stopped ── close ── closing ── down
+ *                       ├── close: without grace
+ *                       └── kill: dead from that moment; what is left of it is taken down
+ */
+#include "sim.h"
+
+#include "runtime/seams.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The loops are the program's: an engine closes all that it opened in one. */
+static uv_loop_t loops[PROCESSES];
+
+void processes_init(sim *s)
+{
+    static int made;
+    for (int i = 0; i < PROCESSES; i++) {
+        if (!made && uv_loop_init(&loops[i]) != 0)
+            violation(s, "there is no loop");
+        s->processes[i] = (process){.sim = s, .index = i, .loop = &loops[i]};
+    }
+    made = 1;
+}
+
+int process_is_stopping(const process *p)
+{
+    return p->life != RUNNING || (p->engine && mull__engine_emptied(p->engine));
+}
+
+/* ---- Starting -------------------------------------------------------------------------------- */
+
+static int64_t engine_now(void *data)
+{
+    return ((process *)data)->sim->now_ms;
+}
+
+static int64_t engine_wall(void *data)
+{
+    return wall_ms(((process *)data)->sim);
+}
+
+static void on_event(const mull_event *told, void *data)
+{
+    model_event(data, told);
+}
+
+static void on_closed(void *data)
+{
+    process *p = data;
+    sim *s = p->sim;
+    note(s, "process %lld is gone", p->index, 0, 0, 0);
+    p->engine = NULL;
+    p->life = DOWN;
+    mull_policy_free(p->policy);
+    p->policy = NULL;
+    if (p->publishes > 0 && !p->dead)
+        violation(s, "%d publishes were never answered", (int)p->publishes);
+    p->publishes = 0;
+    if (!s->over)
+        at_time(s, s->calm || one_in(s, 2) ? 0 : between(s, 0, 8000), process_start, p);
+}
+
+static void on_stopped(void *data)
+{
+    process *p = data;
+    sim *s = p->sim;
+    note(s, "process %lld has stopped", p->index, 0, 0, 0);
+    model_stopped(p);
+    if (p->life == CLOSING)
+        return;
+    p->life = STOPPED;
+    if (one_in(s, 2))
+        process_close(p);
+    else
+        at_time(s, between(s, 0, 2000), process_close_later, p);
+}
+
+void process_close_later(sim *s, void *data)
+{
+    (void)s;
+    process *p = data;
+    if (p->life == STOPPED && p->engine)
+        process_close(p);
+}
+
+/* load puts another policy in force, one that may be broken. */
+static int load(process *p, uint64_t number, int broken)
+{
+    sim *s = p->sim;
+    char text[40];
+    policy_text(text, number, broken);
+    const generation *made = broken ? NULL : generation_of(s, number);
+    int same = made && made == p->generation;
+    int status;
+    if (!p->policy) {
+        mull_policy_options options = MULL_INIT(mull_policy_options);
+        options.allocator = purse_allocator(&s->purse);
+        options.text = text;
+        status = mull__policy_new(&p->policy, &options, &sim_guest, s);
+    } else {
+        status = mull_policy_reload(p->policy, text, strlen(text));
+    }
+    int expected = broken ? MULL_EPOLICY : same ? 1 : 0;
+    note(s, "process %lld loads policy %lld: %lld", p->index, (int64_t)number, status, 0);
+    if (status == MULL_EREFUSED && !broken)
+        return status;
+    if (status != expected)
+        violation(s, "loading policy %d gave %d, not %d", (int)number, status, expected);
+    if (status == 0)
+        p->generation = made;
+    char name[33];
+    mull_policy_generation(p->policy, name);
+    if (strcmp(name, p->generation->name) != 0)
+        violation(s, "generation %s is in force, not %s", name, p->generation->name);
+    return status;
+}
+
+static uint64_t draw_policy(sim *s)
+{
+    return 1 + draw(s, 1 << 20);
+}
+
+static void draw_consumer(process *p, int queue)
+{
+    static const int64_t timeouts_ms[] = {MULL_NEVER, 20, 150, 900, 30000};
+    sim *s = p->sim;
+    consumer *c = &p->consumers[queue];
+    *c = (consumer){
+        .process = p,
+        .queue = queue,
+        .broker = queue % s->broker_count,
+        .concurrency = (uint32_t)between(s, 1, 4),
+        .prefetch = (uint32_t)between(s, 1, 5),
+        .timeout_ms = timeouts_ms[draw(s, 5)],
+        .max_body = one_in(s, 3) ? 12 : 0,
+    };
+    snprintf(c->name, sizeof c->name, "c%d", queue);
+    mull_consumer_options options = MULL_INIT(mull_consumer_options);
+    options.name = c->name;
+    options.transport = c->broker ? "t1" : "t0";
+    options.queue = queue_name(queue);
+    options.handler = work_on_call;
+    options.cancel = work_on_cancel;
+    options.data = c;
+    options.concurrency = c->concurrency;
+    options.prefetch = c->prefetch;
+    options.timeout_ms = c->timeout_ms;
+    options.max_body = c->max_body;
+    if (mull_engine_consumer(p->engine, &options) != 0)
+        violation(s, "there is no consumer");
+}
+
+static void make_engine(process *p)
+{
+    sim *s = p->sim;
+    const mull_clock clock = {engine_now, engine_wall, p};
+    p->grace_ms = one_in(s, 4) ? 0 : between(s, 1, 3000);
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = p->policy;
+    options.loop = p->loop;
+    options.grace_ms = p->grace_ms;
+    options.event = on_event;
+    options.stopped = on_stopped;
+    options.data = p;
+    options.clock = &clock;
+    options.seed = draw(s, 1 << 30) + 1;
+    options.allocator = purse_allocator(&s->purse);
+    if (mull_engine_new(&p->engine, &options) != 0)
+        violation(s, "there is no engine");
+    if (p->grace_ms == 0)
+        p->grace_ms = 10000;
+    for (int i = 0; i < s->broker_count; i++) {
+        serve(p);
+        if (mull__engine_attach(p->engine, i ? "t1" : "t0", &simulated,
+                                i ? "simulated:1" : "simulated:0") != 0)
+            violation(s, "there is no transport");
+    }
+    for (int queue = 0; queue < QUEUES; queue++)
+        draw_consumer(p, queue);
+}
+
+/* start: a policy that the engine refuses is replaced by another, at last by a tame one. */
+static void start(process *p)
+{
+    sim *s = p->sim;
+    for (int tries = 0;; tries++) {
+        int status = mull_engine_start(p->engine);
+        if (status == 0)
+            return;
+        if (status != MULL_EREFUSED || tries > 6)
+            violation(s, "the engine doesn't start: %d", status);
+        s->totals->starts_refused++;
+        load(p, tries < 6 ? draw_policy(s) : 0, 0);
+    }
+}
+
+void process_start(sim *s, void *data)
+{
+    process *p = data;
+    if (p->engine || s->over)
+        return;
+    *p = (process){.sim = s,
+                   .index = p->index,
+                   .loop = p->loop,
+                   .touched = 1,
+                   .epoch = p->epoch + 1};
+    note(s, "process %lld starts", p->index, 0, 0, 0);
+    load(p, draw_policy(s), 0);
+    make_engine(p);
+    start(p);
+    p->life = RUNNING;
+}
+
+/* ---- Turning --------------------------------------------------------------------------------- */
+
+/* bury takes down what is left of a process that was killed. Its handlers are gone, time stands. */
+static void bury(process *p)
+{
+    sim *s = p->sim;
+    work_end_all(p);
+    if (p->life != CLOSING)
+        mull_engine_close(p->engine, on_closed, p);
+    p->life = CLOSING;
+    for (int turns = 0; p->engine; turns++) {
+        for (int i = 0; i < s->broker_count; i++)
+            connection_flush(p->connections[i]);
+        mull_engine_turn(p->engine);
+        if (turns > 1000)
+            violation(s, "a dead engine can't be taken down");
+    }
+}
+
+void process_turn(process *p)
+{
+    p->touched = 0;
+    int64_t next_ms = mull_engine_turn(p->engine);
+    p->touched = 0;
+    p->next_ms = next_ms;
+    if (p->engine && p->dead)
+        bury(p);
+    if (p->engine)
+        model_turned(p);
+}
+
+/* ---- Ending ---------------------------------------------------------------------------------- */
+
+void process_stop(process *p)
+{
+    sim *s = p->sim;
+    if (!p->engine || p->life != RUNNING || p->dead)
+        return;
+    note(s, "process %lld is to stop within %lld ms", p->index, p->grace_ms, 0, 0);
+    s->totals->stops++;
+    p->life = STOPPING;
+    p->asked_in = s->steps;
+    p->stop_asked_ms = s->now_ms;
+    p->touched = 1;
+    mull_stop(p->engine);
+}
+
+void process_close(process *p)
+{
+    sim *s = p->sim;
+    if (!p->engine || p->life == CLOSING || p->dead)
+        return;
+    note(s, "process %lld is closed", p->index, 0, 0, 0);
+    s->totals->closes++;
+    p->life = CLOSING;
+    p->asked_in = s->steps;
+    p->touched = 1;
+    mull_engine_close(p->engine, on_closed, p);
+}
+
+void process_kill(process *p)
+{
+    sim *s = p->sim;
+    if (!p->engine || p->dead)
+        return;
+    note(s, "process %lld is killed", p->index, 0, 0, 0);
+    s->totals->kills++;
+    p->dead = 1;
+    p->touched = 1;
+    for (int i = 0; i < s->broker_count; i++)
+        connection_die(p->connections[i]);
+}
+
+void process_reload(process *p)
+{
+    sim *s = p->sim;
+    if (!p->engine || p->dead)
+        return;
+    int broken = one_in(s, 4);
+    uint64_t number = one_in(s, 6) ? p->generation->number : draw_policy(s);
+    if (load(p, number, broken) < 0)
+        s->totals->reloads_refused++;
+    else
+        s->totals->reloads++;
+}
+
+/* ---- What happens to them -------------------------------------------------------------------- */
+
+static handout *any_claim(process *p)
+{
+    sim *s = p->sim;
+    connection *c = p->connections[draw(s, (uint64_t)s->broker_count)];
+    handout *found = NULL;
+    uint64_t count = 0;
+    for (mull__link *at = mull__list_first(&c->handouts); at; at = mull__list_after(&c->handouts, at))
+        if (MULL__ENTRY(at, handout, link)->copy && one_in(s, ++count))
+            found = MULL__ENTRY(at, handout, link);
+    return found;
+}
+
+static void lose_any(process *p)
+{
+    handout *h = p->sim->faults.loses ? any_claim(p) : NULL;
+    if (h)
+        connection_lose(h);
+}
+
+static void drop_any(process *p)
+{
+    sim *s = p->sim;
+    if (happens(s, s->faults.drops * 3))
+        connection_drop(p->connections[draw(s, (uint64_t)s->broker_count)], between(s, 0, 5000));
+}
+
+void process_changes(sim *s, void *none)
+{
+    if (s->calm)
+        return;
+    at_time(s, between(s, 0, 6000), process_changes, none);
+    process *p = &s->processes[draw(s, (uint64_t)s->process_count)];
+    if (!p->engine || p->dead)
+        return;
+    switch (draw(s, 12)) {
+    case 0:
+        process_stop(p);
+        break;
+    case 1:
+        if (p->life == STOPPING || one_in(s, 2))
+            process_close(p);
+        break;
+    case 2:
+    case 3:
+        process_kill(p);
+        break;
+    case 4:
+    case 5:
+        lose_any(p);
+        break;
+    case 6:
+        drop_any(p);
+        break;
+    default:
+        process_reload(p);
+    }
+}
+
+void process_calm(sim *s)
+{
+    for (int i = 0; i < s->process_count; i++) {
+        process *p = &s->processes[i];
+        if (!p->engine || p->dead) {
+            at_time(s, 0, process_start, p);
+            continue;
+        }
+        for (int b = 0; b < s->broker_count; b++)
+            connection_calm(p->connections[b]);
+        p->until_empty = p->life == RUNNING && one_in(s, 4);
+        if (p->until_empty)
+            mull_stop_when_empty(p->engine);
+        p->touched = 1;
+    }
+    work_calm(s);
+}
+
+void process_end_all(sim *s)
+{
+    for (int i = 0; i < s->process_count; i++) {
+        process *p = &s->processes[i];
+        if (p->until_empty && p->engine && one_in(s, 2))
+            continue; /* it ends by itself */
+        if (one_in(s, 2))
+            process_stop(p);
+        else
+            process_close(p);
+    }
+}

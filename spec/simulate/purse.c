@@ -1,0 +1,38 @@
+/* purse.c: an allocator that counts what is out, moves whatever grows, and spoils what is freed, so
+ * that what is read too late is seen without a sanitizer as well. One thread. */
+#include "sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct block {
+    _Alignas(16) size_t bytes;
+} block;
+
+static void *resize(void *pointer, size_t bytes, void *data)
+{
+    purse *p = data;
+    block *old = pointer ? (block *)pointer - 1 : NULL, *made = NULL;
+    if (bytes > 0) {
+        made = malloc(sizeof *made + bytes);
+        if (!made)
+            return NULL;
+        made->bytes = bytes;
+        p->blocks++;
+        p->bytes += bytes;
+    }
+    if (old) {
+        if (made)
+            memcpy(made + 1, old + 1, old->bytes < bytes ? old->bytes : bytes);
+        p->blocks--;
+        p->bytes -= old->bytes;
+        memset(old + 1, 0xDD, old->bytes);
+        free(old);
+    }
+    return made ? made + 1 : NULL;
+}
+
+mull_allocator purse_allocator(purse *p)
+{
+    return (mull_allocator){resize, p};
+}

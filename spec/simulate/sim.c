@@ -1,0 +1,308 @@
+/* sim.c: one seed, from its first step to its last.
+ *
+ *   chaos ── until it calms down: messages are published, handlers work, everything may fail
+ *   calm  ── nothing fails any more: every message must come to its end, in bounded time
+ *   end   ── engines stop and close: all of their memory must be back
+ */
+#include "sim.h"
+
+#include "base/hash.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Chance ---------------------------------------------------------------------------------- */
+
+uint64_t draw(sim *s, uint64_t choices)
+{
+    return mull__rand_next(&s->chance) % choices;
+}
+
+int64_t between(sim *s, int64_t low, int64_t high)
+{
+    return low + (int64_t)draw(s, (uint64_t)(high - low) + 1);
+}
+
+int one_in(sim *s, uint64_t choices)
+{
+    return draw(s, choices) == 0;
+}
+
+int happens(sim *s, uint32_t permille)
+{
+    return !s->calm && permille > 0 && draw(s, 1000) < permille;
+}
+
+int64_t some_time(sim *s)
+{
+    if (happens(s, s->faults.slow))
+        return one_in(s, 3) ? between(s, 100, 4000) : between(s, 0, 100);
+    return one_in(s, 3) ? between(s, 0, 2) : 0;
+}
+
+int64_t wall_ms(const sim *s)
+{
+    return WALL_MS + s->now_ms;
+}
+
+/* ---- Memory that lives as long as a seed ----------------------------------------------------- */
+
+/* The chunks are the program's: each seed begins with them anew. */
+typedef struct chunk {
+    struct chunk *next;
+    size_t used;
+    _Alignas(16) char bytes[256 * 1024];
+} chunk;
+
+static chunk *chunks, *filling;
+
+void *keep(sim *s, size_t bytes)
+{
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (!filling || filling->used + bytes > sizeof filling->bytes) {
+        chunk *next = filling ? filling->next : chunks;
+        if (!next) {
+            next = calloc(1, sizeof *next);
+            if (!next)
+                violation(s, "out of memory");
+            if (filling)
+                filling->next = next;
+            else
+                chunks = next;
+        }
+        next->used = 0;
+        filling = next;
+    }
+    void *room = filling->bytes + filling->used;
+    filling->used += bytes;
+    return memset(room, 0, bytes);
+}
+
+char *keep_text(sim *s, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(keep(s, size), text, size);
+}
+
+static void keep_nothing(void)
+{
+    filling = NULL;
+}
+
+/* ---- What is due ----------------------------------------------------------------------------- */
+
+static int earlier(const event *a, const event *b)
+{
+    return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->order < b->order;
+}
+
+static void grow_events(sim *s)
+{
+    s->event_room = s->event_room ? 2 * s->event_room : 256;
+    event **more = realloc(s->events, s->event_room * sizeof *more);
+    if (!more)
+        violation(s, "out of memory");
+    s->events = more;
+}
+
+event *at_time(sim *s, int64_t delay_ms, void (*fire)(sim *s, void *data), void *data)
+{
+    event *made = keep(s, sizeof *made);
+    *made = (event){s->now_ms + delay_ms, s->next_order++, fire, data};
+    if (s->event_count == s->event_room)
+        grow_events(s);
+    size_t at = s->event_count++;
+    for (; at > 0 && earlier(made, s->events[(at - 1) / 2]); at = (at - 1) / 2)
+        s->events[at] = s->events[(at - 1) / 2];
+    s->events[at] = made;
+    return made;
+}
+
+static event *pop_event(sim *s)
+{
+    event *first = s->events[0], *last = s->events[--s->event_count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < s->event_count; at = child) {
+        if (child + 1 < s->event_count && earlier(s->events[child + 1], s->events[child]))
+            child++;
+        if (!earlier(s->events[child], last))
+            break;
+        s->events[at] = s->events[child];
+    }
+    s->events[at] = last;
+    return first;
+}
+
+/* next_event is the first that wasn't called off. */
+static event *next_event(sim *s)
+{
+    while (s->event_count > 0 && !s->events[0]->fire)
+        pop_event(s);
+    return s->event_count > 0 ? s->events[0] : NULL;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+static int64_t wants_turn(const process *p)
+{
+    return !p->engine ? INT64_MAX : p->touched ? p->sim->now_ms : p->next_ms;
+}
+
+/* go_on moves the clock to where the next thing happens. 0: nothing will. */
+static int go_on(sim *s)
+{
+    event *first = next_event(s);
+    int64_t next_ms = first ? first->due_ms : INT64_MAX;
+    for (int i = 0; i < s->process_count; i++) {
+        int64_t wants_ms = wants_turn(&s->processes[i]);
+        next_ms = wants_ms < next_ms ? wants_ms : next_ms;
+    }
+    if (next_ms == INT64_MAX)
+        return 0;
+    if (next_ms > s->now_ms)
+        s->now_ms = next_ms;
+    return 1;
+}
+
+/* step: of what may happen now, one thing, by chance: an event, or a turn of an engine. */
+static int step(sim *s)
+{
+    if (!go_on(s))
+        return 0;
+    s->steps++;
+    process *ready[PROCESSES];
+    uint64_t count = 0;
+    for (int i = 0; i < s->process_count; i++)
+        if (wants_turn(&s->processes[i]) <= s->now_ms)
+            ready[count++] = &s->processes[i];
+    event *first = next_event(s);
+    if (first && first->due_ms <= s->now_ms && (count == 0 || one_in(s, 2))) {
+        pop_event(s);
+        first->fire(s, first->data);
+    } else {
+        process_turn(ready[draw(s, count)]);
+    }
+    return 1;
+}
+
+enum { STEPS_MAX = 400000, CALM_MAX_MS = 24 * 3600 * 1000 };
+
+static void step_or_fail(sim *s, const char *what, int64_t until_ms)
+{
+    if (!step(s))
+        violation(s, "nothing will ever happen any more, and %s", what);
+    if (s->now_ms > until_ms)
+        violation(s, "the time is over, and %s", what);
+    if (s->steps > STEPS_MAX)
+        violation(s, "after %d steps %s", STEPS_MAX, what);
+}
+
+/* ---- A seed ---------------------------------------------------------------------------------- */
+
+/* some gives a chance that many seeds don't have at all. */
+static uint32_t some(sim *s, int64_t high)
+{
+    return one_in(s, 2) ? 0 : (uint32_t)between(s, 1, high);
+}
+
+static void draw_nature(sim *s)
+{
+    s->faults = (faults){
+        .settle_fails = some(s, 300),
+        .publish_fails = some(s, 200),
+        .slow = some(s, 400),
+        .loses = some(s, 150),
+        .forgets_hold = some(s, 500),
+        .drops = some(s, 200),
+        .kill_inside = one_in(s, 3) ? some(s, 15) : 0,
+    };
+    s->habits = (habits){
+        .fails = (uint32_t)between(s, 5, 80),
+        .at_once = (uint32_t)between(s, 0, 60),
+        .sends = some(s, 60),
+        .careless = some(s, 30),
+        .stuck = some(s, 10),
+    };
+}
+
+static void begin(sim *s)
+{
+    draw_nature(s);
+    s->broker_count = one_in(s, 4) ? 2 : 1;
+    for (int i = 0; i < s->broker_count; i++)
+        broker_init(s, i);
+    s->process_count = one_in(s, 3) ? 2 : 1;
+    s->publishes_left = (int)between(s, 3, 30);
+    at_time(s, 0, work_publish, NULL);
+    at_time(s, between(s, 0, 4000), process_changes, NULL);
+    for (int i = 0; i < s->process_count; i++)
+        at_time(s, i == 0 ? 0 : between(s, 0, 2000), process_start, &s->processes[i]);
+}
+
+/* alive counts copies that are still to be handled. */
+static int alive(const sim *s)
+{
+    int count = s->publishes_left;
+    for (int i = 0; i < s->message_count; i++)
+        count += s->messages[i]->copies;
+    for (int i = 0; i < s->broker_count; i++)
+        count -= s->brokers[i].dead_count;
+    for (int i = 0; i < s->process_count; i++)
+        count += (int)s->processes[i].publishes;
+    return count;
+}
+
+static int any_engine(const sim *s)
+{
+    for (int i = 0; i < s->process_count; i++)
+        if (s->processes[i].engine)
+            return 1;
+    return 0;
+}
+
+static void run(sim *s)
+{
+    int64_t chaos_ms = s->now_ms + between(s, 1000, 90000);
+    while (go_on(s) && s->now_ms < chaos_ms)
+        step_or_fail(s, "there is no end to it", INT64_MAX);
+    s->calm = 1;
+    note(s, "calm", 0, 0, 0, 0);
+    process_calm(s);
+    int64_t until_ms = s->now_ms + CALM_MAX_MS;
+    while (alive(s) > 0)
+        step_or_fail(s, "there are messages that came to no end", until_ms);
+    s->over = 1;
+    process_end_all(s);
+    while (any_engine(s))
+        step_or_fail(s, "an engine doesn't end", until_ms);
+}
+
+void simulate(sim *s, uint64_t seed, totals *sums, int tell)
+{
+    event **events = s->events;
+    message **messages = s->messages;
+    size_t event_room = s->event_room;
+    int message_room = s->message_room;
+    keep_nothing();
+    memset(s, 0, sizeof *s);
+    s->events = events;
+    s->event_room = event_room;
+    s->messages = messages;
+    s->message_room = message_room;
+    s->seed = seed;
+    s->totals = sums;
+    s->tell = tell;
+    s->now_ms = 1000;
+    const uint64_t words[] = {seed};
+    mull__rand_init(&s->chance, mull__hash_words(words, 1) | 1);
+    mull__list_init(&s->generations);
+    mull__list_init(&s->jobs);
+    processes_init(s);
+    begin(s);
+    run(s);
+    model_end(s);
+    generations_free(s);
+    if (s->own_purse.blocks > 0)
+        violation(s, "%zu blocks of tables are left", s->own_purse.blocks);
+}

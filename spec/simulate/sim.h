@@ -1,0 +1,465 @@
+/* sim.h: what one seed is made of. One number decides all that happens, so it happens again.
+ *
+ *   main.c       which seeds, what is printed
+ *   sim.c        chance, time and what is due: one step after the other
+ *   process.c    engines: started, reloaded, stopped, killed
+ *   policies.c   policies as plain data, and the guest that compiles them; no Lua runs
+ *   work.c       messages are published, handlers work: how calls end
+ *   broker.c     keeps messages, hands them out; outlives engines
+ *   connection.c the broker as an engine sees it: the slots of a transport, and their faults
+ *   model.c      is what happens right?
+ *   purse.c      the engines' memory, counted and spoilt when it is freed
+ *   trace.c      what happened, for people, and a hash of it
+ */
+#ifndef SIM_H
+#define SIM_H
+
+#include "base/list.h"
+#include "base/rand.h"
+#include "decide/decide.h"
+#include "mulligan/transport.h"
+
+#include <stdio.h>
+#include <uv.h>
+
+enum {
+    PROCESSES = 2,
+    BROKERS = 2,
+    QUEUES = 4,      /* that consumers read; handlers send to those behind their own only */
+    DEAD_QUEUES = 3, /* behind them; nobody reads these */
+    TYPES = 6        /* of errors */
+};
+
+/* WALL_MS is what the wall clock shows when the other one shows 0. */
+#define WALL_MS INT64_C(1700000000000)
+
+typedef struct sim sim;
+typedef struct process process;
+typedef struct broker broker;
+typedef struct connection connection;
+typedef struct handout handout;
+
+/* ---- Chance and time ------------------------------------------------------------------------- */
+
+uint64_t draw(sim *s, uint64_t choices); /* 0 ... choices - 1 */
+int64_t between(sim *s, int64_t low, int64_t high);
+int one_in(sim *s, uint64_t choices);
+
+/* happens: a fault with a chance in a thousand; none once the seed has calmed down. */
+int happens(sim *s, uint32_t permille);
+
+/* A moment, mostly now, else soon, else later: how long something takes. */
+int64_t some_time(sim *s);
+
+typedef struct event {
+    int64_t due_ms;
+    uint64_t order;
+    void (*fire)(sim *s, void *data); /* NULL: it was called off */
+    void *data;
+} event;
+
+/* at_time has `fire` called between two turns, `delay_ms` from now. */
+event *at_time(sim *s, int64_t delay_ms, void (*fire)(sim *s, void *data), void *data);
+
+/* keep gives zeroed memory that lives as long as the seed does. */
+void *keep(sim *s, size_t bytes);
+char *keep_text(sim *s, const char *text);
+
+int64_t wall_ms(const sim *s);
+
+/* ---- Trace ----------------------------------------------------------------------------------- */
+
+/* note keeps what happened; `format` takes up to four %lld. */
+void note(sim *s, const char *format, int64_t a, int64_t b, int64_t c, int64_t d);
+
+/* violation tells what is wrong, and how it came to it, and ends the program. */
+void violation(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+void trace_show(const sim *s, FILE *to);
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+typedef enum origin {
+    FOREIGN,  /* another program put it into the broker; it has no id */
+    PUBLISHED,
+    SENT
+} origin;
+
+/* message is one that somebody wanted handled, whatever its copies are. */
+typedef struct message {
+    int number;
+    origin origin;
+    char id[36]; /* "": none so far */
+    int broker, queue;
+    int big;            /* larger than some consumers allow */
+    int published;      /* its publisher was told that it is safe */
+    int exists;         /* it was seen in the broker */
+    int copies;         /* in the broker, dead letters too */
+    int ends;           /* acknowledged or discarded */
+    int extra;          /* copies that a crash in the midst of a settlement made */
+    struct message *next_sent; /* by the same call */
+    int64_t delay_ms;   /* it was to be published with */
+} message;
+
+/* ---- The broker ------------------------------------------------------------------------------ */
+
+/* counters are what a copy's headers should say, by the model. */
+typedef struct counters {
+    int64_t redeliveries, calls;
+    int64_t first_failure_ms; /* wall clock; 0: none */
+    int64_t due_ms;           /* wall clock: where its delay is made of several */
+    int64_t not_before_ms;    /* wall clock: no handler may see it before */
+} counters;
+
+typedef struct copy {
+    mull__link link; /* in its broker's, those that ended left out */
+    uint64_t place;  /* in the queue's order */
+    message *message;
+    int queue;
+    int64_t due_ms;   /* wall clock */
+    int64_t rests_ms; /* monotonic: until the broker sees that its owner died */
+    int64_t deliveries;
+    const char *id; /* NULL: none */
+    const mull_header *headers;
+    size_t header_count;
+    handout *claim; /* NULL: it is ready or waits */
+    counters counters;
+} copy;
+
+struct broker {
+    sim *sim;
+    int index;
+    mull_abilities abilities;
+    int adopts_ids; /* it keeps the id that an engine gives */
+    int halves;     /* a settlement may stop midway when the connection dies: the copy is out then */
+    mull__list copies;
+    uint64_t next_place;
+    mull__list connections;
+    int dead_count; /* copies in dead-letter queues */
+};
+
+void broker_init(sim *s, int index);
+
+/* broker_put makes a copy of a message, due at a moment of the wall clock. */
+copy *broker_put(broker *b, message *m, int64_t due_ms, const mull_message *content);
+
+/* broker_settle carries a settlement out: 0, or MULL_ELOST where the claim is gone. `half`: only
+ * what comes before the acknowledgement. */
+int broker_settle(handout *h, const mull_settlement *settlement, int half);
+
+/* broker_take_back ends a claim, counted, and lets its message rest for a while. */
+void broker_take_back(handout *h, int64_t rests_ms);
+
+/* broker_next: the first message of a queue that may be handed out; NULL: none, and then *next_ms
+ * (monotonic) may be made smaller: when there is one. */
+copy *broker_next(broker *b, int queue, int64_t *next_ms);
+
+/* broker_stir has its connections hand out what there is. */
+void broker_stir(broker *b);
+
+int queue_number(const char *name); /* -1: none of ours */
+const char *queue_name(int number);
+
+/* ---- Connections ----------------------------------------------------------------------------- */
+
+typedef struct reader {
+    mull_subscription *subscription;
+    int queue, consumer;
+    uint32_t credit, out;
+} reader;
+
+/* A connection is a transport's self: one for each engine and broker. */
+struct connection {
+    mull__link link; /* in its broker's */
+    broker *broker;
+    process *process;
+    mull_port *port;
+    reader readers[QUEUES];
+    int reader_count;
+    mull__list handouts; /* not released */
+    mull__list wires;    /* asked, and not answered */
+    int dead;            /* nothing it does changes the broker any more */
+    int down;            /* it says that it can't reach the broker */
+    int closing;
+    event *hand_out;
+};
+
+extern const mull_transport_ops simulated;
+
+/* connection_die cuts it off; what was under way may have reached the broker or not. */
+void connection_die(connection *c);
+
+/* connection_flush answers all that a dead connection was asked. */
+void connection_flush(connection *c);
+
+void connection_stir(connection *c, int64_t delay_ms);
+void connection_lose(handout *h);                  /* the broker takes a claim back */
+void connection_drop(connection *c, int64_t for_ms); /* down, and up again */
+void connection_calm(connection *c);
+
+/* serve says for whom the next connection is opened. */
+void serve(process *p);
+
+/* ---- Hand-outs ------------------------------------------------------------------------------- */
+
+typedef enum stage {
+    ON_ITS_WAY, /* claimed, not delivered */
+    ARRIVED,    /* waits for its first call */
+    WORKING,    /* its call's end matters */
+    SUCCEEDED,  /* ended, and the engine hasn't looked */
+    FAILED,
+    RETRYING, /* judged: waits for its next call */
+    SETTLING,
+    SETTLED
+} stage;
+
+/* failing is how a handler fails; enough to make the same error of it again. */
+typedef struct failing {
+    int type, cause; /* a cause of -1: none */
+    int64_t code;    /* -1: none */
+} failing;
+
+enum { CRASHED_TYPE = TYPES, TIMED_OUT_TYPE, TOO_BIG_TYPE };
+
+struct generation;
+
+/* handout is one claim: for the engine the delivery in it, for the model what should become of it.
+ */
+struct handout {
+    mull_delivery delivery; /* first */
+    mull__link link;
+    connection *connection;
+    process *process;
+    int consumer;
+    copy *copy; /* NULL: the claim is gone, or settled */
+    message *message;
+    char body[16];
+    char id[36];
+    int64_t deadline_ms; /* of the claim; INT64_MAX: none */
+    event *on_its_way, *deadline, *lost;
+    struct wire *wire; /* its settlement is with the broker */
+
+    /* the model's */
+    stage stage;
+    int told_lost;
+    const struct generation *arrived_under;
+    int64_t arrived_ms;
+    int64_t crashes;
+    counters counters;
+    int64_t attempt;
+
+    mull_call call;
+    int at_work;   /* its handler hasn't ended it */
+    int cancelled; /* ... though its end no longer matters */
+    int first_of_suspect;
+    int64_t started_ms;
+    failing failing;
+    message *sent;
+    int sent_count;
+
+    mull_verdict verdict; /* the strings of the table it was judged by */
+    int judged;           /* there is a verdict, of which nobody was told */
+    failing judged_for;
+    int64_t judged_age_ms;
+    int64_t judged_calls;
+    const struct generation *judged_under;
+    int64_t retry_not_before_ms; /* INT64_MAX: a cut-off handler is still at work */
+
+    mull_settle_kind kind;
+    uint64_t settlement_hash;
+    counters after; /* what its copy should carry once it is settled */
+    int under_way, tries, answered;
+    int64_t try_not_before_ms;
+};
+
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+typedef enum life { DOWN, RUNNING, STOPPING, STOPPED, CLOSING } life;
+
+typedef struct consumer {
+    process *process;
+    char name[8];
+    int queue, broker;
+    uint32_t concurrency, prefetch;
+    int64_t timeout_ms;
+    size_t max_body;
+} consumer;
+
+struct process {
+    sim *sim;
+    int index;
+    uv_loop_t *loop;
+    mull_policy *policy;
+    const struct generation *generation; /* in force */
+    mull_engine *engine;
+    life life;
+    int dead; /* killed; what is left of it is taken down */
+    int touched;
+    int64_t next_ms; /* when its engine wants to be turned */
+    int64_t grace_ms, stop_asked_ms;
+    uint64_t asked_in;  /* the step in which it was asked to stop */
+    int64_t epoch; /* which of its starts this is */
+    int until_empty;
+    connection *connections[BROKERS];
+    consumer consumers[QUEUES];
+    int consumer_count;
+    mull_counts counts; /* as they should be */
+    int64_t publishes;  /* not answered */
+};
+
+void processes_init(sim *s);
+void process_start(sim *s, void *p);
+void process_turn(process *p);
+void process_kill(process *p);
+void process_stop(process *p);
+void process_close(process *p);
+void process_close_later(sim *s, void *p);
+void process_reload(process *p);
+int process_is_stopping(const process *p);
+
+void process_calm(sim *s);    /* all run, and nothing hinders them */
+void process_end_all(sim *s); /* all come to their end */
+
+/* process_changes has one of the above happen. */
+void process_changes(sim *s, void *none);
+
+/* ---- Policies -------------------------------------------------------------------------------- */
+
+/* generation is a policy that a number stands for, and the model's own table of it. */
+typedef struct generation {
+    mull__link link;
+    uint64_t number;
+    mull__table *table;
+    char name[33];
+} generation;
+
+/* policy_text writes a policy's text for a number; one that is broken doesn't compile. */
+void policy_text(char text[40], uint64_t number, int broken);
+extern const mull__guest sim_guest;
+
+/* generation_of makes the model's table, or finds it. */
+const generation *generation_of(sim *s, uint64_t number);
+void generations_free(sim *s);
+void generation_judge(const generation *g, const mull_failure *failure, mull_verdict *verdict);
+
+extern const char *const type_names[];
+
+/* ---- Work ------------------------------------------------------------------------------------ */
+
+/* message_new makes a message that isn't anywhere yet. */
+message *message_new(sim *s, origin from, int on, int queue);
+const char *message_body(const message *m, char body[16]);
+size_t message_body_size(const message *m);
+
+void work_publish(sim *s, void *none);
+void work_on_call(mull_engine *engine, mull_call call, const mull_message *m, void *data);
+void work_on_cancel(mull_engine *engine, mull_call call, void *data);
+
+/* work_fill makes the error of a failing in `room`. */
+typedef struct error_room {
+    mull_error error, cause;
+    mull_field fields[2];
+} error_room;
+const mull_error *work_error(error_room *room, const failing *f);
+
+/* work_calm: handlers that would work for ever end. */
+void work_calm(sim *s);
+
+/* work_end_all ends every call of a process, so that it can be taken down. */
+void work_end_all(process *p);
+
+/* ---- The model ------------------------------------------------------------------------------- */
+
+void model_delivered(handout *h);
+void model_called(handout *h, mull_call call, const mull_message *m);
+void model_ended(handout *h, int status, const failing *f);
+void model_cancelled(handout *h);
+void model_sent(handout *h, message *m, int status);
+message *model_published(const connection *c, const mull_outgoing *outgoing);
+void model_settle(handout *h, const mull_settlement *settlement);
+void model_answered(handout *h, int status);
+void model_event(process *p, const mull_event *told);
+void model_lost(handout *h);
+void model_released(handout *h);
+void model_credit(connection *c, const reader *r, uint32_t credit);
+void model_turned(process *p);
+void model_stopped(const process *p);
+void model_end(sim *s);
+
+handout *handout_of(const mull_message *m);
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+typedef struct purse {
+    size_t blocks, bytes;
+} purse;
+
+mull_allocator purse_allocator(purse *p);
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* faults are chances in a thousand. */
+typedef struct faults {
+    uint32_t settle_fails, publish_fails, slow, loses, forgets_hold, drops;
+    uint32_t kill_inside; /* the process dies right in what it does */
+} faults;
+
+/* habits are how its handlers are; in a hundred. */
+typedef struct habits {
+    uint32_t fails, at_once, sends, careless, stuck;
+} habits;
+
+enum { RECORDS = 80 };
+
+typedef struct record {
+    int64_t now_ms;
+    const char *format;
+    int64_t values[4];
+} record;
+
+#define COUNTED(X)                                                                                 \
+    X(calls) X(failures) X(timeouts) X(retries) X(redeliveries) X(dead_letters) X(discards)        \
+    X(given_back) X(acknowledged) X(sent) X(lost) X(suspects) X(crash_verdicts) X(too_big)         \
+    X(fallbacks) X(parts) X(limits) X(settles_failed) X(kills) X(stops) X(closes) X(reloads)       \
+    X(reloads_refused) X(starts_refused) X(halves) X(late_ends) X(emptied) X(old_generations)
+
+typedef struct totals {
+#define FIELD(name) uint64_t name;
+    COUNTED(FIELD)
+#undef FIELD
+} totals;
+
+struct sim {
+    uint64_t seed;
+    mull__rand chance;
+    int64_t now_ms;
+    uint64_t steps;
+    int calm; /* faults are off */
+    int over; /* every message came to its end */
+    faults faults;
+    habits habits;
+    broker brokers[BROKERS];
+    int broker_count;
+    process processes[PROCESSES];
+    int process_count;
+    message **messages;
+    int message_count, message_room;
+    mull__list generations;
+    purse purse, own_purse; /* the engines', and the model's tables' */
+    int guest_states;
+    mull__list jobs;   /* calls that their handlers haven't ended, or end twice */
+    int publishes_left;
+
+    event **events; /* a heap */
+    size_t event_count, event_room;
+    uint64_t next_order;
+
+    record records[RECORDS];
+    uint64_t record_count, hash;
+    int tell; /* every step */
+    totals *totals;
+};
+
+/* simulate runs one seed to its end. */
+void simulate(sim *s, uint64_t seed, totals *sums, int tell);
+
+#endif

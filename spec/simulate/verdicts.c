@@ -1,0 +1,516 @@
+/* verdicts.c: the model's half that decides: what should become of a hand-out, by the table of the
+ * generation in force, and whether that is what the engine does and says. */
+#include "sim.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define WRONG(h, ...) violation((h)->process->sim, __VA_ARGS__)
+
+static int number_of(const handout *h)
+{
+    return h->message->number;
+}
+
+static const char *transport_of(const handout *h)
+{
+    return h->connection->broker->index ? "t1" : "t0";
+}
+
+/* ---- Judging --------------------------------------------------------------------------------- */
+
+static void judge(handout *h, failing f)
+{
+    const process *p = h->process;
+    sim *s = p->sim;
+    const mull_abilities *can = &h->connection->broker->abilities;
+    h->attempt++;
+    h->crashes -= f.type == CRASHED_TYPE;
+    if (h->counters.first_failure_ms == 0)
+        h->counters.first_failure_ms = wall_ms(s);
+    h->judged_age_ms = wall_ms(s) - h->counters.first_failure_ms;
+    h->judged_calls = h->counters.calls + h->crashes + h->attempt;
+    error_room room;
+    const mull_failure failure = {
+        .size = sizeof failure,
+        .error = work_error(&room, &f),
+        .consumer = p->consumers[h->consumer].name,
+        .transport = transport_of(h),
+        .attempt = h->attempt,
+        .redeliveries = h->counters.redeliveries,
+        .calls = h->judged_calls,
+        .deliveries = h->delivery.message.deliveries,
+        .age_ms = h->judged_age_ms,
+        .chance = mull__hash_text(h->id),
+        .flags = (uint32_t)(MULL_HAS_CHANCE | (can->can_retry ? 0 : MULL_CANNOT_RETRY) |
+                            (can->can_delay ? 0 : MULL_CANNOT_DELAY)),
+    };
+    generation_judge(p->generation, &failure, &h->verdict);
+    h->judged = 1;
+    h->judged_for = f;
+    h->judged_under = p->generation;
+    s->totals->timeouts += f.type == TIMED_OUT_TYPE;
+    s->totals->crash_verdicts += f.type == CRASHED_TYPE;
+    s->totals->fallbacks += h->verdict.reason == MULL_REASON_FALLBACK;
+    s->totals->limits +=
+        h->verdict.reason == MULL_REASON_MAX_ATTEMPTS || h->verdict.reason == MULL_REASON_MAX_AGE;
+}
+
+/* refuse is the verdict on a body that is too large. */
+static void refuse(handout *h)
+{
+    const process *p = h->process;
+    mull__in_force in_force;
+    mull__table_in_force(p->generation->table, p->consumers[h->consumer].name, transport_of(h),
+                         &in_force);
+    h->attempt = 1;
+    if (h->counters.first_failure_ms == 0)
+        h->counters.first_failure_ms = wall_ms(p->sim);
+    h->judged_age_ms = wall_ms(p->sim) - h->counters.first_failure_ms;
+    h->judged_calls = h->counters.calls + h->crashes + 1;
+    h->verdict = (mull_verdict){.action = MULL_DEAD_LETTER,
+                                .reason = MULL_REASON_UNRECOVERABLE,
+                                .queue = in_force.dead_letter_queue,
+                                .generation = p->generation->name};
+    h->judged = 1;
+    h->judged_for = (failing){TOO_BIG_TYPE, -1, -1};
+    h->judged_under = p->generation;
+    p->sim->totals->too_big++;
+}
+
+static const failing timed_out = {TIMED_OUT_TYPE, -1, -1}, crashed = {CRASHED_TYPE, -1, -1};
+
+static int has_timed_out(const handout *h)
+{
+    int64_t timeout_ms = h->process->consumers[h->consumer].timeout_ms;
+    return timeout_ms != MULL_NEVER && h->process->sim->now_ms >= h->started_ms + timeout_ms;
+}
+
+/* ---- Why it is settled ----------------------------------------------------------------------- */
+
+static const char *header(const mull_settlement *settlement, const char *name)
+{
+    for (size_t i = 0; i < settlement->header_count; i++)
+        if (strcmp(settlement->headers[i].name, name) == 0)
+            return settlement->headers[i].value;
+    return NULL;
+}
+
+static int64_t header_number(const mull_settlement *settlement, const char *name)
+{
+    const char *value = header(settlement, name);
+    return value ? strtoll(value, NULL, 10) : -1;
+}
+
+static int64_t header_moment(const mull_settlement *settlement, const char *name)
+{
+    const char *value = header(settlement, name);
+    int64_t wall = 0;
+    return value && mull__moment_read(value, &wall) == 0 ? wall : 0;
+}
+
+static void expect_kind(const handout *h, const mull_settlement *settlement, mull_settle_kind kind)
+{
+    if (settlement->kind != kind)
+        WRONG(h, "message %d in stage %d is settled as %d, not %d", number_of(h), h->stage,
+              settlement->kind, kind);
+}
+
+/* expect_given_back: only an engine that stops gives back. */
+static void expect_given_back(const handout *h, const mull_settlement *settlement)
+{
+    expect_kind(h, settlement, MULL_SETTLE_GIVE_BACK);
+    if (!process_is_stopping(h->process))
+        WRONG(h, "message %d is given back, though the engine doesn't stop", number_of(h));
+}
+
+/* expect_verdict: a retry that is due while the engine stops isn't made, and nobody is told. */
+static void expect_verdict(handout *h, const mull_settlement *settlement)
+{
+    static const mull_settle_kind kinds[] = {[MULL_RETRY] = MULL_SETTLE_GIVE_BACK,
+                                             [MULL_REDELIVER] = MULL_SETTLE_REDELIVER,
+                                             [MULL_DEAD_LETTER] = MULL_SETTLE_DEAD_LETTER,
+                                             [MULL_DISCARD] = MULL_SETTLE_DISCARD};
+    expect_kind(h, settlement, kinds[h->verdict.action]);
+    if (h->verdict.action != MULL_RETRY)
+        return;
+    expect_given_back(h, settlement);
+    h->judged = 0;
+}
+
+static int died_too_often(const handout *h)
+{
+    const process *p = h->process;
+    mull__in_force in_force;
+    mull__table_in_force(p->generation->table, p->consumers[h->consumer].name, transport_of(h),
+                         &in_force);
+    int64_t calls = h->counters.calls + h->crashes;
+    return h->crashes > 0 && ((in_force.max_deliveries != MULL__OFF &&
+                               h->delivery.message.deliveries > in_force.max_deliveries) ||
+                              (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts));
+}
+
+static void settled_on_arrival(handout *h, const mull_settlement *settlement)
+{
+    const process *p = h->process;
+    size_t max_body = p->consumers[h->consumer].max_body;
+    int onward = h->counters.due_ms > wall_ms(p->sim);
+    if (settlement->kind == MULL_SETTLE_GIVE_BACK) {
+        expect_given_back(h, settlement);
+    } else if (onward) {
+        expect_kind(h, settlement, MULL_SETTLE_REDELIVER);
+    } else if (max_body > 0 && h->delivery.message.body_size > max_body) {
+        refuse(h);
+        expect_verdict(h, settlement);
+    } else if (died_too_often(h)) {
+        judge(h, crashed);
+        expect_verdict(h, settlement);
+    } else {
+        WRONG(h, "message %d is settled as %d before its handler was called", number_of(h),
+              settlement->kind);
+    }
+}
+
+/* cut_off: a call that is still open is settled for its timeout, or for an end without grace. */
+static void cut_off(handout *h, const mull_settlement *settlement)
+{
+    const process *p = h->process;
+    int64_t calls = header_number(settlement, "mulligan-calls");
+    int counted = calls == h->counters.calls + h->attempt + 1;
+    if (settlement->kind == MULL_SETTLE_GIVE_BACK && !(has_timed_out(h) && counted)) {
+        expect_given_back(h, settlement);
+        if (p->life == STOPPING && p->sim->now_ms < p->stop_asked_ms + p->grace_ms)
+            WRONG(h, "message %d is given back before the grace is over", number_of(h));
+        return;
+    }
+    if (!has_timed_out(h))
+        WRONG(h, "message %d is settled as %d while its handler works", number_of(h),
+              settlement->kind);
+    judge(h, timed_out);
+    expect_verdict(h, settlement);
+}
+
+static void expect_reason(handout *h, const mull_settlement *settlement)
+{
+    switch (h->stage) {
+    case ARRIVED:
+        settled_on_arrival(h, settlement);
+        break;
+    case WORKING:
+        cut_off(h, settlement);
+        break;
+    case SUCCEEDED:
+        expect_kind(h, settlement, MULL_SETTLE_ACK);
+        break;
+    case FAILED:
+        judge(h, h->failing);
+        expect_verdict(h, settlement);
+        break;
+    case RETRYING:
+        expect_given_back(h, settlement);
+        break;
+    case ON_ITS_WAY:
+    case SETTLING:
+    case SETTLED:
+        WRONG(h, "message %d is settled in stage %d", number_of(h), h->stage);
+    }
+}
+
+/* ---- What is written ------------------------------------------------------------------------- */
+
+/* expect_due plans a redelivery: longer ones than the broker can are made of several. */
+static int64_t expect_due(handout *h)
+{
+    sim *s = h->process->sim;
+    int64_t now_ms = wall_ms(s), longest_ms = h->connection->broker->abilities.longest_delay_ms;
+    int onward = !h->judged;
+    int64_t end_ms = onward ? h->counters.due_ms : now_ms + h->verdict.delay_ms;
+    int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
+    h->after.due_ms = in_parts || onward ? end_ms : 0;
+    h->after.not_before_ms = end_ms;
+    s->totals->parts += in_parts != 0;
+    return in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
+}
+
+static void expect_moment(const handout *h, const mull_settlement *settlement, const char *name,
+                          int64_t expected_ms)
+{
+    int64_t found_ms = header_moment(settlement, name);
+    if (found_ms != expected_ms)
+        WRONG(h, "message %d: %s is off by %d ms", number_of(h), name,
+              (int)(found_ms - expected_ms));
+}
+
+static void expect_number(const handout *h, const mull_settlement *settlement, const char *name,
+                          int64_t expected)
+{
+    int64_t found = header_number(settlement, name);
+    if (found != expected)
+        WRONG(h, "message %d: %s is %d, not %d", number_of(h), name, (int)found, (int)expected);
+}
+
+static void expect_text(const handout *h, const mull_settlement *settlement, const char *name,
+                        const char *expected)
+{
+    const char *found = header(settlement, name);
+    if (!found || strcmp(found, expected) != 0)
+        WRONG(h, "message %d: %s is %s, not %s", number_of(h), name, found ? found : "missing",
+              expected);
+}
+
+static void expect_record(const handout *h, const mull_settlement *settlement)
+{
+    expect_text(h, settlement, "mulligan-reason", mull_reason_name(h->verdict.reason));
+    expect_text(h, settlement, "mulligan-generation", h->judged_under->name);
+    expect_text(h, settlement, "mulligan-queue", queue_name(h->consumer));
+    expect_text(h, settlement, "mulligan-error-type", type_names[h->judged_for.type]);
+    if (strcmp(settlement->queue, h->verdict.queue) != 0)
+        WRONG(h, "message %d goes to %s, not to %s", number_of(h), settlement->queue,
+              h->verdict.queue);
+}
+
+/* expect_same: what isn't counted leaves everything as it came. */
+static void expect_same(const handout *h, const mull_settlement *settlement)
+{
+    const mull_message *m = &h->delivery.message;
+    int same = settlement->header_count == m->header_count;
+    for (size_t i = 0; same && i < m->header_count; i++)
+        same = strcmp(m->headers[i].name, settlement->headers[i].name) == 0 &&
+               strcmp(m->headers[i].value, settlement->headers[i].value) == 0;
+    if (!same)
+        WRONG(h, "message %d is settled as %d with other headers than it came with", number_of(h),
+              settlement->kind);
+}
+
+static void expect_headers(handout *h, const mull_settlement *settlement)
+{
+    mull_settle_kind kind = settlement->kind;
+    const counters *c = &h->counters;
+    int given_back = kind == MULL_SETTLE_GIVE_BACK;
+    if (kind == MULL_SETTLE_ACK || kind == MULL_SETTLE_DISCARD)
+        return;
+    if ((given_back && h->attempt == 0) || (kind == MULL_SETTLE_REDELIVER && !h->judged)) {
+        expect_same(h, settlement);
+        if (h->copy)
+            h->after = h->copy->counters;
+        return;
+    }
+    h->after.redeliveries = c->redeliveries + (kind == MULL_SETTLE_REDELIVER);
+    h->after.calls = c->calls + h->attempt + (given_back ? 0 : h->crashes);
+    h->after.first_failure_ms = c->first_failure_ms;
+    expect_number(h, settlement, "mulligan-redeliveries", h->after.redeliveries);
+    expect_number(h, settlement, "mulligan-calls", h->after.calls);
+    expect_moment(h, settlement, "mulligan-first-failure", h->after.first_failure_ms);
+    expect_moment(h, settlement, "mulligan-due", h->after.due_ms);
+    if (!h->delivery.message.id)
+        expect_text(h, settlement, "mulligan-id", h->id);
+    char number[16];
+    snprintf(number, sizeof number, "%d", number_of(h));
+    expect_text(h, settlement, "x-number", number);
+    if (kind == MULL_SETTLE_DEAD_LETTER)
+        expect_record(h, settlement);
+}
+
+static void expect_sends(const handout *h, const mull_settlement *settlement)
+{
+    const sim *s = h->process->sim;
+    size_t expected = settlement->kind == MULL_SETTLE_ACK ? (size_t)h->sent_count : 0;
+    const message *m = h->sent;
+    if (settlement->send_count != expected)
+        WRONG(h, "message %d: %d messages are sent, not %d", number_of(h),
+              (int)settlement->send_count, (int)expected);
+    for (size_t i = 0; i < expected; i++, m = m->next_sent) {
+        const mull_message *sent = &settlement->sends[i].message;
+        int64_t due_ms = settlement->sends[i].due_ms;
+        if (strtol(sent->body, NULL, 10) != m->number || !sent->id || (m->id[0] && strcmp(m->id, sent->id) != 0) ||
+            strcmp(sent->queue, queue_name(m->queue)) != 0 || (due_ms == 0) != (m->delay_ms == 0) ||
+            (due_ms > 0 && due_ms > wall_ms(s) + m->delay_ms))
+            WRONG(h, "message %d isn't sent as it should", m->number);
+    }
+}
+
+static uint64_t hash_of(const mull_settlement *settlement)
+{
+    uint64_t hash = mull__hash_text(settlement->queue);
+    for (size_t i = 0; i < settlement->header_count; i++) {
+        const uint64_t words[] = {hash, mull__hash_text(settlement->headers[i].name),
+                                  mull__hash_text(settlement->headers[i].value)};
+        hash = mull__hash_words(words, 3);
+    }
+    const uint64_t words[] = {hash, (uint64_t)settlement->kind, (uint64_t)settlement->due_ms,
+                              settlement->send_count, mull__hash_text(settlement->id)};
+    return mull__hash_words(words, 5);
+}
+
+/* settled_again: the same once more, after a while; an engine that is to end need not wait. */
+static void settled_again(handout *h, const mull_settlement *settlement)
+{
+    const process *p = h->process;
+    if (h->under_way)
+        WRONG(h, "message %d is settled twice at once", number_of(h));
+    if (p->sim->now_ms < h->try_not_before_ms && !process_is_stopping(p))
+        WRONG(h, "message %d is settled again %d ms early", number_of(h),
+              (int)(h->try_not_before_ms - p->sim->now_ms));
+    if (hash_of(settlement) != h->settlement_hash)
+        WRONG(h, "message %d is settled another way than before", number_of(h));
+    h->under_way = 1;
+}
+
+void model_settle(handout *h, const mull_settlement *settlement)
+{
+    const process *p = h->process;
+    note(p->sim, "process %lld settles message %lld as %lld, due %lld", p->index, number_of(h),
+         settlement->kind, settlement->due_ms ? settlement->due_ms - WALL_MS : 0);
+    if (p->dead)
+        return;
+    if (h->told_lost)
+        WRONG(h, "message %d is settled, though its claim is gone", number_of(h));
+    if (h->stage == SETTLING) {
+        settled_again(h, settlement);
+        return;
+    }
+    if (h->id[0] == 0)
+        strcpy(h->id, settlement->id);
+    if (strcmp(h->id, settlement->id) != 0)
+        WRONG(h, "message %d is settled as %s", number_of(h), settlement->id);
+    expect_reason(h, settlement);
+    h->after = h->counters;
+    int64_t due_ms = 0;
+    if (settlement->kind == MULL_SETTLE_REDELIVER)
+        due_ms = expect_due(h);
+    else if (settlement->kind != MULL_SETTLE_GIVE_BACK || h->attempt > 0)
+        h->after.due_ms = h->after.not_before_ms = 0;
+    if (settlement->due_ms != due_ms)
+        WRONG(h, "message %d is due %d ms off", number_of(h), (int)(settlement->due_ms - due_ms));
+    expect_headers(h, settlement);
+    expect_sends(h, settlement);
+    h->stage = SETTLING;
+    h->kind = settlement->kind;
+    h->settlement_hash = hash_of(settlement);
+    h->under_way = 1;
+}
+
+/* ---- It is settled --------------------------------------------------------------------------- */
+
+static void count_settled(handout *h)
+{
+    mull_counts *counts = &h->process->counts;
+    totals *t = h->process->sim->totals;
+    switch (h->kind) {
+    case MULL_SETTLE_ACK:
+        counts->done++;
+        t->acknowledged++;
+        t->sent += (uint64_t)h->sent_count;
+        break;
+    case MULL_SETTLE_REDELIVER:
+        counts->redelivered += h->judged != 0;
+        t->redeliveries++;
+        break;
+    case MULL_SETTLE_DEAD_LETTER:
+        counts->dead_lettered++;
+        t->dead_letters++;
+        break;
+    case MULL_SETTLE_DISCARD:
+        counts->discarded++;
+        t->discards++;
+        break;
+    case MULL_SETTLE_GIVE_BACK:
+        t->given_back++;
+        break;
+    }
+}
+
+void model_answered(handout *h, int status)
+{
+    sim *s = h->process->sim;
+    note(s, "message %lld is settled: %lld", number_of(h), status, 0, 0);
+    h->under_way = 0;
+    h->answered = status;
+    if (status == 0 || status == MULL_ELOST) {
+        h->stage = SETTLED;
+        if (status == 0 && !h->process->dead)
+            count_settled(h);
+        return;
+    }
+    int64_t wait_ms = h->tries < 7 ? INT64_C(100) << h->tries : 10000;
+    h->try_not_before_ms = s->now_ms + (wait_ms < 10000 ? wait_ms : 10000);
+    h->tries++;
+    s->totals->settles_failed++;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+static int same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static void compare_verdict(const handout *h, const mull_verdict *v)
+{
+    const mull_verdict *e = &h->verdict;
+    if (v->action != e->action || v->reason != e->reason || v->tier != e->tier ||
+        v->fallback != e->fallback || v->delay_ms != e->delay_ms || v->step != e->step ||
+        v->of != e->of)
+        WRONG(h, "message %d: the verdict is %d (reason %d, %d ms), not %d (%d, %d ms)",
+              number_of(h), v->action, v->reason, (int)v->delay_ms, e->action, e->reason,
+              (int)e->delay_ms);
+    if (!same_text(v->queue, e->queue) || !same_text(v->note, e->note) ||
+        !same_text(v->rule.file, e->rule.file) || v->rule.line != e->rule.line ||
+        !same_text(v->rule.scope, e->rule.scope) || !same_text(v->rule.type, e->rule.type))
+        WRONG(h, "message %d: the verdict's queue, note or rule is another", number_of(h));
+    if (!same_text(v->generation, h->judged_under->name))
+        WRONG(h, "message %d is decided by generation %s, not by %s", number_of(h), v->generation,
+              h->judged_under->name);
+}
+
+static void compare_failure(const handout *h, const mull_failure *f)
+{
+    if (!same_text(f->error->type, type_names[h->judged_for.type]))
+        WRONG(h, "message %d failed with %s, not %s", number_of(h), f->error->type,
+              type_names[h->judged_for.type]);
+    if (f->attempt != h->attempt || f->redeliveries != h->counters.redeliveries ||
+        f->calls != h->judged_calls || f->deliveries != h->delivery.message.deliveries ||
+        f->age_ms != h->judged_age_ms)
+        WRONG(h, "message %d: the failure told isn't the one judged", number_of(h));
+}
+
+/* told_retry is told at the moment of the decision; the others once they are carried out. */
+static void told_retry(handout *h)
+{
+    sim *s = h->process->sim;
+    if (h->stage == WORKING && !h->cancelled && has_timed_out(h))
+        judge(h, timed_out);
+    else if (h->stage == FAILED)
+        judge(h, h->failing);
+    else
+        WRONG(h, "message %d is to be retried in stage %d", number_of(h), h->stage);
+    if (process_is_stopping(h->process) && h->process->life != STOPPING &&
+        h->process->life != CLOSING)
+        WRONG(h, "message %d is to be retried by an engine that has stopped", number_of(h));
+    h->retry_not_before_ms = h->at_work ? INT64_MAX : s->now_ms + h->verdict.delay_ms;
+    h->stage = RETRYING;
+    h->process->counts.retried++;
+    s->totals->retries++;
+}
+
+void model_event(process *p, const mull_event *told)
+{
+    if (p->dead || told->kind != MULL_EVENT_DECIDED)
+        return;
+    handout *h = handout_of(told->failure->message);
+    note(p->sim, "process %lld tells: message %lld, action %lld, %lld ms", p->index, number_of(h),
+         told->verdict->action, told->verdict->delay_ms);
+    if (told->verdict->action == MULL_RETRY)
+        told_retry(h);
+    else if (h->stage != SETTLED || h->answered != 0)
+        WRONG(h, "the verdict on message %d is told before it is carried out", number_of(h));
+    if (!h->judged)
+        WRONG(h, "a verdict on message %d is told that nobody gave, or twice", number_of(h));
+    compare_verdict(h, told->verdict);
+    compare_failure(h, told->failure);
+    p->sim->totals->old_generations += h->judged_under != p->generation;
+    h->judged = 0;
+}
