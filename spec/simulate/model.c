@@ -65,9 +65,12 @@ static int is_suspect(const handout *h)
     return h->stage == ARRIVED && h->crashes > 0;
 }
 
+/* is_failing: one whose claim is gone meanwhile is given up when its next try would be due. */
 static int is_failing(const handout *h)
 {
-    return h->stage == SETTLING && h->tries > 0;
+    int given_up = h->told_lost && !h->under_way &&
+                   h->process->sim->now_ms >= h->try_not_before_ms;
+    return h->stage == SETTLING && h->tries > 0 && !given_up;
 }
 
 static tally take_tally(const process *p)
