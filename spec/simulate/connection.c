@@ -62,9 +62,9 @@ static void on_lost(sim *s, void *data)
     handout *h = data;
     h->lost = NULL;
     s->totals->lost++;
-    model_lost(h);
-    mull_port_lost(h->connection->port, &h->delivery);
     h->process->touched = 1;
+    model_lost(h);
+    mull_port_lost(h->connection->port, &h->delivery); /* which may release it */
 }
 
 /* tells_of says whether the engine is yet to learn that a claim is gone. */
@@ -101,6 +101,8 @@ static void begin_claim(handout *h)
 {
     sim *s = sim_of(h->connection);
     int64_t timeout_ms = h->connection->broker->abilities.claim_timeout_ms;
+    if (timeout_ms == 0 && happens(s, s->faults.loses))
+        timeout_ms = between(s, 0, 4000); /* it loses it for no reason that we know */
     if (timeout_ms == 0)
         return;
     h->deadline_ms = s->now_ms + timeout_ms;
@@ -114,9 +116,9 @@ static void on_delivered(sim *s, void *data)
     (void)s;
     handout *h = data;
     h->on_its_way = NULL;
+    h->process->touched = 1;
     model_delivered(h);
     mull_port_delivered(h->connection->port, &h->delivery);
-    h->process->touched = 1;
 }
 
 /* id_of is the id that a copy came with, or was given by an engine; "": none so far. */
@@ -131,7 +133,7 @@ static const char *id_of(const copy *c)
 static void describe(handout *h, const reader *r)
 {
     const copy *c = h->copy;
-    strcpy(h->id, id_of(c));
+    take_id(h->id, id_of(c));
     h->delivery.subscription = r->subscription;
     h->delivery.message = (mull_message){
         .size = sizeof(mull_message),

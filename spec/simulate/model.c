@@ -22,6 +22,12 @@ handout *handout_of(const mull_message *m)
     return (handout *)(void *)((char *)(uintptr_t)m->body - offsetof(handout, body));
 }
 
+void take_id(char kept[36], const char *id)
+{
+    if (id != kept)
+        snprintf(kept, 36, "%s", id);
+}
+
 static int number_of(const handout *h)
 {
     return h->message->number;
@@ -214,7 +220,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     check_counters(h, m);
     check_content(h, m);
     check_limits(h);
-    strcpy(h->id, m->id);
+    take_id(h->id, m->id);
     s->totals->calls++;
     s->totals->suspects += (uint64_t)is_suspect(h);
     h->first_of_suspect = is_suspect(h);
@@ -314,7 +320,7 @@ message *model_published(const connection *c, const mull_outgoing *outgoing)
     if (!outgoing->message.id || (m->id[0] && strcmp(m->id, outgoing->message.id) != 0) ||
         strcmp(outgoing->message.queue, queue_name(m->queue)) != 0 || outgoing->due_ms != due_ms)
         violation(s, "message %d isn't published as it should", m->number);
-    strcpy(m->id, outgoing->message.id);
+    take_id(m->id, outgoing->message.id);
     return m;
 }
 

@@ -132,6 +132,8 @@ static void draw_scope(sketch *k, mull__scope_kind kind, const char *name)
     int rules = (int)pick(k, RULES_MAX + 1);
     for (int i = 0; i < rules; i++)
         draw_rule(k, index, i);
+    if (rules > 0 && pick(k, 3))
+        k->rules[index][rules - 1].type = "Error";
     k->scopes[index] = (mull__plain_scope){
         .kind = kind, .name = name, .rules = k->rules[index], .rule_count = (size_t)rules};
     draw_settings(k, &k->scopes[index].settings);

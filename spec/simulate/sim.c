@@ -212,10 +212,10 @@ static void draw_nature(sim *s)
         .settle_fails = some(s, 300),
         .publish_fails = some(s, 200),
         .slow = some(s, 400),
-        .loses = some(s, 150),
+        .loses = some(s, 60),
         .forgets_hold = some(s, 500),
         .drops = some(s, 200),
-        .kill_inside = one_in(s, 3) ? some(s, 15) : 0,
+        .kill_inside = some(s, 15),
     };
     s->habits = (habits){
         .fails = (uint32_t)between(s, 5, 80),

@@ -387,6 +387,9 @@ void model_end(sim *s);
 
 handout *handout_of(const mull_message *m);
 
+/* take_id keeps an id that may be the kept one already. */
+void take_id(char kept[36], const char *id);
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 typedef struct purse {

@@ -373,7 +373,7 @@ void model_settle(handout *h, const mull_settlement *settlement)
         return;
     }
     if (h->id[0] == 0)
-        strcpy(h->id, settlement->id);
+        take_id(h->id, settlement->id);
     if (strcmp(h->id, settlement->id) != 0)
         WRONG(h, "message %d is settled as %s", number_of(h), settlement->id);
     expect_reason(h, settlement);
