@@ -25,14 +25,13 @@ static void draw_abilities(sim *s, broker *b)
 {
     static const int64_t longest_ms[] = {0, 0, 0, 700, 5000, 20000};
     static const int64_t timeouts_ms[] = {0, 0, 1000, 5000, 20000};
-    b->abilities = (mull_abilities){
-        .can_retry = !one_in(s, 8),
-        .can_delay = !one_in(s, 8),
-        .counts_deliveries = !one_in(s, 4),
-        .longest_delay_ms = longest_ms[draw(s, 6)],
-        .claim_timeout_ms = timeouts_ms[draw(s, 5)],
-    };
-    b->abilities.can_hold = b->abilities.claim_timeout_ms > 0 && !one_in(s, 4);
+    mull_abilities *can = &b->abilities;
+    can->can_retry = !one_in(s, 8);
+    can->can_delay = !one_in(s, 8);
+    can->counts_deliveries = !one_in(s, 4);
+    can->longest_delay_ms = longest_ms[draw(s, 6)];
+    can->claim_timeout_ms = timeouts_ms[draw(s, 5)];
+    can->can_hold = can->claim_timeout_ms > 0 && !one_in(s, 4);
     b->adopts_ids = one_in(s, 2);
     b->halves = one_in(s, 2);
 }
@@ -84,6 +83,26 @@ copy *broker_put(broker *b, message *m, int64_t due_ms, const mull_message *cont
     m->exists = 1;
     enqueue(b, c, m->queue, due_ms);
     return c;
+}
+
+void broker_put_back(broker *b)
+{
+    sim *s = b->sim;
+    copy *found = NULL;
+    uint64_t count = 0;
+    for (mull__link *at = mull__list_first(&b->copies); at; at = mull__list_after(&b->copies, at)) {
+        copy *c = MULL__ENTRY(at, copy, link);
+        if (c->queue >= QUEUES && one_in(s, ++count))
+            found = c;
+    }
+    if (!found)
+        return;
+    int queue = one_in(s, 2) ? found->message->queue
+                             : b->index + s->broker_count * (int)draw(s, QUEUES / BROKERS);
+    note(s, "message %lld is put back, to queue %lld", found->message->number, queue, 0, 0);
+    s->totals->put_back++;
+    b->dead_count--;
+    enqueue(b, found, queue, 0);
 }
 
 copy *broker_next(broker *b, int queue, int64_t *next_ms)

@@ -111,11 +111,14 @@ static void begin_claim(handout *h)
 
 /* ---- Handing out ----------------------------------------------------------------------------- */
 
+/* on_delivered: a transport that is being closed delivers nothing more. */
 static void on_delivered(sim *s, void *data)
 {
     (void)s;
     handout *h = data;
     h->on_its_way = NULL;
+    if (h->connection->closing)
+        return;
     h->process->touched = 1;
     model_delivered(h);
     mull_port_delivered(h->connection->port, &h->delivery);
@@ -480,6 +483,7 @@ static void sim_hold(void *self, mull_delivery *delivery)
     connection *c = self;
     handout *h = (handout *)(void *)delivery;
     sim *s = sim_of(c);
+    h->held_ms = s->now_ms;
     if (!c->dead && h->copy && !c->down && !happens(s, s->faults.forgets_hold))
         h->deadline_ms = s->now_ms + c->broker->abilities.claim_timeout_ms;
 }

@@ -47,7 +47,8 @@ static handout *next_handout(const process *p, const handout *after)
     int b = 0;
     if (after) {
         b = after->connection->broker->index;
-        link = mull__list_after(&after->connection->handouts, (mull__link *)(uintptr_t)&after->link);
+        link =
+            mull__list_after(&after->connection->handouts, (mull__link *)(uintptr_t)&after->link);
         b++;
     }
     for (; !link && b < p->sim->broker_count; b++)
@@ -74,8 +75,7 @@ static int is_suspect(const handout *h)
 /* is_failing: one whose claim is gone meanwhile is given up when its next try would be due. */
 static int is_failing(const handout *h)
 {
-    int given_up = h->told_lost && !h->under_way &&
-                   h->process->sim->now_ms >= h->try_not_before_ms;
+    int given_up = h->told_lost && !h->under_way && h->process->sim->now_ms >= h->try_not_before_ms;
     return h->stage == SETTLING && h->tries > 0 && !given_up;
 }
 
@@ -112,13 +112,17 @@ static int suspect_may_run(const process *p, const tally *t)
 void model_delivered(handout *h)
 {
     const sim *s = h->process->sim;
+    counters *c = &h->counters;
     const mull_abilities *can = &h->connection->broker->abilities;
     h->stage = ARRIVED;
-    h->arrived_ms = s->now_ms;
+    h->held_ms = s->now_ms;
     h->arrived_under = h->process->generation;
     h->crashes = can->counts_deliveries ? h->delivery.message.deliveries - 1 : 0;
-    if (h->crashes > 0 && h->counters.first_failure_ms == 0)
-        h->counters.first_failure_ms = wall_ms(s);
+    /* A dead letter that somebody put back counts from the start. */
+    if (c->record > 0 && (c->record == h->consumer + 1 || c->counting != h->consumer + 1))
+        c->redeliveries = c->calls = c->first_failure_ms = 0;
+    if (h->crashes > 0 && c->first_failure_ms == 0)
+        c->first_failure_ms = wall_ms(s);
 }
 
 /* ---- Its handler is called ------------------------------------------------------------------- */
@@ -213,7 +217,8 @@ void model_called(handout *h, mull_call call, const mull_message *m)
          number_of(h), m->attempt, m->calls);
     check_start(h);
     if (t.at_work[h->consumer] >= consumer_of(h)->concurrency)
-        WRONG(h, "consumer %d has %u handlers at work already", h->consumer, t.at_work[h->consumer]);
+        WRONG(h, "consumer %d has %u handlers at work already", h->consumer,
+              t.at_work[h->consumer]);
     if (h->stage == ARRIVED && t.failing[h->consumer] > 0)
         WRONG(h, "message %d is new, and others can't be settled", number_of(h));
     check_alone(h, &t);
@@ -350,6 +355,16 @@ static void check_credit(const process *p, const tally *t)
     }
 }
 
+/* check_held: but for what the engine gave up to settle before its end. */
+static void check_held(const handout *h)
+{
+    const mull_abilities *can = &h->connection->broker->abilities;
+    int given_up = is_failing(h) && !h->under_way && process_is_stopping(h->process);
+    int held = h->stage >= ARRIVED && h->stage < SETTLED && !given_up && !h->connection->closing;
+    if (can->can_hold && held && h->process->sim->now_ms - h->held_ms > can->claim_timeout_ms / 2)
+        WRONG(h, "the claim on message %d isn't held", number_of(h));
+}
+
 /* check_left: nothing of this may be left to do for a hand-out after a turn. */
 static void check_left(const handout *h, int gate_open)
 {
@@ -362,6 +377,7 @@ static void check_left(const handout *h, int gate_open)
         WRONG(h, "message %d isn't cut off at its timeout", number_of(h));
     if (h->told_lost)
         return;
+    check_held(h);
     if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms)
         WRONG(h, "message %d isn't retried when it is time", number_of(h));
     if (is_failing(h) && !h->under_way && s->now_ms >= h->try_not_before_ms &&
@@ -372,8 +388,7 @@ static void check_left(const handout *h, int gate_open)
 static void check_idle(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
-        if (t->waiting[c] > 0 && t->failing[c] == 0 &&
-            t->slots[c] < p->consumers[c].concurrency)
+        if (t->waiting[c] > 0 && t->failing[c] == 0 && t->slots[c] < p->consumers[c].concurrency)
             violation(p->sim, "consumer %d has %u messages waiting and %u of %u handlers at work",
                       c, t->waiting[c], t->slots[c], p->consumers[c].concurrency);
 }

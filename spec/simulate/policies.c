@@ -12,13 +12,27 @@
 
 enum { RULES_MAX = 5, SCOPES_MAX = 5, FIELDS = 3 };
 
-const char *const type_names[] = {"Type0", "Type1", "Type2", "Type3", "Type4", "Type5",
-                                  "HandlerCrashError", "HandlerTimeoutError",
+const char *const type_names[] = {"Type0",
+                                  "Type1",
+                                  "Type2",
+                                  "Type3",
+                                  "Type4",
+                                  "Type5",
+                                  "HandlerCrashError",
+                                  "HandlerTimeoutError",
                                   "MessageDeserializationError"};
 
-static const char *const rule_types[] = {"Type0", "Type1", "Type2", "Type3", "Type4", "Type5",
-                                         "Error", "Error", "HandlerCrashError",
-                                         "HandlerTimeoutError", "MessageDeserializationError"};
+static const char *const rule_types[] = {"Type0",
+                                         "Type1",
+                                         "Type2",
+                                         "Type3",
+                                         "Type4",
+                                         "Type5",
+                                         "Error",
+                                         "Error",
+                                         "HandlerCrashError",
+                                         "HandlerTimeoutError",
+                                         "MessageDeserializationError"};
 
 /* ---- Drawing one ----------------------------------------------------------------------------- */
 

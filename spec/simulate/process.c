@@ -133,11 +133,11 @@ static void draw_consumer(process *p, int queue)
         .process = p,
         .queue = queue,
         .broker = queue % s->broker_count,
-        .concurrency = (uint32_t)between(s, 1, 4),
-        .prefetch = (uint32_t)between(s, 1, 5),
-        .timeout_ms = timeouts_ms[draw(s, 5)],
-        .max_body = one_in(s, 3) ? 12 : 0,
     };
+    c->concurrency = (uint32_t)between(s, 1, 4);
+    c->prefetch = (uint32_t)between(s, 1, 5);
+    c->timeout_ms = timeouts_ms[draw(s, 5)];
+    c->max_body = one_in(s, 3) ? 12 : 0;
     snprintf(c->name, sizeof c->name, "c%d", queue);
     mull_consumer_options options = MULL_INIT(mull_consumer_options);
     options.name = c->name;
@@ -203,11 +203,8 @@ void process_start(sim *s, void *data)
     process *p = data;
     if (p->engine || s->over)
         return;
-    *p = (process){.sim = s,
-                   .index = p->index,
-                   .loop = p->loop,
-                   .touched = 1,
-                   .epoch = p->epoch + 1};
+    *p = (process){
+        .sim = s, .index = p->index, .loop = p->loop, .touched = 1, .epoch = p->epoch + 1};
     note(s, "process %lld starts", p->index, 0, 0, 0);
     load(p, draw_policy(s), 0);
     make_engine(p);
@@ -309,7 +306,8 @@ static handout *any_claim(process *p)
     connection *c = p->connections[draw(s, (uint64_t)s->broker_count)];
     handout *found = NULL;
     uint64_t count = 0;
-    for (mull__link *at = mull__list_first(&c->handouts); at; at = mull__list_after(&c->handouts, at))
+    for (mull__link *at = mull__list_first(&c->handouts); at;
+         at = mull__list_after(&c->handouts, at))
         if (MULL__ENTRY(at, handout, link)->copy && one_in(s, ++count))
             found = MULL__ENTRY(at, handout, link);
     return found;
@@ -325,8 +323,9 @@ static void lose_any(process *p)
 static void drop_any(process *p)
 {
     sim *s = p->sim;
+    connection *c = p->connections[draw(s, (uint64_t)s->broker_count)];
     if (happens(s, s->faults.drops * 3))
-        connection_drop(p->connections[draw(s, (uint64_t)s->broker_count)], between(s, 0, 5000));
+        connection_drop(c, between(s, 0, 5000));
 }
 
 void process_changes(sim *s, void *none)
@@ -337,6 +336,7 @@ void process_changes(sim *s, void *none)
     process *p = &s->processes[draw(s, (uint64_t)s->process_count)];
     if (!p->engine || p->dead)
         return;
+    broker_put_back(&s->brokers[draw(s, (uint64_t)s->broker_count)]);
     switch (draw(s, 12)) {
     case 0:
         process_stop(p);

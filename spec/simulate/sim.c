@@ -206,24 +206,22 @@ static uint32_t some(sim *s, int64_t high)
     return one_in(s, 2) ? 0 : (uint32_t)between(s, 1, high);
 }
 
+/* draw_nature, like all that draws, draws once in a statement: in which order an expression does it
+ * is the compiler's to choose. */
 static void draw_nature(sim *s)
 {
-    s->faults = (faults){
-        .settle_fails = some(s, 300),
-        .publish_fails = some(s, 200),
-        .slow = some(s, 400),
-        .loses = some(s, 60),
-        .forgets_hold = some(s, 500),
-        .drops = some(s, 200),
-        .kill_inside = some(s, 15),
-    };
-    s->habits = (habits){
-        .fails = (uint32_t)between(s, 5, 80),
-        .at_once = (uint32_t)between(s, 0, 60),
-        .sends = some(s, 60),
-        .careless = some(s, 30),
-        .stuck = some(s, 10),
-    };
+    s->faults.settle_fails = some(s, 300);
+    s->faults.publish_fails = some(s, 200);
+    s->faults.slow = some(s, 400);
+    s->faults.loses = some(s, 60);
+    s->faults.forgets_hold = some(s, 500);
+    s->faults.drops = some(s, 200);
+    s->faults.kill_inside = some(s, 15);
+    s->habits.fails = (uint32_t)between(s, 5, 80);
+    s->habits.at_once = (uint32_t)between(s, 0, 60);
+    s->habits.sends = some(s, 60);
+    s->habits.careless = some(s, 30);
+    s->habits.stuck = some(s, 10);
 }
 
 static void begin(sim *s)

@@ -79,7 +79,7 @@ void trace_show(const sim *s, FILE *to);
 /* ---- Messages -------------------------------------------------------------------------------- */
 
 typedef enum origin {
-    FOREIGN,  /* another program put it into the broker; it has no id */
+    FOREIGN, /* another program put it into the broker; it has no id */
     PUBLISHED,
     SENT
 } origin;
@@ -90,14 +90,14 @@ typedef struct message {
     origin origin;
     char id[36]; /* "": none so far */
     int broker, queue;
-    int big;            /* larger than some consumers allow */
-    int published;      /* its publisher was told that it is safe */
-    int exists;         /* it was seen in the broker */
-    int copies;         /* in the broker, dead letters too */
-    int ends;           /* acknowledged or discarded */
-    int extra;          /* copies that a crash in the midst of a settlement made */
+    int big;                   /* larger than some consumers allow */
+    int published;             /* its publisher was told that it is safe */
+    int exists;                /* it was seen in the broker */
+    int copies;                /* in the broker, dead letters too */
+    int ends;                  /* acknowledged or discarded */
+    int extra;                 /* copies that a crash in the midst of a settlement made */
     struct message *next_sent; /* by the same call */
-    int64_t delay_ms;   /* it was to be published with */
+    int64_t delay_ms;          /* it was to be published with */
 } message;
 
 /* ---- The broker ------------------------------------------------------------------------------ */
@@ -108,6 +108,8 @@ typedef struct counters {
     int64_t first_failure_ms; /* wall clock; 0: none */
     int64_t due_ms;           /* wall clock: where its delay is made of several */
     int64_t not_before_ms;    /* wall clock: no handler may see it before */
+    int record;               /* of a dead letter: 1 + the queue that it comes from; 0: none */
+    int counting; /* 1 + the other queue in which a dead letter is redelivered; 0: none */
 } counters;
 
 typedef struct copy {
@@ -130,7 +132,7 @@ struct broker {
     int index;
     mull_abilities abilities;
     int adopts_ids; /* it keeps the id that an engine gives */
-    int halves;     /* a settlement may stop midway when the connection dies: the copy is out then */
+    int halves; /* a settlement may stop midway when the connection dies: the copy is out then */
     mull__list copies;
     uint64_t next_place;
     mull__list connections;
@@ -141,6 +143,9 @@ void broker_init(sim *s, int index);
 
 /* broker_put makes a copy of a message, due at a moment of the wall clock. */
 copy *broker_put(broker *b, message *m, int64_t due_ms, const mull_message *content);
+
+/* broker_put_back: somebody moves a dead letter to a queue that is read, where there is one. */
+void broker_put_back(broker *b);
 
 /* broker_settle carries a settlement out: 0, or MULL_ELOST where the claim is gone. `half`: only
  * what comes before the acknowledgement. */
@@ -192,7 +197,7 @@ void connection_die(connection *c);
 void connection_flush(connection *c);
 
 void connection_stir(connection *c, int64_t delay_ms);
-void connection_lose(handout *h);                  /* the broker takes a claim back */
+void connection_lose(handout *h);                    /* the broker takes a claim back */
 void connection_drop(connection *c, int64_t for_ms); /* down, and up again */
 void connection_calm(connection *c);
 
@@ -234,7 +239,8 @@ struct handout {
     message *message;
     char body[16];
     char id[36];
-    int64_t deadline_ms; /* of the claim; INT64_MAX: none */
+    int64_t deadline_ms; /* of the claim */
+    int64_t held_ms;     /* when it was last held, or delivered */
     event *on_its_way, *deadline, *lost;
     struct wire *wire; /* its settlement is with the broker */
 
@@ -242,7 +248,6 @@ struct handout {
     stage stage;
     int told_lost;
     const struct generation *arrived_under;
-    int64_t arrived_ms;
     int64_t crashes;
     counters counters;
     int64_t attempt;
@@ -296,8 +301,8 @@ struct process {
     int touched;
     int64_t next_ms; /* when its engine wants to be turned */
     int64_t grace_ms, stop_asked_ms;
-    uint64_t asked_in;  /* the step in which it was asked to stop */
-    int64_t epoch; /* which of its starts this is */
+    uint64_t asked_in; /* the step in which it was asked to stop */
+    int64_t epoch;     /* which of its starts this is */
     int until_empty;
     connection *connections[BROKERS];
     consumer consumers[QUEUES];
@@ -419,11 +424,37 @@ typedef struct record {
     int64_t values[4];
 } record;
 
+/* COUNTED is what there is to happen, and is to happen in a test. */
 #define COUNTED(X)                                                                                 \
-    X(calls) X(failures) X(timeouts) X(retries) X(redeliveries) X(dead_letters) X(discards)        \
-    X(given_back) X(acknowledged) X(sent) X(lost) X(suspects) X(crash_verdicts) X(too_big)         \
-    X(fallbacks) X(parts) X(limits) X(settles_failed) X(kills) X(stops) X(closes) X(reloads)       \
-    X(reloads_refused) X(starts_refused) X(halves) X(late_ends) X(emptied) X(old_generations)
+    X(calls)                                                                                       \
+    X(failures)                                                                                    \
+    X(timeouts)                                                                                    \
+    X(retries)                                                                                     \
+    X(redeliveries)                                                                                \
+    X(dead_letters)                                                                                \
+    X(discards)                                                                                    \
+    X(given_back)                                                                                  \
+    X(acknowledged)                                                                                \
+    X(sent)                                                                                        \
+    X(lost)                                                                                        \
+    X(suspects)                                                                                    \
+    X(crash_verdicts)                                                                              \
+    X(too_big)                                                                                     \
+    X(fallbacks)                                                                                   \
+    X(parts)                                                                                       \
+    X(limits)                                                                                      \
+    X(settles_failed)                                                                              \
+    X(kills)                                                                                       \
+    X(stops)                                                                                       \
+    X(closes)                                                                                      \
+    X(reloads)                                                                                     \
+    X(put_back)                                                                                    \
+    X(reloads_refused)                                                                             \
+    X(starts_refused)                                                                              \
+    X(halves)                                                                                      \
+    X(late_ends)                                                                                   \
+    X(emptied)                                                                                     \
+    X(old_generations)
 
 typedef struct totals {
 #define FIELD(name) uint64_t name;
@@ -449,7 +480,7 @@ struct sim {
     mull__list generations;
     purse purse, own_purse; /* the engines', and the model's tables' */
     int guest_states;
-    mull__list jobs;   /* calls that their handlers haven't ended, or end twice */
+    mull__list jobs; /* calls that their handlers haven't ended, or end twice */
     int publishes_left;
 
     event **events; /* a heap */

@@ -20,8 +20,12 @@ void note(sim *s, const char *format, int64_t a, int64_t b, int64_t c, int64_t d
 {
     record *r = &s->records[s->record_count++ % RECORDS];
     *r = (record){.now_ms = s->now_ms, .format = format, .values = {a, b, c, d}};
-    const uint64_t words[] = {s->hash,     mull__hash_text(format), (uint64_t)s->now_ms,
-                              (uint64_t)a, (uint64_t)b,             (uint64_t)c,
+    const uint64_t words[] = {s->hash,
+                              mull__hash_text(format),
+                              (uint64_t)s->now_ms,
+                              (uint64_t)a,
+                              (uint64_t)b,
+                              (uint64_t)c,
                               (uint64_t)d};
     s->hash = mull__hash_words(words, sizeof words / sizeof *words);
     if (s->tell)

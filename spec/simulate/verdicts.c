@@ -148,9 +148,10 @@ static int died_too_often(const handout *h)
     mull__table_in_force(p->generation->table, p->consumers[h->consumer].name, transport_of(h),
                          &in_force);
     int64_t calls = h->counters.calls + h->crashes;
-    return h->crashes > 0 && ((in_force.max_deliveries != MULL__OFF &&
-                               h->delivery.message.deliveries > in_force.max_deliveries) ||
-                              (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts));
+    return h->crashes > 0 &&
+           ((in_force.max_deliveries != MULL__OFF &&
+             h->delivery.message.deliveries > in_force.max_deliveries) ||
+            (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts));
 }
 
 static void settled_on_arrival(handout *h, const mull_settlement *settlement)
@@ -301,6 +302,13 @@ static void expect_headers(handout *h, const mull_settlement *settlement)
     h->after.redeliveries = c->redeliveries + (kind == MULL_SETTLE_REDELIVER);
     h->after.calls = c->calls + h->attempt + (given_back ? 0 : h->crashes);
     h->after.first_failure_ms = c->first_failure_ms;
+    int aside = c->record > 0 && c->record != h->consumer + 1;
+    h->after.record = kind == MULL_SETTLE_DEAD_LETTER ? h->consumer + 1 : aside ? c->record : 0;
+    h->after.counting = kind != MULL_SETTLE_DEAD_LETTER && aside ? h->consumer + 1 : 0;
+    if (h->after.counting > 0)
+        expect_text(h, settlement, "mulligan-counting", queue_name(h->consumer));
+    if (!header(settlement, "mulligan-queue") != (h->after.record == 0))
+        WRONG(h, "message %d keeps the wrong record of an earlier failure", number_of(h));
     expect_number(h, settlement, "mulligan-redeliveries", h->after.redeliveries);
     expect_number(h, settlement, "mulligan-calls", h->after.calls);
     expect_moment(h, settlement, "mulligan-first-failure", h->after.first_failure_ms);
@@ -325,7 +333,8 @@ static void expect_sends(const handout *h, const mull_settlement *settlement)
     for (size_t i = 0; i < expected; i++, m = m->next_sent) {
         const mull_message *sent = &settlement->sends[i].message;
         int64_t due_ms = settlement->sends[i].due_ms;
-        if (strtol(sent->body, NULL, 10) != m->number || !sent->id || (m->id[0] && strcmp(m->id, sent->id) != 0) ||
+        if (strtol(sent->body, NULL, 10) != m->number || !sent->id ||
+            (m->id[0] && strcmp(m->id, sent->id) != 0) ||
             strcmp(sent->queue, queue_name(m->queue)) != 0 || (due_ms == 0) != (m->delay_ms == 0) ||
             (due_ms > 0 && due_ms > wall_ms(s) + m->delay_ms))
             WRONG(h, "message %d isn't sent as it should", m->number);

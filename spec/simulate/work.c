@@ -122,13 +122,26 @@ static void publish_by(process *p)
         violation(s, "publishing message %d gave %d", m->number, status);
 }
 
+/* put_foreign: what another program puts there has no id, and may have been counted already. */
 static void put_foreign(sim *s)
 {
+    static const char *const texts[] = {"0", "1", "2", "many", "-1"};
+    static const int64_t numbers[] = {0, 1, 2, 0, 0};
     int queue = (int)draw(s, QUEUES);
     broker *b = &s->brokers[queue % s->broker_count];
     message *m = message_new(s, FOREIGN, b->index, queue);
     content c;
-    broker_put(b, m, 0, write_content(&c, m));
+    mull_message put = *write_content(&c, m);
+    uint64_t redeliveries = draw(s, 5), calls = draw(s, 5);
+    const mull_header headers[] = {
+        c.header, {"mulligan-redeliveries", texts[redeliveries]}, {"mulligan-calls", texts[calls]}};
+    put.headers = headers;
+    put.header_count = one_in(s, 2) ? 1 : (size_t)between(s, 2, 3);
+    counters *counted = &broker_put(b, m, 0, &put)->counters;
+    if (put.header_count > 1)
+        counted->redeliveries = counted->calls = numbers[redeliveries];
+    if (put.header_count > 2)
+        counted->calls = numbers[calls];
 }
 
 void work_publish(sim *s, void *none)
@@ -161,7 +174,8 @@ const mull_error *work_error(error_room *room, const failing *f)
 
 static failing draw_failing(sim *s)
 {
-    failing f = {.type = (int)draw(s, TYPES), .cause = -1, .code = (int64_t)draw(s, 3)};
+    failing f = {.type = (int)draw(s, TYPES), .cause = -1};
+    f.code = (int64_t)draw(s, 3);
     if (one_in(s, 20))
         f.type = TOO_BIG_TYPE; /* a handler may say that it can't read a message */
     if (one_in(s, 4))

@@ -14,8 +14,8 @@ mull_timer *mull__engine_after(mull_engine *engine, int64_t delay_ms, void (*fir
                                void *data);
 void mull__engine_cancel(mull_engine *engine, mull_timer *timer);
 
-/* mull__engine_attach adds a transport by its slots, where no scheme names it. `name` is taken by no
- * other; errors as mull_engine_transport's. */
+/* mull__engine_attach adds a transport by its slots, where no scheme names it. No other has this
+ * name; errors as mull_engine_transport's. */
 int mull__engine_attach(mull_engine *engine, const char *name, const mull_transport_ops *ops,
                         const char *url);
 
