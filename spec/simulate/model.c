@@ -114,6 +114,8 @@ void model_delivered(handout *h)
     const sim *s = h->process->sim;
     counters *c = &h->counters;
     const mull_abilities *can = &h->connection->broker->abilities;
+    note(h->process->sim, "message %lld arrives at process %lld", number_of(h), h->process->index,
+         0, 0);
     h->stage = ARRIVED;
     h->held_ms = s->now_ms;
     h->arrived_under = h->process->generation;

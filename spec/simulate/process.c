@@ -45,7 +45,34 @@ static int64_t engine_wall(void *data)
 
 static void on_event(const mull_event *told, void *data)
 {
-    model_event(data, told);
+    process *p = data;
+    model_event(p, told);
+    if (happens(p->sim, p->sim->faults.kill_inside))
+        process_kill(p);
+    else if (told->kind == MULL_EVENT_DECIDED && happens(p->sim, 10))
+        process_reload(p);
+}
+
+static void on_depth(int status, const mull_depth *depth, void *data)
+{
+    process *p = data;
+    sim *s = p->sim;
+    p->asked--;
+    s->totals->depths++;
+    note(s, "process %lld is told: %lld ready, %lld delayed, %lld claimed", p->index,
+         (int64_t)depth->ready, (int64_t)depth->delayed, (int64_t)depth->claimed);
+    if (status != 0 && depth->ready + depth->delayed + depth->claimed > 0)
+        violation(s, "a depth that isn't known");
+}
+
+static void ask_depth(process *p)
+{
+    sim *s = p->sim;
+    int queue = (int)draw(s, QUEUES);
+    if (mull_queue_depth(p->engine, queue % s->broker_count ? "t1" : "t0", queue_name(queue),
+                         on_depth, p) == 0)
+        p->asked++;
+    p->touched = 1;
 }
 
 static void on_closed(void *data)
@@ -57,8 +84,9 @@ static void on_closed(void *data)
     p->life = DOWN;
     mull_policy_free(p->policy);
     p->policy = NULL;
-    if (p->publishes > 0 && !p->dead)
-        violation(s, "%d publishes were never answered", (int)p->publishes);
+    if (p->publishes + p->asked > 0 && !p->dead)
+        violation(s, "%d publishes and %d questions were never answered", (int)p->publishes,
+                  p->asked);
     p->publishes = 0;
     if (!s->over)
         at_time(s, s->calm || one_in(s, 2) ? 0 : between(s, 0, 8000), process_start, p);
@@ -355,6 +383,9 @@ void process_changes(sim *s, void *none)
         break;
     case 6:
         drop_any(p);
+        break;
+    case 7:
+        ask_depth(p);
         break;
     default:
         process_reload(p);

@@ -309,6 +309,7 @@ struct process {
     int consumer_count;
     mull_counts counts; /* as they should be */
     int64_t publishes;  /* not answered */
+    int asked;          /* depths, not answered */
 };
 
 void processes_init(sim *s);
@@ -454,6 +455,7 @@ typedef struct record {
     X(halves)                                                                                      \
     X(late_ends)                                                                                   \
     X(emptied)                                                                                     \
+    X(depths)                                                                                      \
     X(old_generations)
 
 typedef struct totals {

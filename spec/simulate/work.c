@@ -256,6 +256,8 @@ static void end_job(job *j)
     int status = mull_done(p->engine, j->call, failed ? work_error(&room, &f) : NULL);
     p->touched = 1;
     model_ended(j->handout, status, failed ? &f : NULL);
+    if (happens(s, 20))
+        process_reload(p); /* what has failed isn't judged yet */
     if (draw(s, 100) < s->habits.careless)
         be_careless(p, j->call);
 }
@@ -299,12 +301,18 @@ static int64_t how_long(sim *s, const consumer *c)
 static void meddle(process *p)
 {
     sim *s = p->sim;
-    if (s->calm || !one_in(s, 100))
+    if (!happens(s, 15))
         return;
-    if (one_in(s, 2))
+    switch (draw(s, 3)) {
+    case 0:
         process_stop(p);
-    else
+        break;
+    case 1:
         process_close(p);
+        break;
+    default:
+        process_reload(p);
+    }
 }
 
 void work_on_call(mull_engine *engine, mull_call call, const mull_message *m, void *data)
