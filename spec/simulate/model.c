@@ -146,6 +146,27 @@ static void check_counters(const handout *h, const mull_message *m)
               (int)h->delivery.message.deliveries);
 }
 
+/* check_headers: all that it came with, but for a dead letter that is back where it came from: its
+ * record is of an earlier life. */
+static void check_headers(const handout *h, const mull_message *m)
+{
+    const mull_message *from = &h->delivery.message;
+    int returned = h->counters.record == h->consumer + 1;
+    size_t count = 0;
+    for (size_t i = 0; i < from->header_count; i++) {
+        const mull_header *header = &from->headers[i];
+        if (returned && strncmp(header->name, "mulligan-", strlen("mulligan-")) == 0)
+            continue;
+        if (count >= m->header_count || strcmp(m->headers[count].name, header->name) != 0 ||
+            strcmp(m->headers[count].value, header->value) != 0)
+            WRONG(h, "message %d lacks the header %s", number_of(h), header->name);
+        count++;
+    }
+    if (count != m->header_count)
+        WRONG(h, "message %d has %d headers, not %d", number_of(h), (int)m->header_count,
+              (int)count);
+}
+
 static void check_content(const handout *h, const mull_message *m)
 {
     if (m->body != h->body || strtol(h->body, NULL, 10) != number_of(h))
@@ -226,6 +247,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     check_alone(h, &t);
     check_counters(h, m);
     check_content(h, m);
+    check_headers(h, m);
     check_limits(h);
     take_id(h->id, m->id);
     s->totals->calls++;
