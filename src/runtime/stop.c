@@ -78,10 +78,10 @@ void mull__stop_begin(mull_engine *engine)
 }
 
 /* mull__stop_now ends the grace of an engine that stops; where it is over, what waits for its next
- * try to be settled waits no longer. */
+ * try to be settled waits no longer: what came too late too, when the engine had stopped. */
 void mull__stop_now(mull_engine *engine)
 {
-    if (engine->state == MULL__STOPPING)
+    if (engine->state == MULL__STOPPING || engine->state == MULL__STOPPED)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
