@@ -389,6 +389,21 @@ static void check_held(const handout *h)
         WRONG(h, "the claim on message %d isn't held", number_of(h));
 }
 
+enum { TRIES_WHEN_STOPPING = 3 };
+
+/* check_tried_again: what isn't settled yet is tried again when it is time; at once where the
+ * engine closes, but not for ever. */
+static void check_tried_again(const handout *h)
+{
+    const process *p = h->process;
+    if (!is_failing(h) || h->under_way)
+        return;
+    if (!process_is_stopping(p) && p->sim->now_ms >= h->try_not_before_ms)
+        WRONG(h, "message %d isn't settled again when it is time", number_of(h));
+    if (p->life == CLOSING && h->tries <= TRIES_WHEN_STOPPING && !h->hopeless)
+        WRONG(h, "message %d isn't settled again, and the engine closes", number_of(h));
+}
+
 /* check_left: nothing of this may be left to do for a hand-out after a turn. */
 static void check_left(const handout *h, int gate_open)
 {
@@ -404,9 +419,7 @@ static void check_left(const handout *h, int gate_open)
     check_held(h);
     if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms)
         WRONG(h, "message %d isn't retried when it is time", number_of(h));
-    if (is_failing(h) && !h->under_way && s->now_ms >= h->try_not_before_ms &&
-        !process_is_stopping(h->process))
-        WRONG(h, "message %d isn't settled again when it is time", number_of(h));
+    check_tried_again(h);
 }
 
 static void check_idle(const process *p, const tally *t)

@@ -273,6 +273,7 @@ struct handout {
     uint64_t settlement_hash;
     counters after; /* what its copy should carry once it is settled */
     int under_way, tries, answered;
+    int hopeless; /* it failed when it was to end and the broker was down: it may be given up */
     int64_t try_not_before_ms;
 };
 

@@ -447,6 +447,7 @@ void model_answered(handout *h, int status)
     int64_t wait_ms = h->tries < 7 ? INT64_C(100) << h->tries : 10000;
     h->try_not_before_ms = s->now_ms + (wait_ms < 10000 ? wait_ms : 10000);
     h->tries++;
+    h->hopeless |= process_is_stopping(h->process) && h->connection->down;
     s->totals->settles_failed++;
 }
 
