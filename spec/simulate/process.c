@@ -111,7 +111,7 @@ void process_close_later(sim *s, void *data)
 {
     (void)s;
     process *p = data;
-    if (p->life == STOPPED && p->engine)
+    if ((p->life == STOPPING || p->life == STOPPED) && p->engine)
         process_close(p);
 }
 
@@ -285,6 +285,8 @@ void process_stop(process *p)
     p->stop_asked_ms = s->now_ms;
     p->touched = 1;
     mull_stop(p->engine);
+    if (one_in(s, 2))
+        at_time(s, between(s, 0, p->grace_ms + 500), process_close_later, p);
 }
 
 void process_close(process *p)
