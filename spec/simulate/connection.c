@@ -139,9 +139,7 @@ static void describe(handout *h, const reader *r)
     take_id(h->id, id_of(c));
     h->delivery.subscription = r->subscription;
     h->delivery.message = (mull_message){
-        .size = sizeof(mull_message),
         .id = c->id ? h->id : NULL,
-        .queue = queue_name(c->queue),
         .body = message_body(c->message, h->body),
         .body_size = message_body_size(c->message),
         .headers = c->headers,

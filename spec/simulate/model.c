@@ -460,6 +460,22 @@ void model_turned(process *p)
     check_counts(p);
 }
 
+/* check_empty: it stopped because nothing was left. Whoever puts more there meanwhile is too late.
+ * And queues are counted one by one: what another process moves on meanwhile may be in none. */
+static void check_empty(const process *p)
+{
+    sim *s = p->sim;
+    if (s->publishes_left > 0 || p->publishes > 0 || s->process_count > 1)
+        return;
+    for (int b = 0; b < s->broker_count; b++) {
+        mull__list *copies = &s->brokers[b].copies;
+        for (mull__link *at = mull__list_first(copies); at; at = mull__list_after(copies, at))
+            if (MULL__ENTRY(at, copy, link)->queue < QUEUES)
+                violation(s, "process %d stops since there is nothing left, but message %d",
+                          p->index, MULL__ENTRY(at, copy, link)->message->number);
+    }
+}
+
 /* model_stopped: what it leaves behind is settled, or can't be. */
 void model_stopped(const process *p)
 {
@@ -472,7 +488,10 @@ void model_stopped(const process *p)
         if (h->stage != SETTLED && h->stage != ON_ITS_WAY && !h->told_lost && !is_failing(h))
             violation(s, "process %d has stopped, and message %d is in stage %d", p->index,
                       number_of(h), h->stage);
-    s->totals->emptied += p->life == RUNNING;
+    if (p->life == RUNNING) {
+        s->totals->emptied++;
+        check_empty(p);
+    }
 }
 
 /* ---- At the end ------------------------------------------------------------------------------ */

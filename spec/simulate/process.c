@@ -154,6 +154,7 @@ static uint64_t draw_policy(sim *s)
 
 static void draw_consumer(process *p, int queue)
 {
+    static const size_t sizes[] = {0, 0, 8, 16};
     static const int64_t timeouts_ms[] = {MULL_NEVER, 20, 150, 900, 30000};
     sim *s = p->sim;
     consumer *c = &p->consumers[queue];
@@ -165,7 +166,7 @@ static void draw_consumer(process *p, int queue)
     c->concurrency = (uint32_t)between(s, 1, 4);
     c->prefetch = (uint32_t)between(s, 1, 5);
     c->timeout_ms = timeouts_ms[draw(s, 5)];
-    c->max_body = one_in(s, 3) ? 12 : 0;
+    c->max_body = sizes[draw(s, 4)];
     snprintf(c->name, sizeof c->name, "c%d", queue);
     mull_consumer_options options = MULL_INIT(mull_consumer_options);
     options.name = c->name;

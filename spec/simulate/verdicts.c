@@ -483,7 +483,9 @@ static void compare_failure(const handout *h, const mull_failure *f)
               type_names[h->judged_for.type]);
     if (f->attempt != h->attempt || f->redeliveries != h->counters.redeliveries ||
         f->calls != h->judged_calls || f->deliveries != h->delivery.message.deliveries ||
-        f->age_ms != h->judged_age_ms)
+        f->age_ms != h->judged_age_ms || f->chance != mull__hash_text(h->id) ||
+        !same_text(f->consumer, h->process->consumers[h->consumer].name) ||
+        !same_text(f->transport, transport_of(h)))
         WRONG(h, "message %d: the failure told isn't the one judged", number_of(h));
 }
 
@@ -520,6 +522,8 @@ void model_event(process *p, const mull_event *told)
     if (!h->judged)
         WRONG(h, "a verdict on message %d is told that nobody gave, or twice", number_of(h));
     compare_verdict(h, told->verdict);
+    if (!told->rule != !h->verdict.rule.file || !same_text(told->generation, h->judged_under->name))
+        WRONG(h, "message %d: the event's rule or generation is another", number_of(h));
     compare_failure(h, told->failure);
     p->sim->totals->old_generations += h->judged_under != p->generation;
     h->judged = 0;

@@ -256,8 +256,11 @@ static void end_job(job *j)
     int status = mull_done(p->engine, j->call, failed ? work_error(&room, &f) : NULL);
     p->touched = 1;
     model_ended(j->handout, status, failed ? &f : NULL);
+    /* The engine hasn't looked yet. */
     if (happens(s, 20))
-        process_reload(p); /* what has failed isn't judged yet */
+        process_reload(p);
+    if (status == 0 && j->handout->copy && happens(s, s->faults.loses))
+        connection_lose(j->handout);
     if (draw(s, 100) < s->habits.careless)
         be_careless(p, j->call);
 }
