@@ -427,7 +427,8 @@ static void sim_credit(void *self, mull_subscription *subscription, uint32_t del
         reader *r = &c->readers[i];
         if (r->subscription != subscription)
             continue;
-        model_credit(c, r, deliveries);
+        note(sim_of(c), "process %lld, queue %lld: credit %lld", c->process->index, r->queue,
+             deliveries, 0);
         if (deliveries > r->credit && !c->dead)
             connection_stir(c, 0);
         r->credit = deliveries;

@@ -264,6 +264,7 @@ struct handout {
     mull_verdict verdict; /* the strings of the table it was judged by */
     int judged;           /* there is a verdict, of which nobody was told */
     failing judged_for;
+    int64_t judged_ms; /* wall clock */
     int64_t judged_age_ms;
     int64_t judged_calls;
     const struct generation *judged_under;
@@ -387,7 +388,6 @@ void model_answered(handout *h, int status);
 void model_event(process *p, const mull_event *told);
 void model_lost(handout *h);
 void model_released(handout *h);
-void model_credit(connection *c, const reader *r, uint32_t credit);
 void model_turned(process *p);
 void model_stopped(const process *p);
 void model_end(sim *s);

@@ -33,6 +33,7 @@ static void judge(handout *h, failing f)
         h->counters.first_failure_ms = wall_ms(s);
     h->judged_age_ms = wall_ms(s) - h->counters.first_failure_ms;
     h->judged_calls = h->counters.calls + h->crashes + h->attempt;
+    h->judged_ms = wall_ms(s);
     error_room room;
     const mull_failure failure = {
         .size = sizeof failure,
@@ -71,6 +72,7 @@ static void refuse(handout *h)
         h->counters.first_failure_ms = wall_ms(p->sim);
     h->judged_age_ms = wall_ms(p->sim) - h->counters.first_failure_ms;
     h->judged_calls = h->counters.calls + h->crashes + 1;
+    h->judged_ms = wall_ms(p->sim);
     h->verdict = (mull_verdict){.action = MULL_DEAD_LETTER,
                                 .reason = MULL_REASON_UNRECOVERABLE,
                                 .queue = in_force.dead_letter_queue,
@@ -312,6 +314,7 @@ static void expect_headers(handout *h, const mull_settlement *settlement)
     expect_number(h, settlement, "mulligan-redeliveries", h->after.redeliveries);
     expect_number(h, settlement, "mulligan-calls", h->after.calls);
     expect_moment(h, settlement, "mulligan-first-failure", h->after.first_failure_ms);
+    expect_moment(h, settlement, "mulligan-last-failure", h->judged_ms);
     expect_moment(h, settlement, "mulligan-due", h->after.due_ms);
     if (!h->delivery.message.id)
         expect_text(h, settlement, "mulligan-id", h->id);
