@@ -81,6 +81,8 @@ copy *broker_put(broker *b, message *m, int64_t due_ms, const mull_message *cont
     mull__list_push(&b->copies, &c->link);
     m->copies++;
     m->exists = 1;
+    if (m->origin != SENT)
+        s->published_ms = s->now_ms;
     enqueue(b, c, m->queue, due_ms);
     return c;
 }

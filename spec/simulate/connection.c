@@ -6,6 +6,8 @@
  * A connection that is dead changes nothing at the broker any more; its engine doesn't know. */
 #include "sim.h"
 
+#include "runtime/engine.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,6 +124,15 @@ static void on_delivered(sim *s, void *data)
     h->process->touched = 1;
     model_delivered(h);
     mull_port_delivered(h->connection->port, &h->delivery);
+    model_looked(h);
+}
+
+int connection_strayed(const handout *h)
+{
+    const mull_delivery *at = h->connection->port->strays;
+    while (at && at != &h->delivery)
+        at = at->runtime;
+    return at != NULL;
 }
 
 /* id_of is the id that a copy came with, or was given by an engine; "": none so far. */
@@ -159,7 +170,7 @@ static void claim(connection *c, reader *r, copy *taken)
     h->consumer = r->consumer;
     h->message = taken->message;
     h->copy = taken;
-    h->counters = taken->counters;
+    h->claimed = taken->counters;
     taken->claim = h;
     taken->deliveries++;
     r->out++;
@@ -262,6 +273,7 @@ static void answer(wire *w)
         break;
     case CLOSE:
         mull_port_closed(c->port);
+        c->port = NULL;
         break;
     }
 }
@@ -354,6 +366,8 @@ void connection_die(connection *c)
 
 void connection_flush(connection *c)
 {
+    while (c->port && c->port->strays)
+        mull_port_lost(c->port, c->port->strays);
     for (wire *w; (w = first_wire(c));) {
         w->status = w->asked == SETTLE ? MULL_ELOST : w->asked == CLOSE ? 0 : MULL_EIO;
         answer(w);

@@ -121,9 +121,11 @@ void model_delivered(handout *h)
     const sim *s = h->process->sim;
     counters *c = &h->counters;
     const mull_abilities *can = &h->connection->broker->abilities;
+    h->counters = h->claimed;
     note(h->process->sim, "message %lld arrives at process %lld", number_of(h), h->process->index,
          0, 0);
     h->stage = ARRIVED;
+    h->fresh = 1;
     h->held_ms = s->now_ms;
     h->arrived_under = h->process->generation;
     h->crashes = can->counts_deliveries ? h->delivery.message.deliveries - 1 : 0;
@@ -132,6 +134,27 @@ void model_delivered(handout *h)
         c->redeliveries = c->calls = c->first_failure_ms = 0;
     if (h->crashes > 0 && c->first_failure_ms == 0)
         c->first_failure_ms = wall_ms(s);
+}
+
+void model_looked(handout *h)
+{
+    const sim *s = h->process->sim;
+    if (h->process->dead)
+        return;
+    if (h->stage == ARRIVED && connection_strayed(h)) {
+        h->stage = STRAYED;
+        s->totals->strays++;
+    } else if (h->stage == STRAYED && !connection_strayed(h)) {
+        model_delivered(h);
+    }
+    int fresh = h->fresh && h->stage == ARRIVED;
+    h->fresh = 0;
+    if (s->purse.failed_ms < s->now_ms || h->told_lost)
+        return;
+    if (fresh || h->stage == FAILED)
+        model_unwritten(h);
+    else if (is_failing(h) && !h->under_way && s->now_ms >= h->try_not_before_ms)
+        model_failed_try(h);
 }
 
 /* ---- Its handler is called ------------------------------------------------------------------- */
@@ -242,6 +265,8 @@ static void check_start(const handout *h)
 void model_called(handout *h, mull_call call, const mull_message *m)
 {
     sim *s = h->process->sim;
+    if (h->stage == STRAYED)
+        model_delivered(h);
     tally t = take_tally(h->process);
     note(s, "process %lld calls message %lld, attempt %lld, after %lld calls", h->process->index,
          number_of(h), m->attempt, m->calls);
@@ -260,6 +285,8 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     s->totals->calls++;
     s->totals->suspects += (uint64_t)is_suspect(h);
     h->first_of_suspect = is_suspect(h);
+    if (is_suspect(h))
+        h->process->suspected_ms = INT64_MAX;
     h->stage = WORKING;
     h->call = call;
     h->at_work = 1;
@@ -310,7 +337,7 @@ void model_cancelled(handout *h)
     if (!h->at_work || h->cancelled)
         WRONG(h, "a call of message %d is cancelled that isn't at work", number_of(h));
     if (h->stage == WORKING && !h->told_lost)
-        WRONG(h, "the call of message %d is cancelled for no reason", number_of(h));
+        model_unwritten(h);
     h->cancelled = 1;
 }
 
@@ -407,7 +434,8 @@ static void check_tried_again(const handout *h)
         return;
     if (!process_is_stopping(p) && p->sim->now_ms >= h->try_not_before_ms)
         WRONG(h, "message %d isn't settled again when it is time", number_of(h));
-    if (p->life == CLOSING && h->tries <= TRIES_WHEN_STOPPING && !h->hopeless)
+    if (p->life == CLOSING && p->sim->faults.no_memory == 0 && h->tries <= TRIES_WHEN_STOPPING &&
+        !h->hopeless)
         WRONG(h, "message %d isn't settled again, and the engine closes", number_of(h));
 }
 
@@ -450,19 +478,42 @@ static void check_counts(process *p)
                   (int)p->counts.discarded);
 }
 
+/* A call that there was no memory for is tried again after so long. */
+enum { CALL_AGAIN_MS = 100 };
+
+/* check_patience: a suspect waits for others to end, but not for ever. */
+static void check_patience(process *p, const tally *t, int suspected)
+{
+    const sim *s = p->sim;
+    if (t->alone)
+        return;
+    int waits =
+        suspected && !process_is_stopping(p) && s->now_ms > s->purse.failed_ms + CALL_AGAIN_MS;
+    if (!waits) {
+        p->suspected_ms = INT64_MAX;
+        return;
+    }
+    if (p->suspected_ms == INT64_MAX)
+        p->suspected_ms = s->now_ms;
+    if (t->open == 0 || s->now_ms >= p->suspected_ms + PATIENCE_MS)
+        violation(p->sim, "a suspect could run, and doesn't");
+}
+
 void model_turned(process *p)
 {
     if (p->dead)
         return;
+    for (handout *h = NULL; (h = next_handout(p, h));)
+        model_looked(h);
     tally t = take_tally(p);
     int suspected = suspect_may_run(p, &t);
-    int gate_open = !process_is_stopping(p) && !t.alone && !suspected;
+    int short_of_calls = p->sim->now_ms <= p->sim->purse.failed_ms + CALL_AGAIN_MS;
+    int gate_open = !process_is_stopping(p) && !t.alone && !suspected && !short_of_calls;
     for (handout *h = NULL; (h = next_handout(p, h));)
         check_left(h, gate_open);
     if (gate_open)
         check_idle(p, &t);
-    if (suspected && !t.alone && t.open == 0 && !process_is_stopping(p))
-        violation(p->sim, "a suspect could run, and doesn't");
+    check_patience(p, &t, suspected);
     check_credit(p, &t);
     check_counts(p);
 }
@@ -472,7 +523,7 @@ void model_turned(process *p)
 static void check_empty(const process *p)
 {
     sim *s = p->sim;
-    if (s->publishes_left > 0 || p->publishes > 0 || s->process_count > 1)
+    if (s->now_ms < s->published_ms + 100 || s->process_count > 1)
         return;
     for (int b = 0; b < s->broker_count; b++) {
         mull__list *copies = &s->brokers[b].copies;

@@ -123,6 +123,7 @@ static int load(process *p, uint64_t number, int broken)
     policy_text(text, number, broken);
     const generation *made = broken ? NULL : generation_of(s, number);
     int same = made && made == p->generation;
+    uint64_t failures = s->purse.failures;
     int status;
     if (!p->policy) {
         mull_policy_options options = MULL_INIT(mull_policy_options);
@@ -133,6 +134,8 @@ static int load(process *p, uint64_t number, int broken)
         status = mull_policy_reload(p->policy, text, strlen(text));
     }
     int expected = broken ? MULL_EPOLICY : same ? 1 : 0;
+    if (status == MULL_ENOMEM && s->purse.failures > failures)
+        expected = MULL_ENOMEM;
     note(s, "process %lld loads policy %lld: %lld", p->index, (int64_t)number, status, 0);
     if (status == MULL_EREFUSED && !broken)
         return status;
@@ -235,10 +238,13 @@ void process_start(sim *s, void *data)
     *p = (process){
         .sim = s, .index = p->index, .loop = p->loop, .touched = 1, .epoch = p->epoch + 1};
     note(s, "process %lld starts", p->index, 0, 0, 0);
+    int scarce = s->purse.scarce;
+    s->purse.scarce = 0;
     load(p, draw_policy(s), 0);
     make_engine(p);
     start(p);
     p->life = RUNNING;
+    s->purse.scarce = scarce;
 }
 
 /* ---- Turning --------------------------------------------------------------------------------- */
@@ -247,6 +253,7 @@ void process_start(sim *s, void *data)
 static void bury(process *p)
 {
     sim *s = p->sim;
+    s->purse.scarce = 0;
     work_end_all(p);
     if (p->life != CLOSING)
         mull_engine_close(p->engine, on_closed, p);
@@ -262,8 +269,12 @@ static void bury(process *p)
 
 void process_turn(process *p)
 {
+    sim *s = p->sim;
     p->touched = 0;
+    s->purse.scarce = !p->dead;
+    p->turning = 1;
     int64_t next_ms = mull_engine_turn(p->engine);
+    p->turning = 0;
     p->touched = 0;
     p->next_ms = next_ms;
     if (p->engine && p->dead)
@@ -288,6 +299,8 @@ void process_stop(process *p)
     mull_stop(p->engine);
     if (one_in(s, 2))
         at_time(s, between(s, 0, p->grace_ms + 500), process_close_later, p);
+    if (happens(s, 3 * s->faults.drops))
+        connection_drop(p->connections[0], between(s, 0, 20000));
 }
 
 void process_close(process *p)
@@ -316,10 +329,12 @@ void process_kill(process *p)
         connection_die(p->connections[i]);
 }
 
+/* process_reload: where there was no memory to write a settlement, nobody is told of its verdict
+ * before there is. So that it is known which generation gave it, none comes within a turn then. */
 void process_reload(process *p)
 {
     sim *s = p->sim;
-    if (!p->engine || p->dead)
+    if (!p->engine || p->dead || (p->turning && s->faults.no_memory > 0))
         return;
     int broken = one_in(s, 4);
     uint64_t number = one_in(s, 6) ? p->generation->number : draw_policy(s);

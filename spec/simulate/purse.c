@@ -1,5 +1,6 @@
 /* purse.c: an allocator that counts what is out, moves whatever grows, and spoils what is freed, so
- * that what is read too late is seen without a sanitizer as well. One thread. */
+ * that what is read too late is seen without a sanitizer as well. Where it is scarce, some requests
+ * fail. One thread. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -14,6 +15,11 @@ static void *resize(void *pointer, size_t bytes, void *data)
     purse *p = data;
     block *old = pointer ? (block *)pointer - 1 : NULL, *made = NULL;
     if (bytes > 0) {
+        if (p->scarce && happens(p->sim, p->sim->faults.no_memory)) {
+            p->failures++;
+            p->failed_ms = p->sim->now_ms;
+            return NULL;
+        }
         made = malloc(sizeof *made + bytes);
         if (!made)
             return NULL;

@@ -217,6 +217,7 @@ static void draw_nature(sim *s)
     s->faults.forgets_hold = some(s, 500);
     s->faults.drops = some(s, 200);
     s->faults.kill_inside = some(s, 15);
+    s->faults.no_memory = one_in(s, 2) ? 0 : some(s, 80);
     s->habits.fails = (uint32_t)between(s, 5, 80);
     s->habits.at_once = (uint32_t)between(s, 0, 60);
     s->habits.sends = some(s, 60);
@@ -296,6 +297,8 @@ void simulate(sim *s, uint64_t seed, totals *sums, int tell)
     mull__rand_init(&s->chance, mull__hash_words(words, 1) | 1);
     mull__list_init(&s->generations);
     mull__list_init(&s->jobs);
+    s->purse.sim = s;
+    s->purse.failed_ms = INT64_MIN / 2;
     processes_init(s);
     begin(s);
     run(s);

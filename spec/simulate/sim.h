@@ -200,6 +200,7 @@ void connection_stir(connection *c, int64_t delay_ms);
 void connection_lose(handout *h);                    /* the broker takes a claim back */
 void connection_drop(connection *c, int64_t for_ms); /* down, and up again */
 void connection_calm(connection *c);
+int connection_strayed(const handout *h); /* for lack of memory */
 
 /* serve says for whom the next connection is opened. */
 void serve(process *p);
@@ -208,6 +209,7 @@ void serve(process *p);
 
 typedef enum stage {
     ON_ITS_WAY, /* claimed, not delivered */
+    STRAYED,    /* delivered when there was no memory for it; the engine tries again */
     ARRIVED,    /* waits for its first call */
     WORKING,    /* its call's end matters */
     SUCCEEDED,  /* ended, and the engine hasn't looked */
@@ -246,10 +248,11 @@ struct handout {
 
     /* the model's */
     stage stage;
+    int fresh; /* it has just arrived */
     int told_lost;
     const struct generation *arrived_under;
     int64_t crashes;
-    counters counters;
+    counters claimed, counters; /* of its copy; as they count here */
     int64_t attempt;
 
     mull_call call;
@@ -274,7 +277,8 @@ struct handout {
     uint64_t settlement_hash;
     counters after; /* what its copy should carry once it is settled */
     int under_way, tries, answered;
-    int hopeless; /* it failed when it was to end and the broker was down: it may be given up */
+    int unwritten; /* decided, but there was no memory to write the settlement */
+    int hopeless;  /* it failed when it was to end and the broker was down: it may be given up */
     int64_t try_not_before_ms;
 };
 
@@ -301,7 +305,9 @@ struct process {
     life life;
     int dead; /* killed; what is left of it is taken down */
     int touched;
-    int64_t next_ms; /* when its engine wants to be turned */
+    int turning;          /* its engine is being turned */
+    int64_t suspected_ms; /* since when a suspect waits for others to end; INT64_MAX: none does */
+    int64_t next_ms;      /* when its engine wants to be turned */
     int64_t grace_ms, stop_asked_ms;
     uint64_t asked_in; /* the step in which it was asked to stop */
     int64_t epoch;     /* which of its starts this is */
@@ -378,6 +384,13 @@ void work_end_all(process *p);
 /* ---- The model ------------------------------------------------------------------------------- */
 
 void model_delivered(handout *h);
+
+/* model_looked: the engine had a look; what it had no memory to do is to come. */
+void model_looked(handout *h);
+
+/* model_unwritten: it was decided on, and there was no memory to write that down. */
+void model_unwritten(handout *h);
+void model_failed_try(handout *h);
 void model_called(handout *h, mull_call call, const mull_message *m);
 void model_ended(handout *h, int status, const failing *f);
 void model_cancelled(handout *h);
@@ -399,8 +412,13 @@ void take_id(char kept[36], const char *id);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
+/* purse counts what is out; where it is scarce, some requests fail. */
 typedef struct purse {
     size_t blocks, bytes;
+    sim *sim;
+    int scarce;
+    uint64_t failures;
+    int64_t failed_ms; /* the last one */
 } purse;
 
 mull_allocator purse_allocator(purse *p);
@@ -410,6 +428,7 @@ mull_allocator purse_allocator(purse *p);
 /* faults are chances in a thousand. */
 typedef struct faults {
     uint32_t settle_fails, publish_fails, slow, loses, forgets_hold, drops;
+    uint32_t no_memory;
     uint32_t kill_inside; /* the process dies right in what it does */
 } faults;
 
@@ -446,6 +465,8 @@ typedef struct record {
     X(parts)                                                                                       \
     X(limits)                                                                                      \
     X(settles_failed)                                                                              \
+    X(strays)                                                                                      \
+    X(unwritten)                                                                                   \
     X(kills)                                                                                       \
     X(stops)                                                                                       \
     X(closes)                                                                                      \
@@ -485,6 +506,7 @@ struct sim {
     int guest_states;
     mull__list jobs; /* calls that their handlers haven't ended, or end twice */
     int publishes_left;
+    int64_t published_ms; /* the last time that somebody put a message into a broker */
 
     event **events; /* a heap */
     size_t event_count, event_room;

@@ -20,6 +20,11 @@ static const char *transport_of(const handout *h)
     return h->connection->broker->index ? "t1" : "t0";
 }
 
+static int same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 /* ---- Judging --------------------------------------------------------------------------------- */
 
 static void judge(handout *h, failing f)
@@ -129,13 +134,15 @@ static void expect_given_back(const handout *h, const mull_settlement *settlemen
         WRONG(h, "message %d is given back, though the engine doesn't stop", number_of(h));
 }
 
+/* A retry is given back where the engine stops. */
+static const mull_settle_kind kinds[] = {[MULL_RETRY] = MULL_SETTLE_GIVE_BACK,
+                                         [MULL_REDELIVER] = MULL_SETTLE_REDELIVER,
+                                         [MULL_DEAD_LETTER] = MULL_SETTLE_DEAD_LETTER,
+                                         [MULL_DISCARD] = MULL_SETTLE_DISCARD};
+
 /* expect_verdict: a retry that is due while the engine stops isn't made, and nobody is told. */
 static void expect_verdict(handout *h, const mull_settlement *settlement)
 {
-    static const mull_settle_kind kinds[] = {[MULL_RETRY] = MULL_SETTLE_GIVE_BACK,
-                                             [MULL_REDELIVER] = MULL_SETTLE_REDELIVER,
-                                             [MULL_DEAD_LETTER] = MULL_SETTLE_DEAD_LETTER,
-                                             [MULL_DISCARD] = MULL_SETTLE_DISCARD};
     expect_kind(h, settlement, kinds[h->verdict.action]);
     if (h->verdict.action != MULL_RETRY)
         return;
@@ -156,16 +163,21 @@ static int died_too_often(const handout *h)
             (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts));
 }
 
+static int too_big(const handout *h)
+{
+    size_t max_body = h->process->consumers[h->consumer].max_body;
+    return max_body > 0 && h->delivery.message.body_size > max_body;
+}
+
 static void settled_on_arrival(handout *h, const mull_settlement *settlement)
 {
     const process *p = h->process;
-    size_t max_body = p->consumers[h->consumer].max_body;
     int onward = h->counters.due_ms > wall_ms(p->sim);
     if (settlement->kind == MULL_SETTLE_GIVE_BACK) {
         expect_given_back(h, settlement);
     } else if (onward) {
         expect_kind(h, settlement, MULL_SETTLE_REDELIVER);
-    } else if (max_body > 0 && h->delivery.message.body_size > max_body) {
+    } else if (too_big(h)) {
         refuse(h);
         expect_verdict(h, settlement);
     } else if (died_too_often(h)) {
@@ -215,11 +227,42 @@ static void expect_reason(handout *h, const mull_settlement *settlement)
     case RETRYING:
         expect_given_back(h, settlement);
         break;
-    case ON_ITS_WAY:
     case SETTLING:
+        expect_kind(h, settlement, h->kind);
+        break;
+    case ON_ITS_WAY:
+    case STRAYED:
     case SETTLED:
         WRONG(h, "message %d is settled in stage %d", number_of(h), h->stage);
     }
+}
+
+/* model_unwritten: see sim.h. A cut-off at a timeout comes before one at the end of the grace,
+ * since its timer was set before. */
+void model_unwritten(handout *h)
+{
+    sim *s = h->process->sim;
+    int cut = h->stage == WORKING;
+    if (h->stage == ARRIVED && too_big(h))
+        refuse(h);
+    else if (h->stage == ARRIVED && died_too_often(h))
+        judge(h, crashed);
+    else if (h->stage == ARRIVED)
+        return;
+    else if (!cut)
+        judge(h, h->failing);
+    else if (has_timed_out(h))
+        judge(h, timed_out);
+    if (s->purse.failed_ms < s->now_ms)
+        WRONG(h, "message %d is to be settled, and isn't", number_of(h));
+    h->kind = h->judged ? kinds[h->verdict.action] : MULL_SETTLE_GIVE_BACK;
+    if (h->kind == MULL_SETTLE_GIVE_BACK && !process_is_stopping(h->process))
+        WRONG(h, "message %d is to be called again, and isn't", number_of(h));
+    h->judged = h->judged && h->kind != MULL_SETTLE_GIVE_BACK;
+    h->stage = SETTLING;
+    h->unwritten = 1;
+    s->totals->unwritten++;
+    model_failed_try(h);
 }
 
 /* ---- What is written ------------------------------------------------------------------------- */
@@ -230,6 +273,8 @@ static int64_t expect_due(handout *h)
     sim *s = h->process->sim;
     int64_t now_ms = wall_ms(s), longest_ms = h->connection->broker->abilities.longest_delay_ms;
     int onward = !h->judged;
+    if (!onward)
+        now_ms = h->judged_ms;
     int64_t end_ms = onward ? h->counters.due_ms : now_ms + h->verdict.delay_ms;
     int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
     h->after.due_ms = in_parts || onward ? end_ms : 0;
@@ -270,6 +315,14 @@ static void expect_record(const handout *h, const mull_settlement *settlement)
     expect_text(h, settlement, "mulligan-generation", h->judged_under->name);
     expect_text(h, settlement, "mulligan-queue", queue_name(h->consumer));
     expect_text(h, settlement, "mulligan-error-type", type_names[h->judged_for.type]);
+    expect_text(h, settlement, "mulligan-consumer", h->process->consumers[h->consumer].name);
+    char rule[64] = "";
+    if (h->verdict.rule.file)
+        snprintf(rule, sizeof rule, "%s:%d", h->verdict.rule.file, h->verdict.rule.line);
+    if (!same_text(settlement->error_type, type_names[h->judged_for.type]) ||
+        !same_text(settlement->reason, mull_reason_name(h->verdict.reason)) ||
+        !same_text(settlement->rule ? settlement->rule : "", rule))
+        WRONG(h, "message %d: the columns of its dead letter say something else", number_of(h));
     if (strcmp(settlement->queue, h->verdict.queue) != 0)
         WRONG(h, "message %d goes to %s, not to %s", number_of(h), settlement->queue,
               h->verdict.queue);
@@ -380,7 +433,9 @@ void model_settle(handout *h, const mull_settlement *settlement)
         return;
     if (h->told_lost)
         WRONG(h, "message %d is settled, though its claim is gone", number_of(h));
-    if (h->stage == SETTLING) {
+    if (h->stage == STRAYED)
+        model_delivered(h);
+    if (h->stage == SETTLING && !h->unwritten) {
         settled_again(h, settlement);
         return;
     }
@@ -400,6 +455,7 @@ void model_settle(handout *h, const mull_settlement *settlement)
     expect_headers(h, settlement);
     expect_sends(h, settlement);
     h->stage = SETTLING;
+    h->unwritten = 0;
     h->kind = settlement->kind;
     h->settlement_hash = hash_of(settlement);
     h->under_way = 1;
@@ -435,6 +491,13 @@ static void count_settled(handout *h)
     }
 }
 
+void model_failed_try(handout *h)
+{
+    int64_t wait_ms = h->tries < 7 ? INT64_C(100) << h->tries : 10000;
+    h->try_not_before_ms = h->process->sim->now_ms + (wait_ms < 10000 ? wait_ms : 10000);
+    h->tries++;
+}
+
 void model_answered(handout *h, int status)
 {
     sim *s = h->process->sim;
@@ -447,19 +510,12 @@ void model_answered(handout *h, int status)
             count_settled(h);
         return;
     }
-    int64_t wait_ms = h->tries < 7 ? INT64_C(100) << h->tries : 10000;
-    h->try_not_before_ms = s->now_ms + (wait_ms < 10000 ? wait_ms : 10000);
-    h->tries++;
+    model_failed_try(h);
     h->hopeless |= process_is_stopping(h->process) && h->connection->down;
     s->totals->settles_failed++;
 }
 
 /* ---- Events ---------------------------------------------------------------------------------- */
-
-static int same_text(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
 
 static void compare_verdict(const handout *h, const mull_verdict *v)
 {

@@ -113,12 +113,14 @@ static void publish_by(process *p)
     *of = (publishing){p, p->epoch, m};
     m->delay_ms = draw_delay(s, &s->brokers[on]);
     p->publishes++;
+    uint64_t failures = s->purse.failures;
     int status = mull_publish(p->engine, on ? "t1" : "t0", write_content(&c, m), m->delay_ms,
                               on_published, of);
     p->touched = 1;
     if (status != 0)
         p->publishes--;
-    if (status != 0 && status != MULL_EIO && status != MULL_ESTATE && status != MULL_EINVAL)
+    if (status != 0 && status != MULL_EIO && status != MULL_ESTATE && status != MULL_EINVAL &&
+        !(status == MULL_ENOMEM && s->purse.failures > failures))
         violation(s, "publishing message %d gave %d", m->number, status);
 }
 
@@ -197,8 +199,10 @@ static void send_one(job *j)
     message *m = message_new(s, SENT, b->index, queue);
     content c;
     m->delay_ms = draw_delay(s, b);
+    uint64_t failures = s->purse.failures;
     int status = mull_send(p->engine, j->call, write_content(&c, m), m->delay_ms);
-    model_sent(h, m, status);
+    if (status != MULL_ENOMEM || s->purse.failures == failures)
+        model_sent(h, m, status);
 }
 
 static void send_some(job *j)
@@ -241,29 +245,7 @@ static void be_careless(process *p, mull_call call)
     at_time(s, between(s, 0, 3000), on_again, a);
 }
 
-static void end_job(job *j)
-{
-    process *p = j->process;
-    sim *s = p->sim;
-    mull__list_remove(&s->jobs, &j->link);
-    if (j->end)
-        j->end->fire = NULL;
-    send_some(j);
-    uint32_t fails = s->calm ? s->habits.fails / 2 : s->habits.fails;
-    failing f = draw_failing(s);
-    error_room room;
-    int failed = draw(s, 100) < fails;
-    int status = mull_done(p->engine, j->call, failed ? work_error(&room, &f) : NULL);
-    p->touched = 1;
-    model_ended(j->handout, status, failed ? &f : NULL);
-    /* The engine hasn't looked yet. */
-    if (happens(s, 20))
-        process_reload(p);
-    if (status == 0 && j->handout->copy && happens(s, s->faults.loses))
-        connection_lose(j->handout);
-    if (draw(s, 100) < s->habits.careless)
-        be_careless(p, j->call);
-}
+static void end_job(job *j);
 
 static void on_end(sim *s, void *data)
 {
@@ -280,6 +262,35 @@ static void end_later(job *j, int64_t delay_ms)
     j->end = at_time(j->process->sim, delay_ms, on_end, j);
 }
 
+static void end_job(job *j)
+{
+    process *p = j->process;
+    sim *s = p->sim;
+    send_some(j);
+    uint32_t fails = s->calm ? s->habits.fails / 2 : s->habits.fails;
+    failing f = draw_failing(s);
+    error_room room;
+    int failed = draw(s, 100) < fails;
+    uint64_t failures = s->purse.failures;
+    int status = mull_done(p->engine, j->call, failed ? work_error(&room, &f) : NULL);
+    p->touched = 1;
+    if (status == MULL_ENOMEM && s->purse.failures > failures) {
+        end_later(j, between(s, 1, 50)); /* as it says: not ended, try again */
+        return;
+    }
+    mull__list_remove(&s->jobs, &j->link);
+    if (j->end)
+        j->end->fire = NULL;
+    model_ended(j->handout, status, failed ? &f : NULL);
+    /* The engine hasn't looked yet. */
+    if (happens(s, 20))
+        process_reload(p);
+    if (status == 0 && j->handout->copy && happens(s, s->faults.loses))
+        connection_lose(j->handout);
+    if (draw(s, 100) < s->habits.careless)
+        be_careless(p, j->call);
+}
+
 /* how_long: many end near their timeout, some after it. -1: not until it is told. */
 static int64_t how_long(sim *s, const consumer *c)
 {
@@ -294,7 +305,7 @@ static int64_t how_long(sim *s, const consumer *c)
     case 1:
         return timeout_ms + between(s, 0, 2000);
     case 2:
-        return between(s, 0, 5000);
+        return between(s, 0, one_in(s, 2) ? 5000 : 20000);
     default:
         return between(s, 0, 60);
     }
