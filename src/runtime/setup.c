@@ -200,6 +200,7 @@ static void close_ports(mull_engine *engine)
     engine->closing = MULL__CLOSE_PORTS;
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
         mull__timer_cancel(engine, &port->hold_timer);
+        mull__timer_cancel(engine, &port->stray_timer); /* the last stray was lost */
         port->state = MULL__PORT_CLOSING;
         port->ops->close(port->self);
         for (mull__link *link; (link = mull__list_first(&port->flows));)
