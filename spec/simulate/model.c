@@ -284,6 +284,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     take_id(h->id, m->id);
     s->totals->calls++;
     s->totals->suspects += (uint64_t)is_suspect(h);
+    s->totals->in_company += is_suspect(h) && t.open > 0;
     h->first_of_suspect = is_suspect(h);
     if (is_suspect(h))
         h->process->suspected_ms = INT64_MAX;
@@ -350,10 +351,15 @@ void model_lost(handout *h)
     h->told_lost = 1;
 }
 
+/* is_abandoned: it couldn't be settled before the end. */
+static int is_abandoned(const handout *h)
+{
+    return h->connection->closing && is_failing(h) && !h->under_way && !h->told_lost;
+}
+
 static int may_be_released(const handout *h)
 {
-    int abandoned = h->connection->closing && is_failing(h) && !h->under_way;
-    return h->stage == SETTLED || (h->told_lost && !h->under_way) || abandoned;
+    return h->stage == SETTLED || (h->told_lost && !h->under_way) || is_abandoned(h);
 }
 
 void model_released(handout *h)
@@ -362,6 +368,7 @@ void model_released(handout *h)
         return;
     if (!may_be_released(h))
         WRONG(h, "message %d is released in stage %d", number_of(h), h->stage);
+    h->process->sim->totals->abandoned += (uint64_t)is_abandoned(h);
     if (h->at_work)
         WRONG(h, "message %d is released, and its handler works", number_of(h));
     if (h->stage == SETTLED && h->answered == 0 && h->judged)

@@ -455,10 +455,12 @@ typedef struct record {
     X(dead_letters)                                                                                \
     X(discards)                                                                                    \
     X(given_back)                                                                                  \
+    X(abandoned)                                                                                   \
     X(acknowledged)                                                                                \
     X(sent)                                                                                        \
     X(lost)                                                                                        \
     X(suspects)                                                                                    \
+    X(in_company)                                                                                  \
     X(crash_verdicts)                                                                              \
     X(too_big)                                                                                     \
     X(fallbacks)                                                                                   \
