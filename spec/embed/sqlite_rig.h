@@ -14,14 +14,21 @@
 
 static char folder[64], path[80], url[96];
 
+/* in_folder makes it the folder that `path` and `url` are in. */
+static inline void in_folder(const char *name)
+{
+    snprintf(folder, sizeof folder, "%.63s", name);
+    snprintf(path, sizeof path, "%.63s/a.db", folder);
+    snprintf(url, sizeof url, "sqlite:%s", path);
+}
+
 static inline int set_up(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/mulligan-XXXXXX");
-    if (!mkdtemp(folder))
+    char name[] = "/tmp/mulligan-XXXXXX";
+    if (!mkdtemp(name))
         return -1;
-    snprintf(path, sizeof path, "%s/a.db", folder);
-    snprintf(url, sizeof url, "sqlite:%s", path);
+    in_folder(name);
     alarm(60); /* a watchdog */
     return 0;
 }
@@ -29,7 +36,8 @@ static inline int set_up(void **state)
 static inline int tear_down(void **state)
 {
     (void)state;
-    static const char *const ends[] = {"", "-wal", "-shm", "-lock", "-kept", "-kept-wal"};
+    static const char *const ends[] = {"",         "-wal",  "-shm",     "-lock",
+                                       "-journal", "-kept", "-kept-wal"};
     char name[96];
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         snprintf(name, sizeof name, "%s%s", path, ends[i]);
