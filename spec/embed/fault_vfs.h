@@ -328,6 +328,24 @@ static inline void vfs_install(int keeps)
     sqlite3_vfs_register(&faults.vfs, 1);
 }
 
+/* vfs_break lets the n-th call from now on fail, and all that come after it. */
+static inline void vfs_break(long nth, int for_good)
+{
+    pthread_mutex_lock(&faults.mutex);
+    faults.calls = faults.failed = 0;
+    faults.fail_at = nth;
+    faults.for_good = for_good;
+    pthread_mutex_unlock(&faults.mutex);
+}
+
+static inline long vfs_failed(void)
+{
+    pthread_mutex_lock(&faults.mutex);
+    long failed = faults.failed;
+    pthread_mutex_unlock(&faults.mutex);
+    return failed;
+}
+
 /* vfs_remove brings the default VFS back; no file may be open. */
 static inline void vfs_remove(void)
 {

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { A_ROUND = 10, SPAN = 150, COPIES = 5, WATCHDOG = 60 };
+enum { A_ROUND = 10, SPAN = 320, COPIES = 5, WATCHDOG = 60 };
 
 /* moment is what was told, and the folder with what was on the disk. */
 typedef struct moment {

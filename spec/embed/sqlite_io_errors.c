@@ -1,0 +1,249 @@
+/* sqlite_io_errors.c: the n-th call that SQLite makes of the disk fails, once or from there on for
+ * good, during an engine's whole life on sqlite:FILE. After one error it gets on by itself, and
+ * nobody but the log can tell. Of a disk that stays broken it says one line, takes nothing new, and
+ * can be stopped; and once the disk is healed, a new engine brings all of it to its end.
+ *
+ * By default some n are tried; MULL_EVERY=1 tries all. */
+#include "ledger.h"
+
+#include "fault_vfs.h"
+
+enum { MESSAGES = 13, WATCHDOG = 60, TRIES = 3, STEP = 23 };
+
+static mull_policy *policy;
+
+static long step(void)
+{
+    const char *text = getenv("MULL_EVERY");
+    long every = text ? strtol(text, NULL, 10) : STEP;
+    return every > 0 ? every : STEP;
+}
+
+/* ---- The file that it begins with ------------------------------------------------------------ */
+
+/* used is a file whose log is so long that one of the next commits brings it into the database. */
+static struct {
+    disk_content db, wal;
+} used;
+
+enum { LOG_FRAMES = 990 };
+
+static disk_content read_file(const char *end)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s%s", path, end);
+    disk_content content = {0};
+    disk_resize(&content, 8 << 20);
+    int file = open(name, O_RDONLY);
+    ssize_t size = read(file, content.bytes, content.size);
+    close(file);
+    assert_in_range(size, 1, content.size - 1);
+    content.size = (size_t)size;
+    return content;
+}
+
+static int make_used(void **state)
+{
+    if (set_up(state) != 0)
+        return -1;
+    put_five();
+    sqlite3 *db = look_in();
+    sql(db, "PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = OFF; DELETE FROM bodies;"
+            "DELETE FROM messages");
+    for (int i = 0; i < LOG_FRAMES; i++)
+        sql(db, "UPDATE counter SET next = next");
+    used.db = read_file("");
+    used.wal = read_file("-wal");
+    sqlite3_close(db);
+    policy = ledger_policy();
+    return tear_down(state);
+}
+
+static int free_used(void **state)
+{
+    (void)state;
+    free(used.db.bytes);
+    free(used.wal.bytes);
+    mull_policy_free(policy);
+    return 0;
+}
+
+static void put_file(const disk_content *content, const char *end)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s%s", path, end);
+    disk_store(content, name);
+}
+
+/* ---- A life ---------------------------------------------------------------------------------- */
+
+static int is_broken_for_good(const life *l)
+{
+    return faults.for_good && l->down && vfs_failed() >= TRIES;
+}
+
+/* open_file opens the transport; one error fails it, in one line that names the file. */
+static int open_file(life *l)
+{
+    if (mull_engine_transport(l->engine, "t", url) == 0)
+        return 1;
+    assert_true(vfs_failed() > 0);
+    if (!strstr(l->log, path) || strchr(l->log, '\n') != strrchr(l->log, '\n'))
+        fail_msg("'%s' is no line that says what is wrong with %s", l->log, path);
+    if (mull_engine_transport(l->engine, "t", url) == 0)
+        return 1;
+    assert_true(faults.for_good);
+    return 0;
+}
+
+static int safe_of(ledger *told, int (*which)(int i))
+{
+    int safe = 0;
+    for (int i = 0; i < MESSAGES - 1; i++)
+        safe += (told->told[i] & TOLD_SAFE) && which(i);
+    return safe;
+}
+
+static int dies(int i)
+{
+    return fate_of(i) == DIES;
+}
+
+static int is_stale(int i)
+{
+    return fate_of(i) == STALE;
+}
+
+static int is_redelivered(int i)
+{
+    return fate_of(i) == REDELIVERED;
+}
+
+/* check_counts: each end came once, and nothing came of what was refused. */
+static void check_counts(const life *l)
+{
+    mull_counts counts = MULL_INIT(mull_counts);
+    mull_engine_counts(l->engine, &counts);
+    assert_int_equal(counts.done, 2 * safe_of(l->ledger, sends));
+    assert_int_equal(counts.dead_lettered, safe_of(l->ledger, dies));
+    assert_int_equal(counts.discarded, safe_of(l->ledger, is_stale));
+    assert_int_equal(counts.redelivered, safe_of(l->ledger, is_redelivered));
+    for (int i = 0; i < MESSAGES; i++) {
+        int safe = (l->ledger->told[i] & TOLD_SAFE) != 0;
+        assert_int_equal((l->ledger->told[i] & CALLED) != 0, safe);
+        assert_int_equal(l->handed[i], safe && sends(i) && !is_held(l, i));
+    }
+}
+
+/* check_course: what was told on the way. */
+static void check_course(const life *l)
+{
+    char line[160];
+    snprintf(line, sizeof line, "transport t is down: %s: ", path);
+    assert_int_equal(l->answered, l->next);
+    if (l->down && !strstr(l->log, line))
+        fail_msg("'%s' has no '%s'", l->log, line);
+    if (faults.for_good) {
+        assert_int_equal(l->up, 0);
+        assert_true(l->down <= 1);
+        assert_int_equal(l->late_calls, 0);
+    } else {
+        assert_int_equal(l->answered, MESSAGES);
+        assert_true(l->down <= 1 && l->up <= l->down);
+        check_counts(l);
+    }
+}
+
+/* check_left: after one error, only what should be left is. */
+static void check_left(ledger *told)
+{
+    int held = (told->told[MESSAGES - 1] & TOLD_SAFE) != 0;
+    sqlite3 *db = look_in();
+    assert_int_equal(count(db, "1"), safe_of(told, dies) + held);
+    assert_int_equal(count(db, "queue = 'q' AND owner IS NULL AND deliveries = 0"), held);
+    sqlite3_close(db);
+}
+
+/* lead is a whole life, and what comes after it. 0: it was over before the fault came. */
+static int lead(long nth, int for_good, int is_used)
+{
+    ledger told = {0};
+    life l;
+    alarm(WATCHDOG);
+    if (is_used) {
+        put_file(&used.db, "");
+        put_file(&used.wal, "-wal");
+    }
+    vfs_install(0);
+    vfs_break(is_used ? 0 : nth, for_good);
+    life_open(&l, policy, &told);
+    l.count = MESSAGES;
+    l.holds = 1;
+    int opened = open_file(&l);
+    if (is_used)
+        vfs_break(nth, for_good);
+    if (opened) {
+        life_start(&l);
+        life_run(&l, is_broken_for_good);
+        check_course(&l);
+    }
+    life_close(&l);
+    int hit = faults.failed > 0;
+    vfs_remove();
+    if (!for_good)
+        check_left(&told);
+    ledger_close(&told, policy);
+    tear_down(NULL);
+    set_up(NULL);
+    return hit;
+}
+
+static void lead_with_each(int for_good, int is_used)
+{
+    int kinds[VFS_CALL_COUNT] = {0}, hits = 0;
+    for (long nth = 1; lead(nth, for_good, is_used); nth += step()) {
+        hits++;
+        kinds[faults.first_failed]++;
+    }
+    print_message("%d lives:", hits);
+    for (int i = 0; i < VFS_CALL_COUNT; i++)
+        if (kinds[i])
+            print_message(" %s %d", vfs_call_name((vfs_call)i), kinds[i]);
+    print_message("\n");
+    assert_true(hits > 3);
+}
+
+static void one_error_on_a_new_file(void **state)
+{
+    (void)state;
+    lead_with_each(0, 0);
+}
+
+static void one_error_on_a_used_file(void **state)
+{
+    (void)state;
+    lead_with_each(0, 1);
+}
+
+static void errors_for_good_on_a_new_file(void **state)
+{
+    (void)state;
+    lead_with_each(1, 0);
+}
+
+static void errors_for_good_on_a_used_file(void **state)
+{
+    (void)state;
+    lead_with_each(1, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_error_on_a_new_file),
+        TEST(one_error_on_a_used_file),
+        TEST(errors_for_good_on_a_new_file),
+        TEST(errors_for_good_on_a_used_file),
+    };
+    return cmocka_run_group_tests(tests, make_used, free_used);
+}
