@@ -3,7 +3,8 @@
  * library a process, so the transport's worker goes through it as well.
  *
  *   SQLite ──> counts, may fail ──> the default VFS
- *                        └──> disk, and `moment`: something has just changed
+ *                        └──> disk, and `moment`: something has just changed, or is about to be
+ * safe
  *
  * Only calls that can fail in life are counted: letting go of a lock and closing can't. */
 #ifndef SPEC_FAULT_VFS_H
@@ -48,8 +49,9 @@ typedef struct fault_vfs {
     vfs_call first_failed;
     int keeps; /* a model of the disk */
     disk disk;
-    void (*moment)(void *data); /* called with the mutex held, after each change; NULL */
-    void *data;
+    /* Called with the mutex held after each change, and with `syncs` when one has waited for the
+     * disk, and nothing is safe yet; NULL. */
+    void (*moment)(int syncs);
 } fault_vfs;
 
 static fault_vfs faults = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -84,28 +86,33 @@ static inline int vfs_leave(int code)
     return code;
 }
 
-/* vfs_fail ends a call that is to fail: of writes every other finds the disk full. */
-static inline int vfs_fail(vfs_call call)
+/* vfs_code is how a call fails: of writes every other finds the disk full. */
+static inline int vfs_code(vfs_call call)
 {
     static const int codes[] = {
 #define VFS_CODE(name, code) code,
         VFS_CALLS(VFS_CODE)
 #undef VFS_CODE
     };
-    return vfs_leave(call == VFS_WRITE && faults.fail_at % 2 ? SQLITE_FULL : codes[call]);
+    return call == VFS_WRITE && faults.fail_at % 2 ? SQLITE_FULL : codes[call];
 }
 
-static inline void vfs_moment(void)
+static inline int vfs_fail(vfs_call call)
+{
+    return vfs_leave(vfs_code(call));
+}
+
+static inline void vfs_moment(int syncs)
 {
     if (faults.moment)
-        faults.moment(faults.data);
+        faults.moment(syncs);
 }
 
 /* vfs_done ends a call that changed something, where it went well. */
 static inline int vfs_done(int code)
 {
     if (code == SQLITE_OK)
-        vfs_moment();
+        vfs_moment(0);
     return vfs_leave(code);
 }
 
@@ -144,7 +151,7 @@ static inline int vfs_write(sqlite3_file *file, const void *bytes, int size, sql
     if (fails)
         return vfs_fail(VFS_WRITE);
     if (half && code == SQLITE_OK)
-        vfs_moment();
+        vfs_moment(0);
     if (code == SQLITE_OK)
         code = vfs_put(file, (const char *)bytes + half, size - half, offset + half);
     return vfs_done(code);
@@ -161,19 +168,21 @@ static inline int vfs_truncate(sqlite3_file *file, sqlite3_int64 size)
     return vfs_done(code);
 }
 
-/* vfs_sync leaves the waiting to the model, where there is one. */
 static inline int vfs_sync(sqlite3_file *file, int flags)
 {
     if (vfs_enter(VFS_SYNC))
         return vfs_fail(VFS_SYNC);
     vfs_file *f = (vfs_file *)file;
-    if (!f->kept)
-        return vfs_done(REAL(xSync, flags));
-    disk_sync(f->kept);
-    if (f->folder_unsafe)
-        disk_sync_folder(&faults.disk);
-    f->folder_unsafe = 0;
-    return vfs_done(SQLITE_OK);
+    int code = REAL(xSync, flags);
+    if (code == SQLITE_OK)
+        vfs_moment(1);
+    if (code == SQLITE_OK && f->kept) {
+        disk_sync(f->kept);
+        if (f->folder_unsafe)
+            disk_sync_folder(&faults.disk);
+        f->folder_unsafe = 0;
+    }
+    return vfs_done(code);
 }
 
 static inline int vfs_size(sqlite3_file *file, sqlite3_int64 *size)

@@ -75,6 +75,40 @@ static void put_file(const disk_content *content, const char *end)
     disk_store(content, name);
 }
 
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* open_with_fault opens a new file, if need be twice. 0: the fault didn't come. */
+static int open_with_fault(long nth)
+{
+    ledger told = {0};
+    life l;
+    char line[160];
+    vfs_install(0);
+    vfs_break(nth, 0);
+    life_open(&l, policy, &told);
+    if (mull_engine_transport(l.engine, "t", url) != 0) {
+        const char *why = sqlite3_errstr(vfs_code(faults.first_failed) & 0xff);
+        snprintf(line, sizeof line, "transport 't': %s: %s\n", path, why);
+        assert_string_equal(l.log, line);
+        assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
+    }
+    life_close(&l);
+    int hit = vfs_failed() > 0;
+    vfs_remove();
+    tear_down(NULL);
+    set_up(NULL);
+    return hit;
+}
+
+static void an_error_while_opening_is_told_for_what_it_is(void **state)
+{
+    (void)state;
+    long nth = 1;
+    while (open_with_fault(nth))
+        nth++;
+    assert_true(nth > 40);
+}
+
 /* ---- A life ---------------------------------------------------------------------------------- */
 
 static int is_broken_for_good(const life *l)
@@ -240,6 +274,7 @@ static void errors_for_good_on_a_used_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(an_error_while_opening_is_told_for_what_it_is),
         TEST(one_error_on_a_new_file),
         TEST(one_error_on_a_used_file),
         TEST(errors_for_good_on_a_new_file),

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { A_ROUND = 10, SPAN = 320, COPIES = 5, WATCHDOG = 60 };
+enum { A_ROUND = 10, SPAN = 640, SYNCS = 10, COPIES = 5, WATCHDOG = 60 };
 
 /* moment is what was told, and the folder with what was on the disk. */
 typedef struct moment {
@@ -48,10 +48,11 @@ static void begin_moments(int count)
     until = 1 + (long)(chance(&seed) % SPAN);
 }
 
-/* is_time counts changes, and says whether this is one of the moments. */
-static int is_time(void)
+/* is_time counts changes, and says whether this is one of the moments: it may be any, and often is
+ * one when the most is at stake. */
+static int is_time(int syncs)
 {
-    if (taken == wanted || --until > 0)
+    if (taken == wanted || (--until > 0 && !(syncs && chance(&seed) % SYNCS == 0)))
         return 0;
     until = 1 + (long)(chance(&seed) % SPAN);
     return 1;
@@ -118,10 +119,9 @@ static void lead(mull_policy *policy)
 
 /* ---- Power cuts ------------------------------------------------------------------------------ */
 
-static void cut(void *data)
+static void cut(int syncs)
 {
-    (void)data;
-    if (is_time())
+    if (is_time(syncs))
         disk_cut(&faults.disk, begin_moment()->folder, &seed);
 }
 
@@ -145,10 +145,9 @@ static void a_power_cut_loses_nothing_that_was_told(void **state)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-static void stand_still(void *data)
+static void stand_still(int syncs)
 {
-    (void)data;
-    if (!is_time())
+    if (!is_time(syncs))
         return;
     taken++;
     kill(getpid(), SIGSTOP);

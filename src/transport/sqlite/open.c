@@ -54,8 +54,10 @@ static int complain_of(const complaint *to, sqlite3 *db, int code)
         if (code == SQLITE_READONLY_DBMOVED)
             return complain(to, "was moved or deleted while it was opened; try again");
         return complain(to, "can only be read; the file and its folder must be writable");
-    default:
-        return complain(to, "%s", db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+    default: /* what was done since, to end a transaction, has a message of its own */
+        return complain(to, "%s",
+                        sqlite3_extended_errcode(db) == code ? sqlite3_errmsg(db)
+                                                             : sqlite3_errstr(code));
     }
 }
 
