@@ -214,6 +214,23 @@ static inline void disk_store(const disk_content *content, const char *named)
     close(file);
 }
 
+/* disk_load reads a real file of less than 8 MiB; 0: there is none. */
+static inline int disk_load(disk_content *content, const char *named)
+{
+    enum { MOST = 8 << 20 };
+    *content = (disk_content){0};
+    int file = open(named, O_RDONLY);
+    if (file < 0)
+        return 0;
+    disk_resize(content, MOST);
+    ssize_t size = read(file, content->bytes, MOST);
+    close(file);
+    if (size < 0 || size == MOST)
+        abort();
+    content->size = (size_t)size;
+    return 1;
+}
+
 /* disk_cut writes what a power cut at this moment leaves into another folder. */
 static inline void disk_cut(const disk *d, const char *to, uint64_t *seed)
 {

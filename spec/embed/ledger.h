@@ -149,12 +149,12 @@ static inline size_t fill_body(int i, char body[BODY_MAX])
     return size;
 }
 
+static inline void publish_next(life *l);
+
 static inline int is_held(const life *l, int i)
 {
     return l->holds && i == l->count - 1;
 }
-
-static inline void publish_next(life *l);
 
 typedef struct asked {
     life *life;
@@ -173,11 +173,9 @@ static inline void life_published(int status, void *data)
     publish_next(a.life);
 }
 
-static inline void publish_next(life *l)
+static inline void publish_one(life *l)
 {
-    if (l->next == l->count || l->stopping)
-        return;
-    char body[BODY_MAX], id[8];
+    char body[BODY_MAX], id[16];
     asked *a = malloc(sizeof *a);
     *a = (asked){l, l->next++};
     snprintf(id, sizeof id, "m%d", a->i);
@@ -188,6 +186,12 @@ static inline void publish_next(life *l)
     message.body_size = fill_body(a->i, body);
     int64_t delay_ms = fate_of(a->i) == SUCCEEDS_LATER ? 3 : 0;
     assert_int_equal(mull_publish(l->engine, "t", &message, delay_ms, life_published, a), 0);
+}
+
+static inline void publish_next(life *l)
+{
+    if (l->next < l->count && !is_held(l, l->next) && !l->stopping)
+        publish_one(l);
 }
 
 static inline const char *why_it_fails(int i, const mull_message *message)
@@ -210,7 +214,7 @@ static inline void end_call(life *l, mull_call call, int i, const mull_message *
 {
     mull_error error = MULL_INIT(mull_error);
     error.type = why_it_fails(i, message);
-    char id[8];
+    char id[16];
     snprintf(id, sizeof id, "s%d", i);
     mull_message out = MULL_INIT(mull_message);
     out.queue = "next";
@@ -312,25 +316,33 @@ static inline void life_start(life *l)
     assert_int_equal(mull_engine_start(l->engine), 0);
 }
 
-/* all_ended: each message that is safe has come to its end, but for the one that is held. */
-static inline int all_ended(const life *l)
+/* are_ended: each message that is safe has come to its end, but for the one that is held. */
+static inline int are_ended(const life *l)
 {
     mull_counts counts = MULL_INIT(mull_counts);
     mull_engine_counts(l->engine, &counts);
-    int held = l->holds && (l->ledger->told[l->count - 1] & TOLD_SAFE);
     int ended = (int)(counts.done + counts.dead_lettered + counts.discarded);
-    return l->answered == l->count && ended >= l->ends && (!held || l->held);
+    return l->answered == l->next && ended >= l->ends;
 }
 
-/* life_run publishes four at a time, and goes on until `enough` or all is done. */
+static inline int is_all_done(const life *l)
+{
+    int held = l->holds && (l->ledger->told[l->count - 1] & TOLD_SAFE);
+    return l->next == l->count && are_ended(l) && (!held || l->held);
+}
+
+/* life_run publishes four at a time, the one that is held at last, and goes on until `enough` or
+ * all is done. */
 static inline void life_run(life *l, int (*enough)(const life *l))
 {
     for (int i = 0; i < 4; i++)
         publish_next(l);
     while (!l->stopped) {
-        if (!l->stopping && (all_ended(l) || (enough && enough(l)))) {
+        if (!l->stopping && (is_all_done(l) || (enough && enough(l)))) {
             l->stopping = 1;
             mull_stop(l->engine);
+        } else if (is_held(l, l->next) && are_ended(l)) {
+            publish_one(l);
         }
         uv_run(&l->loop, UV_RUN_ONCE);
     }

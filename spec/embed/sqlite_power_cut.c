@@ -168,18 +168,10 @@ static pid_t lead_in_child(mull_policy *policy)
 static void copy_file(const char *to, const char *end)
 {
     char name[128];
+    disk_content content;
     snprintf(name, sizeof name, "%s%s", path, end);
-    disk_content content = {0};
-    disk_resize(&content, 4 << 20);
-    int file = open(name, O_RDONLY);
-    if (file < 0) {
-        free(content.bytes);
+    if (!disk_load(&content, name))
         return;
-    }
-    ssize_t size = read(file, content.bytes, content.size);
-    close(file);
-    assert_in_range(size, 0, content.size - 1);
-    content.size = (size_t)size;
     snprintf(name, sizeof name, "%s/a.db%s", to, end);
     disk_store(&content, name);
     free(content.bytes);
