@@ -1,0 +1,41 @@
+/* sample.h: which of many requests for memory a test lets fail: a random sample of them, or, with
+ * MULL_EVERY=1, each. The seed is printed; MULL_SEED gives one. */
+#ifndef SPEC_SAMPLE_H
+#define SPEC_SAMPLE_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* sample goes on from 1 in random steps, of `step` on average; 1: no number is left out. */
+typedef struct sample {
+    uint64_t state;
+    long step;
+} sample;
+
+static inline uint64_t sample_random(sample *s)
+{
+    s->state = s->state * 6364136223846793005u + 1442695040888963407u;
+    return s->state >> 33;
+}
+
+static inline sample sample_of(long step)
+{
+    const char *every = getenv("MULL_EVERY"), *seed = getenv("MULL_SEED");
+    sample s = {.state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL), .step = step};
+    if (every && *every == '1')
+        s.step = 1;
+    if (s.step > 1)
+        print_message("MULL_SEED=%llu\n", (unsigned long long)s.state);
+    return s;
+}
+
+/* sample_after gives the next number behind `at`; 0: the first one. */
+static inline long sample_after(sample *s, long at)
+{
+    return at + 1 + (s->step > 1 ? (long)(sample_random(s) % (uint64_t)(2 * s->step - 1)) : 0);
+}
+
+#endif
