@@ -162,6 +162,16 @@ MULL_API mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*f
                                      void *data);
 MULL_API void mull_port_cancel(mull_port *port, mull_timer *timer);
 
+/* mull_port_timer_new makes a timer that isn't set, and that may be set any number of times: what
+ * must not fail for want of memory later, such as trying again. NULL: out of memory. */
+MULL_API mull_timer *mull_port_timer_new(mull_port *port, void (*fire)(void *data), void *data);
+
+/* mull_port_timer_set sets it, anew where it was set, `delay_ms` from now. MULL_NEVER: unset it. */
+MULL_API void mull_port_timer_set(mull_port *port, mull_timer *timer, int64_t delay_ms);
+
+/* mull_port_timer_free: before mull_port_closed. NULL is fine. */
+MULL_API void mull_port_timer_free(mull_port *port, mull_timer *timer);
+
 /* mull_port_working: +1 when something begins whose end a test's clock must wait for, -1 after. */
 MULL_API void mull_port_working(mull_port *port, int change);
 

@@ -305,6 +305,8 @@ mull_port *mull__port_named(mull_engine *engine, const char *name);
 /* port.c */
 int mull__fault_hit(mull_port *port, mull__operation operation, int *code);
 void mull__port_begin_holding(mull_port *port);
+void mull__strays_try(mull_port *port);     /* is there memory for them now? */
+void mull__strays_release(mull_port *port); /* the transport was closed */
 
 /* flow.c */
 int mull__flow_arrive(mull_port *port, mull_delivery *delivery);

@@ -23,10 +23,10 @@ int mull__fault_hit(mull_port *port, mull__operation operation, int *code)
 static void on_strays(void *data);
 
 /* stray keeps a delivery for which there was no memory, until there is: its own `runtime` is link
- * enough. */
+ * enough. At the end nothing is waited for any more. */
 static void stray(mull_port *port, mull_delivery *delivery)
 {
-    if (!port->strays)
+    if (!port->strays && !port->engine->grace_over)
         mull__timer_set(port->engine, &port->stray_timer, STRAYS_MS, on_strays, port);
     delivery->runtime = port->strays;
     port->strays = delivery;
@@ -34,7 +34,12 @@ static void stray(mull_port *port, mull_delivery *delivery)
 
 static void on_strays(void *data)
 {
-    mull_port *port = data;
+    mull__strays_try(data);
+}
+
+void mull__strays_try(mull_port *port)
+{
+    mull__timer_cancel(port->engine, &port->stray_timer);
     mull_delivery *delivery = port->strays;
     port->strays = NULL;
     while (delivery) {
@@ -55,6 +60,22 @@ void mull_port_settled(mull_port *port, mull_delivery *delivery, int status)
 {
     (void)port;
     mull__flow_settled(delivery->runtime, status);
+}
+
+/* mull__strays_release lets go of those that are left when the transport closes: they stay claimed,
+ * so that the broker hands them out again when we are gone. */
+void mull__strays_release(mull_port *port)
+{
+    if (port->strays)
+        mull__engine_log(port->engine, MULL_ERROR_LEVEL,
+                         "transport %s: there was no memory for what it delivered last; that will "
+                         "be handed out again",
+                         port->name);
+    while (port->strays) {
+        mull_delivery *first = port->strays;
+        port->strays = first->runtime;
+        port->ops->release(port->self, first);
+    }
 }
 
 /* unstray lets go of a stray whose claim is gone. 0: it is none. */
@@ -136,6 +157,36 @@ mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*fire)(void
 void mull_port_cancel(mull_port *port, mull_timer *timer)
 {
     mull__timer_cancel(port->engine, timer);
+}
+
+mull_timer *mull_port_timer_new(mull_port *port, void (*fire)(void *data), void *data)
+{
+    mull_engine *engine = port->engine;
+    mull_timer *timer = mull__zalloc(&engine->allocator, 1, sizeof *timer);
+    if (!timer || mull__timer_reserve(engine) != 0) {
+        mull__free(&engine->allocator, timer);
+        return NULL;
+    }
+    timer->fire = fire;
+    timer->data = data;
+    return timer;
+}
+
+void mull_port_timer_set(mull_port *port, mull_timer *timer, int64_t delay_ms)
+{
+    if (delay_ms == MULL_NEVER)
+        mull__timer_cancel(port->engine, timer);
+    else
+        mull__timer_set(port->engine, timer, delay_ms, timer->fire, timer->data);
+}
+
+void mull_port_timer_free(mull_port *port, mull_timer *timer)
+{
+    if (!timer)
+        return;
+    mull__timer_cancel(port->engine, timer);
+    mull__timer_unreserve(port->engine);
+    mull__free(&port->engine->allocator, timer);
 }
 
 void mull_port_working(mull_port *port, int change)

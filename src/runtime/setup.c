@@ -183,8 +183,6 @@ int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *optio
 static int all_through(mull_engine *engine)
 {
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
-        if (port->strays)
-            return 0;
         for (mull__link *link = mull__list_first(&port->flows); link;
              link = mull__list_after(&port->flows, link)) {
             const mull__flow *flow = MULL__ENTRY(link, mull__flow, port_link);
@@ -205,6 +203,7 @@ static void close_ports(mull_engine *engine)
         port->ops->close(port->self);
         for (mull__link *link; (link = mull__list_first(&port->flows));)
             mull__flow_release_abandoned(MULL__ENTRY(link, mull__flow, port_link));
+        mull__strays_release(port);
     }
 }
 

@@ -16,7 +16,7 @@ enum { EMPTY_LOOK_MS = 50, EMPTY_LOOK_MAX_MS = 60000 };
 static int all_settled(mull_engine *engine)
 {
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
-        if (port->strays)
+        if (port->strays && !engine->grace_over)
             return 0;
         for (mull__link *link = mull__list_first(&port->flows); link;
              link = mull__list_after(&port->flows, link))
@@ -50,6 +50,8 @@ static void on_grace_over(void *data)
                          "the time to stop is over: %u call(s) cut off, their messages are given "
                          "back, uncounted",
                          engine->open_calls);
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        mull__strays_try(port);
     for_each_flow(engine, mull__flow_cut);
     for_each_flow(engine, mull__settle_hurry);
     mull__engine_touch(engine);

@@ -91,28 +91,20 @@ static void memory_sleep(memory *self)
 static void memory_on_timer(void *data)
 {
     memory *self = data;
-    self->timer = NULL;
     self->timer_ms = INT64_MAX;
     memory_wake(self);
 }
 
-/* memory_set_timer: where there is no memory for one, the loop turns until there is. */
 static void memory_set_timer(memory *self, int64_t at_ms)
 {
     if (at_ms == self->timer_ms)
         return;
-    if (self->timer)
-        mull_port_cancel(self->port, self->timer);
-    self->timer = NULL;
-    self->timer_ms = INT64_MAX;
-    if (at_ms == INT64_MAX)
-        return;
+    self->timer_ms = at_ms;
     int64_t left = at_ms - mull_port_now(self->port);
-    self->timer = mull_port_after(self->port, left > 0 ? left : 0, memory_on_timer, self);
-    if (self->timer)
-        self->timer_ms = at_ms;
+    if (at_ms == INT64_MAX)
+        mull_port_timer_set(self->port, self->timer, MULL_NEVER);
     else
-        memory_wake(self);
+        mull_port_timer_set(self->port, self->timer, left > 0 ? left : 0);
 }
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
@@ -290,6 +282,7 @@ static void memory_free(memory *self)
     while ((link = mull__list_pop(&self->readers)))
         mull__free(&self->allocator, MULL__ENTRY(link, memory_reader, link));
     mull__shelf_free(&self->shelf);
+    mull_port_timer_free(self->port, self->timer);
     mull_allocator allocator = self->allocator;
     mull__free(&allocator, self);
 }
@@ -565,10 +558,13 @@ static int memory_open(void **out, mull_port *port, const char *url, mull_abilit
         return status;
     const mull_allocator *allocator = mull_port_allocator(port);
     memory *self = mull__zalloc(allocator, 1, sizeof *self);
-    if (!self) {
+    mull_timer *timer = self ? mull_port_timer_new(port, memory_on_timer, self) : NULL;
+    if (!timer) {
+        mull__free(allocator, self);
         snprintf(why, why_size, "%s: out of memory", url);
         return MULL_ENOMEM;
     }
+    self->timer = timer;
     self->port = port;
     self->allocator = *allocator;
     self->options = options;
