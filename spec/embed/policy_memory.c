@@ -25,20 +25,21 @@ enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
 /* policy_text writes the policy named 'a' or 'b'. With `rules` it requires that file. */
 static void policy_text(char text[1024], char name, int rules)
 {
-    snprintf(text, 1024,
-             "local policy = require 'mulligan.policy'\n"
-             "%s"
-             "policy.errors { Child = 'Parent' }\n"
-             "local caught = pcall(error, {})\n"
-             "policy.bus():on('Child', function(err, ctx)\n"
-             "    local found = {}\n"
-             "    for name in pairs(ctx.message.headers) do found[#found + 1] = name .. err.type end\n"
-             "    return not caught and #found == 2 and ('x'):rep(300) .. err.cause.message == "
-             "('x'):rep(300) .. 'boom'\n"
-             "end):%s\n"
-             "policy.bus():on('Parent'):dead_letter('unmatched-%c')\n",
-             rules ? "assert(require 'more.rules' == 'required')\n" : "",
-             name == 'a' ? "retry(3, '1s')" : "redeliver(7, '2m')", name);
+    snprintf(
+        text, 1024,
+        "local policy = require 'mulligan.policy'\n"
+        "%s"
+        "policy.errors { Child = 'Parent' }\n"
+        "local caught = pcall(error, {})\n"
+        "policy.bus():on('Child', function(err, ctx)\n"
+        "    local found = {}\n"
+        "    for name in pairs(ctx.message.headers) do found[#found + 1] = name .. err.type end\n"
+        "    return not caught and #found == 2 and ('x'):rep(300) .. err.cause.message == "
+        "('x'):rep(300) .. 'boom'\n"
+        "end):%s\n"
+        "policy.bus():on('Parent'):dead_letter('unmatched-%c')\n",
+        rules ? "assert(require 'more.rules' == 'required')\n" : "",
+        name == 'a' ? "retry(3, '1s')" : "redeliver(7, '2m')", name);
 }
 
 typedef struct told {
@@ -271,7 +272,8 @@ static int try_reload(mull_policy *policy, const place *from, purse *p, long at,
     return status != 0;
 }
 
-/* reload_without_memory goes back and forth: one decider takes each fresh seat, the other one none until the end. */
+/* reload_without_memory goes back and forth: one decider takes each fresh seat, the other one none
+ * until the end. */
 static void reload_without_memory(int is_file)
 {
     place from;
