@@ -38,7 +38,7 @@ int mull__store_publish(mull__store *store, const mull_outgoing *outgoing, const
 static void free_all(mull__store *store, char **headers, size_t count)
 {
     for (size_t i = 0; headers && i < count; i++)
-        mull__json_free(headers[i]);
+        mull__free(&store->allocator, headers[i]);
     mull__free(&store->allocator, headers);
 }
 
@@ -54,10 +54,11 @@ static int write_all(mull__store *store, const mull_settlement *settlement, char
         return MULL_ENOMEM;
     for (size_t i = 0; i < count; i++) {
         const mull_message *message = &settlement->sends[i].message;
-        headers[i] = mull__headers_to_json(message->headers, message->header_count);
-        if (!headers[i]) {
+        int status = mull__headers_to_json(&headers[i], &store->allocator, message->headers,
+                                           message->header_count);
+        if (status != 0) {
             free_all(store, headers, count);
-            return MULL_EINVAL;
+            return status;
         }
     }
     *out = headers;
@@ -119,11 +120,11 @@ static void bind_death(mull__store *store, sqlite3_stmt *row, const mull_settlem
 static int move(mull__store *store, mull__statement statement, const mull__claim *claim,
                 const mull_settlement *settlement, int *status)
 {
-    char *headers = mull__headers_to_json(settlement->headers, settlement->header_count);
-    if (!headers) {
-        *status = MULL_EINVAL;
+    char *headers;
+    *status = mull__headers_to_json(&headers, &store->allocator, settlement->headers,
+                                    settlement->header_count);
+    if (*status != 0)
         return SQLITE_OK;
-    }
     sqlite3_stmt *row = store->statements[statement];
     mull__bind_text(row, 4, settlement->id);
     mull__bind_text(row, 5, written(headers));
@@ -134,7 +135,7 @@ static int move(mull__store *store, mull__statement statement, const mull__claim
         bind_death(store, row, settlement);
     if (code == SQLITE_OK)
         code = change(store, statement, claim, status);
-    mull__json_free(headers);
+    mull__free(&store->allocator, headers);
     return code;
 }
 

@@ -85,7 +85,7 @@ static void sqlite_free_claim(sqlite *self, mull__claim *claim)
 
 static void sqlite_free_publishing(sqlite *self, mull__publishing *publishing)
 {
-    mull__json_free(publishing->headers);
+    mull__free(&self->allocator, publishing->headers);
     mull__free(&self->allocator, publishing);
 }
 
@@ -340,12 +340,14 @@ static int sqlite_publish(void *data, const mull_outgoing *outgoing, void *ticke
         return MULL_EINVAL;
     if (message->body_size > SQLITE_BODY_MAX)
         return MULL_ETOOBIG;
-    char *headers = mull__headers_to_json(message->headers, message->header_count);
-    if (!headers)
-        return MULL_EINVAL;
+    char *headers;
+    int status =
+        mull__headers_to_json(&headers, &self->allocator, message->headers, message->header_count);
+    if (status != 0)
+        return status;
     mull__publishing *publishing = sqlite_copy(self, message);
     if (!publishing) {
-        mull__json_free(headers);
+        mull__free(&self->allocator, headers);
         return MULL_ENOMEM;
     }
     publishing->outgoing.due_ms = outgoing->due_ms;

@@ -19,7 +19,7 @@
 typedef struct mull__publishing {
     mull__job job; /* first */
     mull_outgoing outgoing;
-    char *headers; /* JSON, to be freed by mull__json_free */
+    char *headers; /* JSON; a block of its own */
     void *ticket;
 } mull__publishing;
 
