@@ -1,13 +1,94 @@
-/* internal_sqlite_memory.c: an engine on sqlite:FILE whose n-th allocation fails, for every n, on
- * whichever thread: what was published comes to its end, and nothing is left in memory. The clocks
- * are the real ones, since what failed is tried again in real time. */
-#include "purse.h"
-#include "rig.h"
+/* internal_sqlite_memory.c: an engine on sqlite:FILE whose n-th request for memory is refused, once
+ * or for good until it is had again, or never is: requests of ours, of SQLite's and of jansson's,
+ * on whichever thread. What was published comes to exactly one end, and nothing is left in memory
+ * or in the file. The clocks are the real ones, since what failed is tried again in real time. */
+#include "roster.h"
+#include "sample.h"
 
-#include <stdatomic.h>
+#include <jansson.h>
+#include <sqlite3.h>
 #include <unistd.h>
+#include <uv.h>
 
 static char path[64], url[80];
+
+static const char policy_text[] =
+    "local policy = require 'mulligan.policy'\n"
+    "policy.bus():on('Passing'):retry(3, '1ms')\n"
+    "policy.bus():on('Slow'):redeliver(1, '1ms')\n"
+    "policy.bus():on('Dropped'):discard()\n"
+    "policy.bus():on('HandlerTimeoutError'):retry(100, '1ms', 'constant')"
+    ":then_redeliver(100, '1ms')\n"
+    "policy.consumer('Dead'):dead_letter_queue('nowhere')\n";
+
+/* ---- Whose memory ---------------------------------------------------------------------------- */
+
+static purse ours, sqlites, janssons;
+static sqlite3_mem_methods sqlite_plain;
+
+static void *sqlite_malloc(int bytes)
+{
+    return purse_refuses(&sqlites) ? NULL : sqlite_plain.xMalloc(bytes);
+}
+
+static void *sqlite_realloc(void *pointer, int bytes)
+{
+    return purse_refuses(&sqlites) ? NULL : sqlite_plain.xRealloc(pointer, bytes);
+}
+
+static void *jansson_malloc(size_t bytes)
+{
+    return purse_refuses(&janssons) ? NULL : malloc(bytes);
+}
+
+/* take_over comes before anything of SQLite's is used. */
+static void take_over(void)
+{
+    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_plain);
+    sqlite3_mem_methods methods = sqlite_plain;
+    methods.xMalloc = sqlite_malloc;
+    methods.xRealloc = sqlite_realloc;
+    sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
+    sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0); /* each of its requests is one of ours */
+    json_set_alloc_funcs(jansson_malloc, free);
+}
+
+/* ---- A life ---------------------------------------------------------------------------------- */
+
+/* end is how a life ends: with memory again, or without by a stop and a close, or a close alone. */
+typedef enum end { HEALED, STOPPED, CLOSED } end;
+
+enum { TICK_MS = 5, SHORT_TICKS = 4 };
+
+typedef struct life {
+    roster book;
+    uv_loop_t loop;
+    uv_timer_t tick;
+    purse *short_of;
+    end how;
+    int ticks; /* since memory ran out */
+} life;
+
+static long asked_at_first; /* requests until the engine of the last life was set up */
+
+/* on_tick: handlers go on with what they could not do before; and what memory does meanwhile. */
+static void on_tick(uv_timer_t *timer)
+{
+    life *l = timer->data;
+    purse *p = l->short_of;
+    if (!l->book.closed)
+        roster_go_on(&l->book);
+    if (p->fail_for != FOR_GOOD || !p->fail_at || p->asked < p->fail_at)
+        return;
+    if (++l->ticks != SHORT_TICKS)
+        return;
+    if (l->how == HEALED)
+        p->fail_at = 0;
+    else if (l->how == STOPPED)
+        mull_stop(l->book.engine);
+    else
+        mull_engine_close(l->book.engine, roster_on_closed, &l->book);
+}
 
 static void remove_file(void)
 {
@@ -19,125 +100,154 @@ static void remove_file(void)
     }
 }
 
-/* life is what happened to the two messages that are published. */
-typedef struct life {
-    mull_policy *policy;
-    mull_engine *engine;
-    int published, refused, sent;
-    int failed; /* the first call of the second one */
-} life;
-
-static void on_published(int status, void *data)
+static void assert_file_is_empty(void)
 {
-    life *l = data;
-    if (status == 0)
-        l->published++;
-    else
-        l->refused++;
+    sqlite3 *db;
+    sqlite3_stmt *row;
+    sqlites.fail_at = 0;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db,
+                                        "SELECT (SELECT count(*) FROM messages) + "
+                                        "(SELECT count(*) FROM bodies)",
+                                        -1, &row, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(row, 0), 0);
+    sqlite3_finalize(row);
+    sqlite3_close(db);
 }
 
-static void handle(mull_engine *engine, mull_call call, const mull_message *message, void *data)
-{
-    life *l = data;
-    mull_error error = MULL_INIT(mull_error);
-    error.type = "Passing";
-    mull_message out = MULL_INIT(mull_message);
-    out.queue = "next";
-    int fails = message->id[0] == 'b' && message->redeliveries == 0;
-    l->failed += fails;
-    int status;
-    do
-        status = mull_send(engine, call, &out, 0);
-    while (status == MULL_ENOMEM);
-    do
-        status = mull_done(engine, call, fails ? &error : NULL);
-    while (status == MULL_ENOMEM);
-}
-
-static void take(mull_engine *engine, mull_call call, const mull_message *message, void *data)
-{
-    (void)message;
-    ((life *)data)->sent++;
-    while (mull_done(engine, call, NULL) == MULL_ENOMEM)
-        continue;
-}
-
-static int set_up(life *l, purse *p)
+static int set_up(life *l, mull_policy *policy)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = l->policy;
-    options.allocator = purse_allocator(p);
-    mull_consumer_options consumer = rig_consumer(handle, l);
-    mull_consumer_options next = consumer;
-    next.name = "D";
-    next.queue = "next";
-    next.handler = take;
-    return mull_engine_new(&l->engine, &options) == 0 &&
-           mull_engine_transport(l->engine, "t", url) == 0 &&
-           mull_engine_consumer(l->engine, &consumer) == 0 &&
-           mull_engine_consumer(l->engine, &next) == 0;
+    options.policy = policy;
+    options.loop = &l->loop;
+    options.grace_ms = 1;
+    options.allocator = purse_allocator(&ours);
+    return roster_set_up(&l->book, &options, url, 20);
 }
 
-static int publish(life *l, const char *id)
+static void live(life *l)
 {
-    mull_header header = {"name", "value"};
-    mull_message message = MULL_INIT(mull_message);
-    message.queue = "q";
-    message.id = id;
-    message.headers = &header;
-    message.header_count = 1;
-    return mull_publish(l->engine, "t", &message, 0, on_published, l) == 0;
+    int plenty = l->short_of->fail_at == 0;
+    roster_publish_most(&l->book);
+    assert_int_equal(mull_stop_when_empty(l->book.engine), 0);
+    while (!l->book.stopped && !l->book.closed)
+        uv_run(&l->loop, UV_RUN_ONCE);
+    if (plenty)
+        roster_assert_planned(&l->book);
+    if (l->how == HEALED)
+        roster_assert_ended(&l->book);
+}
+
+/* close_all closes the engine, where a tick hasn't, and the loop. */
+static void close_all(life *l)
+{
+    if (l->book.engine && !l->book.closed)
+        mull_engine_close(l->book.engine, roster_on_closed, &l->book);
+    while (l->book.engine && !l->book.closed)
+        uv_run(&l->loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&l->tick, NULL);
+    uv_run(&l->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&l->loop), 0);
 }
 
 /* live_through runs an engine's whole life. 0: it could not be set up. */
-static int live_through(purse *p, mull_policy *policy)
+static int live_through(mull_policy *policy, purse *short_of, end how)
 {
-    life l = {.policy = policy};
-    int made = set_up(&l, p);
+    static life l;
+    l = (life){.short_of = short_of, .how = how};
+    roster_open(&l.book);
+    remove_file();
+    assert_int_equal(uv_loop_init(&l.loop), 0);
+    assert_int_equal(uv_timer_init(&l.loop, &l.tick), 0);
+    l.tick.data = &l;
+    int made = set_up(&l, policy);
+    asked_at_first = short_of->asked;
     if (made) {
-        int taken = publish(&l, "a") + publish(&l, "b");
-        assert_int_equal(mull_stop_when_empty(l.engine), 0);
-        made = mull_engine_run(l.engine) == 0;
-        mull_counts counts = MULL_INIT(mull_counts);
-        mull_engine_counts(l.engine, &counts);
-        if (made) {
-            assert_int_equal(l.published + l.refused, taken);
-            assert_int_equal(l.sent, l.published);
-            assert_int_equal(counts.done, 2 * l.published);
-            assert_int_equal(counts.redelivered, l.failed);
-        }
+        uv_timer_start(&l.tick, on_tick, TICK_MS, TICK_MS);
+        live(&l);
     }
-    if (l.engine)
-        mull_engine_close(l.engine, NULL, NULL);
-    assert_int_equal(atomic_load(&p->out), 0);
+    close_all(&l);
+    roster_assert_once(&l.book);
+    assert_int_equal(ours.out, 0);
+    if (made && how == HEALED)
+        assert_file_is_empty();
     return made;
 }
 
-static void the_nth_allocation_fails(void **state)
+/* ---- Many lives ------------------------------------------------------------------------------ */
+
+/* trial is what fails, for how long, and how that is to end. */
+typedef struct trial {
+    mull_policy *policy;
+    purse *short_of;
+    long length;
+    end how;
+} trial;
+
+/* fail_some refuses the n-th request for some `lives` of n. How many engines could be set up. */
+static int fail_some(const trial *t, long first, long last, long lives)
 {
-    (void)state;
-    mull_policy *policy =
-        rig_policy("require('mulligan.policy').bus():on('Passing'):redeliver(1, '1ms')");
-    int made = 0;
-    for (long at = 1;; at++) {
-        purse p = {.fail_at = at};
-        remove_file();
-        made += live_through(&p, policy);
-        if (atomic_load(&p.asked) < at)
-            break;
+    int tried = 0, made = 0;
+    sample s = sample_of(1 + (last - first) / lives);
+    for (long at = sample_after(&s, first - 1); at <= last; at = sample_after(&s, at), tried++) {
+        *t->short_of = (purse){.fail_at = at, .fail_for = t->length};
+        made += live_through(t->policy, t->short_of, t->how);
     }
-    assert_true(made > 20);
-    remove_file();
-    mull_policy_free(policy);
+    *t->short_of = (purse){0};
+    print_message("requests %ld to %ld: %d lives, %d set up\n", first, last, tried, made);
+    return made;
 }
+
+static void try(purse *short_of, long length, end how, long lives)
+{
+    trial t = {rig_policy(policy_text), short_of, length, how};
+    *short_of = (purse){0};
+    assert_true(live_through(t.policy, short_of, HEALED));
+    long first = asked_at_first, last = short_of->asked;
+    fail_some(&t, 1, first, lives / 4 + 1);
+    assert_true(fail_some(&t, first + 1, last, lives) > 0);
+    mull_policy_free(t.policy);
+    remove_file();
+}
+
+#define FAILS(name, short_of, length, how, lives)                                                  \
+    static void name(void **state)                                                                 \
+    {                                                                                              \
+        (void)state;                                                                               \
+        try(short_of, length, how, lives);                                                         \
+    }
+
+FAILS(the_nth_of_ours_fails, &ours, 1, HEALED, 30)
+FAILS(ours_are_had_again_at_last, &ours, FOR_GOOD, HEALED, 10)
+FAILS(without_any_a_stop_ends, &ours, FOR_GOOD, STOPPED, 5)
+FAILS(without_any_a_close_ends, &ours, FOR_GOOD, CLOSED, 5)
+FAILS(the_nth_of_sqlites_fails, &sqlites, 1, HEALED, 30)
+FAILS(sqlites_are_had_again_at_last, &sqlites, FOR_GOOD, HEALED, 10)
+FAILS(without_sqlites_a_stop_ends, &sqlites, FOR_GOOD, STOPPED, 5)
+FAILS(without_sqlites_a_close_ends, &sqlites, FOR_GOOD, CLOSED, 5)
+FAILS(the_nth_of_janssons_fails, &janssons, 1, HEALED, 10)
+FAILS(janssons_are_had_again_at_last, &janssons, FOR_GOOD, HEALED, 5)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_nth_allocation_fails),
+        cmocka_unit_test(the_nth_of_ours_fails),
+        cmocka_unit_test(ours_are_had_again_at_last),
+        cmocka_unit_test(without_any_a_stop_ends),
+        cmocka_unit_test(without_any_a_close_ends),
+        cmocka_unit_test(the_nth_of_sqlites_fails),
+        cmocka_unit_test(sqlites_are_had_again_at_last),
+        cmocka_unit_test(without_sqlites_a_stop_ends),
+        cmocka_unit_test(without_sqlites_a_close_ends),
+        cmocka_unit_test(the_nth_of_janssons_fails),
+        cmocka_unit_test(janssons_are_had_again_at_last),
     };
+    take_over();
     snprintf(path, sizeof path, "/tmp/mulligan-memory-%ld.db", (long)getpid());
     snprintf(url, sizeof url, "sqlite:%s", path);
-    alarm(240); /* a watchdog */
+    if (!getenv("MULL_EVERY"))
+        alarm(240); /* a watchdog */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

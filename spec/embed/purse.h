@@ -12,8 +12,16 @@
  * and those after it fail, `fail_for` of them (0: one). A fail_at of 0: none does. */
 typedef struct purse {
     atomic_long out, asked;
-    long fail_at, fail_for;
+    atomic_long fail_at; /* may be taken back meanwhile */
+    long fail_for;
 } purse;
+
+/* purse_refuses counts a request. */
+static inline int purse_refuses(purse *p)
+{
+    long nth = atomic_fetch_add(&p->asked, 1) + 1, at = p->fail_at;
+    return at && nth >= at && nth - at < (p->fail_for ? p->fail_for : 1);
+}
 
 static inline void *purse_resize(void *pointer, size_t bytes, void *data)
 {
@@ -23,8 +31,7 @@ static inline void *purse_resize(void *pointer, size_t bytes, void *data)
         free(pointer);
         return NULL;
     }
-    long nth = atomic_fetch_add(&p->asked, 1) + 1;
-    if (p->fail_at && nth >= p->fail_at && nth - p->fail_at < (p->fail_for ? p->fail_for : 1))
+    if (purse_refuses(p))
         return NULL;
     void *memory = realloc(pointer, bytes);
     atomic_fetch_add(&p->out, pointer == NULL && memory != NULL);

@@ -248,6 +248,11 @@ static int outlasts_lock(const mull__job *job)
     return job->kind == MULL__JOB_PUBLISH || job->kind == MULL__JOB_DEPTH;
 }
 
+static int is_no_memory(int code)
+{
+    return (code & 0xff) == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
+}
+
 /* answer_all: nothing of the batch has happened, and its jobs say so, or wait for the next one. */
 static void answer_all(mull__worker *worker, int code)
 {
@@ -256,7 +261,7 @@ static void answer_all(mull__worker *worker, int code)
     while (link) {
         mull__link *after = mull__list_after(&worker->batch, link);
         mull__job *job = MULL__ENTRY(link, mull__job, link);
-        job->status = MULL_EIO;
+        job->status = is_no_memory(code) ? MULL_ENOMEM : MULL_EIO;
         if (waits && outlasts_lock(job)) {
             mull__list_remove(&worker->batch, link);
             mull__list_push(&worker->again, link);
