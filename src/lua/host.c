@@ -25,20 +25,21 @@ const char *mull__level_name(mull_level level)
     return "error";
 }
 
+/* make_host makes itself known last: where an error jumps out before, it is made anew. */
 static mull__host *make_host(lua_State *L)
 {
-    mull__host *host = lua_newuserdatauv(L, sizeof *host, 1);
-    host->job = NULL;
-    host->L = lua_newthread(L);
-    lua_setiuservalue(L, -2, 1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key);
-
     lua_newtable(L);
     lua_createtable(L, 0, 1);
     lua_pushliteral(L, "v");
     lua_setfield(L, -2, "__mode");
     lua_setmetatable(L, -2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &owners_key);
+
+    mull__host *host = lua_newuserdatauv(L, sizeof *host, 1);
+    host->job = NULL;
+    host->L = lua_newthread(L);
+    lua_setiuservalue(L, -2, 1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key);
     return host;
 }
 
