@@ -34,8 +34,6 @@ typedef struct mull__job {
     int cancelled; /* its end no longer matters */
 } mull__job;
 
-static const mull_error out_of_memory = {
-    .size = sizeof out_of_memory, .type = "Error", .message = "out of memory"};
 static const mull_error stray_yield = {
     .size = sizeof stray_yield,
     .type = "Error",
@@ -83,15 +81,18 @@ static void forget(mull__job *job)
     lua_pop(L, 1);
 }
 
-/* finish ends the call. Where even the shortest error finds no memory the job stays, and its
- * timeout or the engine's stop will end it: a failure must not be told as a success. */
+/* finish ends the call. An error for which there is no memory fails it all the same. */
 static void finish(mull__job *job, const mull_error *error)
 {
-    int status = mull_done(job->engine, job->call, error);
-    if (status == MULL_ENOMEM)
-        status = mull_done(job->engine, job->call, &out_of_memory);
-    if (status != MULL_ENOMEM)
-        forget(job);
+    if (mull_done(job->engine, job->call, error) == MULL_ENOMEM)
+        mull__done_short(job->engine, job->call);
+    forget(job);
+}
+
+static void finish_short(mull__job *job)
+{
+    mull__done_short(job->engine, job->call);
+    forget(job);
 }
 
 /* report ends a call with what its coroutine raised, which is on top of its stack. */
@@ -110,6 +111,12 @@ static int report(lua_State *L)
     return 0;
 }
 
+static int close_only(lua_State *L)
+{
+    close_coroutine(lua_touserdata(L, 1));
+    return 0;
+}
+
 static void end(mull__job *job, int status)
 {
     mull__lua_engine *engine = job->consumer->engine;
@@ -120,9 +127,13 @@ static void end(mull__job *job, int status)
         finish(job, job->over ? &ran_over : NULL);
     } else if (status == LUA_YIELD) {
         close_coroutine(job);
-        finish(job, job->asleep ? &out_of_memory : &stray_yield);
+        if (job->asleep)
+            finish_short(job); /* there was no memory for its timer */
+        else
+            finish(job, &stray_yield);
     } else if (mull__protect(engine->host, engine, "a handler's error", report, job) != 0) {
-        finish(job, &out_of_memory);
+        mull__protect(engine->host, engine, "a handler's end", close_only, job);
+        finish_short(job);
     }
 }
 
@@ -213,7 +224,7 @@ void mull__handle(mull_engine *engine, mull_call call, const mull_message *messa
                       &start) == 0)
         resume(start.job, 1);
     else
-        mull_done(engine, call, &out_of_memory);
+        mull__done_short(engine, call);
 }
 
 /* job_of finds a call's job; NULL: there is none. */

@@ -104,20 +104,16 @@ static int is_error(const mull_error *error)
     return error->size == sizeof *error && error->type && error->type[0];
 }
 
-int mull_done(mull_engine *engine, mull_call call, const mull_error *error)
+/* end ends a call: well, with a copy of its error, or, `short_of` memory for that, without. */
+static int end(mull_engine *engine, mull_call call, mull_error *copy, int short_of)
 {
-    if (!engine || (error && !is_error(error)))
-        return MULL_EINVAL;
-    mull_error *copy = NULL;
-    if (error && !(copy = mull__error_copy(&engine->allocator, error)))
-        return MULL_ENOMEM;
-
     uv_mutex_lock(&engine->mutex);
     mull__call_slot *slot = find(engine, call);
     int status = slot && slot->state == MULL__CALL_OPEN ? 0 : MULL_EDONE;
     if (slot) {
         slot->state = MULL__CALL_ENDED;
         slot->flow->ended = status == 0 ? copy : NULL;
+        slot->flow->ended_short = status == 0 && short_of;
         mull__list_push(&engine->inbox, &slot->flow->inbox_link);
         /* Inside the mutex: once it is free, the engine may see the end, close, and be gone. */
         mull__engine_wake(engine);
@@ -126,6 +122,21 @@ int mull_done(mull_engine *engine, mull_call call, const mull_error *error)
     if (status != 0)
         mull__free(&engine->allocator, copy);
     return status;
+}
+
+int mull_done(mull_engine *engine, mull_call call, const mull_error *error)
+{
+    if (!engine || (error && !is_error(error)))
+        return MULL_EINVAL;
+    mull_error *copy = NULL;
+    if (error && !(copy = mull__error_copy(&engine->allocator, error)))
+        return MULL_ENOMEM;
+    return end(engine, call, copy, 0);
+}
+
+int mull__done_short(mull_engine *engine, mull_call call)
+{
+    return end(engine, call, NULL, 1);
 }
 
 /* keep puts an outgoing message behind the others of a call. Under the mutex. */

@@ -189,6 +189,7 @@ typedef struct mull__flow {
     const mull_error *error;  /* the last failure's */
     mull_error *error_memory; /* ... where it isn't one of ours; one block */
     mull_error *ended; /* what mull_done brought; guarded by the mutex until the inbox is read */
+    int ended_short;   /* ... or that it failed, and why found no memory; guarded as well */
     int64_t age_ms;    /* at the last failure */
     int64_t failed_at_ms;
 

@@ -20,6 +20,8 @@ static const mull_error timed_out = {.size = sizeof timed_out,
 static const mull_error crashed = {.size = sizeof crashed,
                                    .type = "HandlerCrashError",
                                    .message = "the process that handled it died"};
+static const mull_error no_memory = {
+    .size = sizeof no_memory, .type = "Error", .message = "not enough memory"};
 static const mull_error too_big = {.size = sizeof too_big,
                                    .type = "MessageDeserializationError",
                                    .message = "the body is larger than the consumer's max_body"};
@@ -212,7 +214,9 @@ static void release_if_through(mull__flow *flow);
 void mull__flow_ended(mull__flow *flow)
 {
     mull_error *error = flow->ended;
+    int ended_short = flow->ended_short;
     flow->ended = NULL;
+    flow->ended_short = 0;
     flow->call = 0;
     if (flow->cut) {
         flow->cut = 0;
@@ -228,9 +232,9 @@ void mull__flow_ended(mull__flow *flow)
         mull__free(&engine_of(flow)->allocator, error);
         flow->stage = MULL__SETTLED;
         release_if_through(flow);
-    } else if (error) {
+    } else if (error || ended_short) {
         mull__sends_drop(flow);
-        fail(flow, error, error);
+        fail(flow, error ? error : &no_memory, error);
     } else {
         flow->decided = 0;
         mull__settle(flow, MULL_SETTLE_ACK);
