@@ -9,16 +9,22 @@
 #include <lauxlib.h>
 #include <stdio.h>
 
+enum { AGAIN_MS = 100 }; /* where there was no memory to answer */
+
 /* request is a userdata, anchored by its address until it is answered; its first user value is the
  * function to call, or nil. */
 typedef struct request {
     mull__lua_engine *engine;
+    const char *what;
+    int status;
+    int has_depth;
+    mull_depth depth;
 } request;
 
-static request *push_request(lua_State *L, mull__lua_engine *engine, int function)
+static request *push_request(lua_State *L, mull__lua_engine *engine, const char *what, int function)
 {
     request *made = lua_newuserdatauv(L, sizeof *made, 1);
-    made->engine = engine;
+    *made = (request){.engine = engine, .what = what};
     lua_pushvalue(L, function);
     lua_setiuservalue(L, -2, 1);
     if (mull__anchors(L, engine)) {
@@ -38,12 +44,6 @@ static void forget(lua_State *L, const request *asked)
     lua_pop(L, 1);
 }
 
-struct answer {
-    request *asked;
-    int status;
-    const mull_depth *depth; /* NULL: of a publish */
-};
-
 static void push_depth(lua_State *L, const mull_depth *depth)
 {
     lua_createtable(L, 0, 4);
@@ -59,35 +59,72 @@ static void push_depth(lua_State *L, const mull_depth *depth)
     }
 }
 
+/* push_answer pushes what the function is called with. */
+static int push_answer(lua_State *L, const request *asked)
+{
+    if (asked->status != 0)
+        return mull__fail(L, asked->status, NULL);
+    if (asked->has_depth)
+        push_depth(L, &asked->depth);
+    else
+        lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int nothing(lua_State *L)
+{
+    (void)L;
+    return 0;
+}
+
+/* reserve_call asks now for all the memory that it takes to begin a call of any function. */
+static void reserve_call(lua_State *L)
+{
+    enum { LARGEST_FRAME = 256 };
+    luaL_checkstack(L, LARGEST_FRAME, NULL);
+    lua_pushcfunction(L, nothing);
+    lua_call(L, 0, 0);
+}
+
+struct answer {
+    request *asked;
+    int given; /* whatever is raised from then on isn't for want of memory to answer */
+};
+
 static int call_back(lua_State *L)
 {
     struct answer *answer = lua_touserdata(L, 1);
-    if (!mull__anchors(L, answer->asked->engine))
+    request *asked = answer->asked;
+    if (!mull__anchors(L, asked->engine))
         return 0;
-    lua_rawgetp(L, -1, answer->asked);
-    forget(L, answer->asked);
-    if (lua_getiuservalue(L, -1, 1) != LUA_TFUNCTION) {
-        if (answer->status != 0)
-            luaL_error(L, "%s", mull_strerror(answer->status));
-        return 0;
-    }
-    int results = 1;
-    if (answer->status != 0)
-        results = mull__fail(L, answer->status, NULL);
-    else if (answer->depth)
-        push_depth(L, answer->depth);
-    else
-        lua_pushboolean(L, 1);
-    lua_call(L, results, 0);
+    lua_rawgetp(L, -1, asked);
+    int is_function = lua_getiuservalue(L, -1, 1) == LUA_TFUNCTION;
+    int results = is_function ? push_answer(L, asked) : 0;
+    reserve_call(L);
+    answer->given = 1;
+    forget(L, asked);
+    if (is_function)
+        lua_call(L, results, 0);
+    else if (asked->status != 0)
+        luaL_error(L, "%s", mull_strerror(asked->status));
     return 0;
+}
+
+/* give_answer calls the function; again later where there is no memory to call it. */
+static void give_answer(void *data)
+{
+    struct answer answer = {.asked = data};
+    mull__lua_engine *engine = answer.asked->engine;
+    if (mull__protect(engine->host, engine, answer.asked->what, call_back, &answer) != 0 &&
+        !answer.given)
+        mull__engine_after(engine->engine, AGAIN_MS, give_answer, data);
 }
 
 static void on_published(int status, void *data)
 {
     request *asked = data;
-    mull__lua_engine *engine = asked->engine;
-    struct answer answer = {.asked = asked, .status = status};
-    mull__protect(engine->host, engine, "publish", call_back, &answer);
+    asked->status = status;
+    give_answer(asked);
 }
 
 int mull__engine_publish(lua_State *L)
@@ -101,7 +138,7 @@ int mull__engine_publish(lua_State *L)
     mull_message message;
     int64_t delay_ms;
     mull__read_outgoing(L, 3, arena, &message, &delay_ms);
-    request *asked = push_request(L, engine, 6);
+    request *asked = push_request(L, engine, "publish", 6);
     int status = mull_publish(engine->engine, transport, &message, delay_ms, on_published, asked);
     mull__arena_drop(arena);
     if (status != 0)
@@ -122,9 +159,10 @@ int mull__engine_publish(lua_State *L)
 static void on_depth(int status, const mull_depth *depth, void *data)
 {
     request *asked = data;
-    mull__lua_engine *engine = asked->engine;
-    struct answer answer = {.asked = asked, .status = status, .depth = depth};
-    mull__protect(engine->host, engine, "depth", call_back, &answer);
+    asked->status = status;
+    asked->has_depth = 1;
+    asked->depth = *depth;
+    give_answer(asked);
 }
 
 int mull__engine_depth(lua_State *L)
@@ -133,7 +171,7 @@ int mull__engine_depth(lua_State *L)
     const char *transport = mull__read_name(L, 2, "transport");
     const char *queue = mull__read_name(L, 3, "queue");
     luaL_checktype(L, 4, LUA_TFUNCTION);
-    request *asked = push_request(L, engine, 4);
+    request *asked = push_request(L, engine, "depth", 4);
     int status = mull_queue_depth(engine->engine, transport, queue, on_depth, asked);
     if (status != 0)
         forget(L, asked);
@@ -144,21 +182,13 @@ int mull__engine_depth(lua_State *L)
     return 1;
 }
 
-static void on_after(void *data)
-{
-    request *asked = data;
-    mull__lua_engine *engine = asked->engine;
-    struct answer answer = {.asked = asked};
-    mull__protect(engine->host, engine, "after", call_back, &answer);
-}
-
 int mull__engine_later(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
     lua_Integer delay_ms = luaL_checkinteger(L, 2);
     luaL_checktype(L, 3, LUA_TFUNCTION);
-    request *asked = push_request(L, engine, 3);
-    if (mull__engine_after(engine->engine, delay_ms, on_after, asked))
+    request *asked = push_request(L, engine, "after", 3);
+    if (mull__engine_after(engine->engine, delay_ms, give_answer, asked))
         return 0;
     forget(L, asked);
     return luaL_error(L, "not enough memory");
