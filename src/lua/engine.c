@@ -89,18 +89,29 @@ static int close_engine(lua_State *L)
     return 0;
 }
 
+static int own_again(lua_State *L)
+{
+    mull__own(L, 1, lua_touserdata(L, 2));
+    return 0;
+}
+
 static int collect(lua_State *L)
 {
     mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
     mull__lua_engine *engine = *slot;
     if (!engine)
         return 0;
-    /* The collector took it out of the owners already; what is cut off looks it up there. */
-    mull__own(L, 1, engine);
+    *slot = NULL;
+    /* The collector took it out of the owners already; what is cut off looks it up there, and ends
+     * without it where there is no memory for that. */
+    lua_pushcfunction(L, own_again);
+    lua_pushvalue(L, 1);
+    lua_pushlightuserdata(L, engine);
+    if (lua_pcall(L, 2, 0, 0) != LUA_OK)
+        lua_pop(L, 1);
     mull__lines_here(engine);
     close_now(engine);
     mull__disown(L, engine);
-    *slot = NULL;
     drop(engine);
     return 0;
 }
@@ -115,12 +126,11 @@ static void push_anchors(lua_State *L, int options)
     }
 }
 
-/* push_engine pushes an engine that isn't made yet. */
+/* push_engine pushes an engine that isn't made yet, and doesn't use its policy yet: should an error
+ * jump out before it is made, nobody could close that. */
 static mull__lua_engine *push_engine(lua_State *L, int options)
 {
     mull__host *host = mull__host_of(L);
-    lua_getfield(L, options, "policy");
-    mull__lua_policy *policy = mull__policy_at(L, -1);
     mull__lua_engine **slot = lua_newuserdatauv(L, sizeof(mull__lua_engine *), 1);
     *slot = NULL;
     luaL_setmetatable(L, type_name);
@@ -132,9 +142,7 @@ static mull__lua_engine *push_engine(lua_State *L, int options)
         return NULL;
     }
     engine->host = host;
-    engine->policy = policy;
     engine->users = 1;
-    policy->users++;
     *slot = engine;
     mull__own(L, -1, engine);
     mull__lines_here(engine);
@@ -163,8 +171,10 @@ int mull__lua_engine_new(lua_State *L)
     lua_settop(L, 1);
     mull__lua_engine *engine = push_engine(L, 1);
     int made = lua_gettop(L);
+    lua_getfield(L, 1, "policy");
+    mull__lua_policy *policy = mull__policy_at(L, -1);
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = engine->policy->policy;
+    options.policy = policy->policy;
     options.grace_ms = integer_field(L, 1, "grace_ms");
     options.seed = (uint64_t)integer_field(L, 1, "seed");
     options.stop_on_signals = flag_field(L, 1, "stop_on_signals");
@@ -181,6 +191,8 @@ int mull__lua_engine_new(lua_State *L)
         options.clock = &clock;
     }
     engine->real_clock = !options.clock;
+    engine->policy = policy;
+    policy->users++;
     int status = mull_engine_new(&engine->engine, &options);
     if (status != 0) {
         int results = mull__problems_fail(L, &engine->problems, status);
