@@ -16,7 +16,6 @@
 #include "purse.h"
 #include "sample.h"
 
-#define FOR_GOOD (1L << 40)
 static const long lengths[] = {1, 2, FOR_GOOD};
 enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
 

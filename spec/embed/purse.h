@@ -16,6 +16,8 @@ typedef struct purse {
     long fail_for;
 } purse;
 
+#define FOR_GOOD (1L << 40) /* a fail_for */
+
 /* purse_refuses counts a request. */
 static inline int purse_refuses(purse *p)
 {

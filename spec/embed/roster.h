@@ -6,8 +6,6 @@
 #include "purse.h"
 #include "rig.h"
 
-#define FOR_GOOD (1L << 40) /* of a purse */
-
 /* one is a message, and what became of it. */
 typedef struct one {
     const char *id;

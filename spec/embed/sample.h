@@ -21,15 +21,24 @@ static inline uint64_t sample_random(sample *s)
     return s->state >> 33;
 }
 
+/* sample_seed is the same for all samples of a program. */
+static inline uint64_t sample_seed(void)
+{
+    static uint64_t seed;
+    if (seed)
+        return seed;
+    const char *given = getenv("MULL_SEED");
+    seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    print_message("MULL_SEED=%llu\n", (unsigned long long)seed);
+    return seed;
+}
+
 static inline sample sample_of(long step)
 {
-    const char *every = getenv("MULL_EVERY"), *seed = getenv("MULL_SEED");
-    sample s = {.state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL), .step = step};
+    const char *every = getenv("MULL_EVERY");
     if (every && *every == '1')
-        s.step = 1;
-    if (s.step > 1)
-        print_message("MULL_SEED=%llu\n", (unsigned long long)s.state);
-    return s;
+        step = 1;
+    return (sample){.state = sample_seed(), .step = step};
 }
 
 /* sample_after gives the next number behind `at`; 0: the first one. */
