@@ -18,8 +18,9 @@ void mull__engine_cancel(mull_engine *engine, mull_timer *timer);
  * name; errors as mull_engine_transport's. */
 int mull__engine_attach(mull_engine *engine, const char *name, const mull_transport_ops *ops,
                         const char *url);
-/* mull__done_short ends a call as failed, where there is no memory for its error: an Error that says
- * so takes that one's place. MULL_EDONE as mull_done. */
+
+/* mull__done_short ends a call as failed, where there is no memory for its error: an Error that
+ * says so takes that one's place. MULL_EDONE as mull_done. */
 int mull__done_short(mull_engine *engine, mull_call call);
 
 /* mull__engine_fault makes the transport's operation ("settle", "publish", "depth", "hold") fail:
