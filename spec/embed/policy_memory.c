@@ -183,7 +183,7 @@ static void load_without_memory(int is_file)
     purse p = {0};
     assert_int_equal(come_and_go(&from, &p), 0);
     long all = p.asked, refused = 0, tried = 0;
-    sample s = sample_of(160);
+    sample s = sample_of(160 * SLOWNESS);
     for (size_t i = 0; i < LENGTHS; i++)
         for (long at = sample_after(&s, 0); at <= all; at = sample_after(&s, at)) {
             p = (purse){.fail_at = at, .fail_for = lengths[i]};
@@ -289,7 +289,7 @@ static void reload_without_memory(int is_file)
     assert_int_equal(try_reload(policy, &from, &p, FOR_GOOD, 1), 0);
     long all = p.asked - before;
     char now = 'b';
-    sample s = sample_of(400);
+    sample s = sample_of(400 * SLOWNESS);
     for (size_t i = 0; i < LENGTHS; i++)
         for (long at = sample_after(&s, 0); at <= all; at = sample_after(&s, at)) {
             char next = now == 'a' ? 'b' : 'a';

@@ -9,6 +9,15 @@
 
 #include <cmocka.h>
 
+/* SLOWNESS is how many times as long a test takes under a sanitizer that runs much of Lua. */
+#if defined(__SANITIZE_THREAD__)
+enum { SLOWNESS = 4 };
+#elif defined(__SANITIZE_ADDRESS__)
+enum { SLOWNESS = 2 };
+#else
+enum { SLOWNESS = 1 };
+#endif
+
 /* sample goes on from 1 in random steps, of `step` on average; 1: no number is left out. */
 typedef struct sample {
     uint64_t state;
