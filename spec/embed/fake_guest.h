@@ -105,9 +105,8 @@ static inline int fake_state_new(void *data, void *source, const char *digest, m
     int status = fake_table(f, source, &table);
     if (status)
         return status;
-    status = mull__table_digest(table, again);
+    mull__table_digest(table, again);
     mull__table_free(table);
-    assert_int_equal(status, 0);
     assert_string_equal(again, digest);
     fake **made = mull__alloc(&f->allocator, sizeof *made);
     if (!made)

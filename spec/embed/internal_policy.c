@@ -243,7 +243,7 @@ static void sample_init(sample *s)
 static void digest_of(const sample *s, char hex[33])
 {
     mull__table *table = new_table(&s->plain);
-    assert_int_equal(mull__table_digest(table, hex), 0);
+    mull__table_digest(table, hex);
     mull__table_free(table);
 }
 

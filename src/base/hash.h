@@ -11,10 +11,14 @@ uint64_t mull__hash_text(const char *text);
 /* mull__hash_words mixes numbers: the same on every machine, whatever its byte order. */
 uint64_t mull__hash_words(const uint64_t *words, size_t count);
 
-/* A running 128-bit hash for content: feed each piece with its size, then take the hex. */
-typedef struct mull__digest mull__digest;
-mull__digest *mull__digest_new(void);
+/* mull__digest is a running 128-bit hash for content: feed each piece with its size, then take the
+ * hex. It lives wherever its owner puts it, and needs no memory of its own. */
+typedef struct mull__digest {
+    _Alignas(64) unsigned char state[640];
+} mull__digest;
+
+void mull__digest_begin(mull__digest *digest);
 void mull__digest_add(mull__digest *digest, const void *bytes, size_t size);
-void mull__digest_free(mull__digest *digest, char hex[33]); /* `hex` may be NULL */
+void mull__digest_end(mull__digest *digest, char hex[33]);
 
 #endif

@@ -63,9 +63,9 @@ static int fill(const guest *g, mull__source *source, mull__load *load)
     load->files = mull__source_files(source);
     if (status == MULL_OK && g->folder && !load->files)
         status = MULL_ENOMEM;
-    if (status == MULL_OK)
-        status = mull__source_close(source, load->name);
-    if (status) {
+    if (status == MULL_OK) {
+        mull__source_close(source, load->name);
+    } else {
         mull__table_free(load->table);
         load->table = NULL;
     }
@@ -110,16 +110,14 @@ static int check_same(const guest *g, mull__sandbox *sandbox, const char *digest
     int status = mull__compile(&table, sandbox, mull__report_add, report);
     if (status)
         return status;
-    status = mull__table_digest(table, again);
+    mull__table_digest(table, again);
     mull__table_free(table);
-    if (status == MULL_OK && strcmp(again, digest) != 0) {
-        mull__report_add(
-            g->main, 0,
-            "the policy gave other rules when it ran once more; it must always give the same",
-            report);
-        status = MULL_EPOLICY;
-    }
-    return status;
+    if (strcmp(again, digest) == 0)
+        return MULL_OK;
+    mull__report_add(
+        g->main, 0,
+        "the policy gave other rules when it ran once more; it must always give the same", report);
+    return MULL_EPOLICY;
 }
 
 static int state_new(void *data, void *source, const char *digest, mull__report *report,

@@ -190,17 +190,15 @@ char *mull__source_files(const mull__source *source)
     return paths;
 }
 
-int mull__source_close(mull__source *source, char name[33])
+void mull__source_close(mull__source *source, char name[33])
 {
-    mull__digest *digest = mull__digest_new();
-    if (!digest)
-        return MULL_ENOMEM;
+    mull__digest digest;
+    mull__digest_begin(&digest);
     for (const mull__source_file *file = source->files; file; file = file->next) {
-        mull__digest_add(digest, file->name, strlen(file->name));
-        mull__digest_add(digest, file->text, file->size);
+        mull__digest_add(&digest, file->name, strlen(file->name));
+        mull__digest_add(&digest, file->text, file->size);
     }
-    mull__digest_free(digest, name);
+    mull__digest_end(&digest, name);
     mull__free(&source->allocator, source->folder);
     source->folder = NULL;
-    return MULL_OK;
 }

@@ -37,6 +37,6 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
 char *mull__source_files(const mull__source *source);
 
 /* mull__source_close ends the reading from disk and writes the content hash of all files. */
-int mull__source_close(mull__source *source, char name[33]);
+void mull__source_close(mull__source *source, char name[33]);
 
 #endif

@@ -97,20 +97,18 @@ static void add_scope(mull__digest *digest, const mull__scope *scope)
         add_rule(digest, &scope->rules[i]);
 }
 
-int mull__table_digest(const mull__table *table, char hex[33])
+void mull__table_digest(const mull__table *table, char hex[33])
 {
-    mull__digest *digest = mull__digest_new();
-    if (!digest)
-        return MULL_ENOMEM;
-    add_number(digest, table->type_count);
+    mull__digest digest;
+    mull__digest_begin(&digest);
+    add_number(&digest, table->type_count);
     for (size_t i = 0; i < table->type_count; i++) {
-        add_text(digest, table->types[i].name);
-        add_number(digest, table->types[i].parent);
+        add_text(&digest, table->types[i].name);
+        add_number(&digest, table->types[i].parent);
     }
-    add_number(digest, table->function_count);
-    add_number(digest, table->scope_count);
+    add_number(&digest, table->function_count);
+    add_number(&digest, table->scope_count);
     for (size_t i = 0; i < table->scope_count; i++)
-        add_scope(digest, &table->scopes[i]);
-    mull__digest_free(digest, hex);
-    return MULL_OK;
+        add_scope(&digest, &table->scopes[i]);
+    mull__digest_end(&digest, hex);
 }

@@ -11,7 +11,7 @@ int mull__table_new(mull__table **out, const mull_allocator *allocator, const mu
 void mull__table_free(mull__table *table);
 
 /* mull__table_digest writes a content hash of the table: equal tables, equal hashes. */
-int mull__table_digest(const mull__table *table, char hex[33]);
+void mull__table_digest(const mull__table *table, char hex[33]);
 
 size_t mull__table_rules(const mull__table *table);
 uint32_t mull__table_functions(const mull__table *table);
