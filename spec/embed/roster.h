@@ -100,11 +100,26 @@ static inline const char *roster_type(const mull_message *message)
     }
 }
 
+/* roster_assert_whole: nothing of what was published is missing. */
+static inline void roster_assert_whole(const mull_message *message)
+{
+    int tenants = 0;
+    for (size_t i = 0; i < message->header_count; i++)
+        tenants += strcmp(message->headers[i].name, "tenant") == 0 &&
+                   strcmp(message->headers[i].value, "acme") == 0;
+    assert_int_equal(tenants, 1);
+    assert_string_equal(message->type, "Kind");
+    assert_string_equal(message->key, "key");
+    assert_int_equal(message->body_size, 4);
+    assert_memory_equal(message->body, "body", 4);
+}
+
 static inline void roster_handle(mull_engine *engine, mull_call call, const mull_message *message,
                                  void *data)
 {
     (void)engine;
     roster *l = data;
+    roster_assert_whole(message);
     work *w = l->works;
     while (w < l->works + WORKS && w->call)
         w++;
@@ -134,6 +149,7 @@ static inline void roster_take_sequel(mull_engine *engine, mull_call call,
 static inline void roster_take_dead(mull_engine *engine, mull_call call,
                                     const mull_message *message, void *data)
 {
+    roster_assert_whole(message);
     roster_find(data, message->id)->buried++;
     assert_int_equal(mull_done(engine, call, NULL), 0);
 }
@@ -216,6 +232,8 @@ static inline void roster_publish(roster *l, one *of)
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
     message.id = of->id;
+    message.type = "Kind";
+    message.key = "key";
     message.body = "body";
     message.body_size = 4;
     message.headers = headers;
