@@ -208,12 +208,11 @@ static int compile(const mull_allocator *allocator, uint64_t number, mull__table
     return mull__table_new(table, allocator, &k.plain);
 }
 
-static int guest_compile(void *data, const char *text, size_t size, mull__table **table,
-                         char name[33], void **kept)
+static int guest_compile(void *data, mull__load *load)
 {
     sim *s = data;
     char number[40] = "";
-    memcpy(number, text, size < 39 ? size : 39);
+    memcpy(number, load->text, load->text_size < 39 ? load->text_size : 39);
     if (number[0] == '!')
         return MULL_EPOLICY;
     mull_allocator allocator = purse_allocator(&s->purse);
@@ -221,9 +220,9 @@ static int guest_compile(void *data, const char *text, size_t size, mull__table 
     if (!made)
         return MULL_ENOMEM;
     made->number = strtoull(number, NULL, 10);
-    *kept = made;
-    name_of(made->number, name);
-    int status = compile(&allocator, made->number, table);
+    load->source = made;
+    name_of(made->number, load->name);
+    int status = compile(&allocator, made->number, &load->table);
     if (status != 0)
         mull__free(&allocator, made);
     return status;
@@ -236,9 +235,10 @@ static void guest_source_free(void *data, void *kept)
 }
 
 /* A state is of one generation, and says so when its functions are asked. */
-static int guest_state_new(void *data, void *kept, const char *digest, void **state)
+static int guest_state_new(void *data, void *kept, const char *digest, mull__report *report,
+                           void **state)
 {
-    (void)digest;
+    (void)digest, (void)report;
     mull_allocator allocator = purse_allocator(&((sim *)data)->purse);
     source *made = mull__alloc(&allocator, sizeof *made);
     if (!made)
