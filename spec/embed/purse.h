@@ -2,16 +2,18 @@
 #ifndef SPEC_PURSE_H
 #define SPEC_PURSE_H
 
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "mulligan.h"
 
-/* purse counts what is out; of the requests for memory, which are counted from 1, the `fail_at`-th
- * and those after it fail, `fail_for` of them (0: one). A fail_at of 0: none does. */
+/* purse counts the blocks that are out, and their bytes; of the requests for memory, which are
+ * counted from 1, the `fail_at`-th and those after it fail, `fail_for` of them (0: one). A fail_at
+ * of 0: none does. */
 typedef struct purse {
-    atomic_long out, asked;
+    atomic_long out, bytes, asked;
     atomic_long fail_at; /* may be taken back meanwhile */
     long fail_for;
 } purse;
@@ -28,7 +30,9 @@ static inline int purse_refuses(purse *p)
 static inline void *purse_resize(void *pointer, size_t bytes, void *data)
 {
     purse *p = data;
+    long before = (long)malloc_usable_size(pointer);
     if (bytes == 0) {
+        atomic_fetch_sub(&p->bytes, before);
         atomic_fetch_sub(&p->out, pointer != NULL);
         free(pointer);
         return NULL;
@@ -37,6 +41,8 @@ static inline void *purse_resize(void *pointer, size_t bytes, void *data)
         return NULL;
     void *memory = realloc(pointer, bytes);
     atomic_fetch_add(&p->out, pointer == NULL && memory != NULL);
+    if (memory)
+        atomic_fetch_add(&p->bytes, (long)malloc_usable_size(memory) - before);
     return memory;
 }
 
