@@ -14,6 +14,7 @@ typedef struct guest {
     char *text;   /* NULL: it is read from its file */
     size_t text_size;
     mull__log *log;
+    mull__parsed *parsed;
 } guest;
 
 static void guest_free(void *data)
@@ -21,6 +22,7 @@ static void guest_free(void *data)
     guest *g = data;
     const mull_allocator a = g->allocator;
     mull__log_free(g->log);
+    mull__parsed_free(g->parsed);
     mull__free(&a, g->folder);
     mull__free(&a, g->main);
     mull__free(&a, g->text);
@@ -36,7 +38,8 @@ enum { AGAIN = 1, QUIETLY = 2 };
 static int load_sandbox(mull__sandbox **out, const guest *g, mull__source *source, int how,
                         mull__report *report)
 {
-    int status = mull__sandbox_new(out, &g->allocator, source, g->main, g->log, how == AGAIN);
+    int status =
+        mull__sandbox_new(out, &g->allocator, source, g->main, g->log, g->parsed, how == AGAIN);
     if (status)
         return status;
     if (how == QUIETLY)
@@ -192,6 +195,8 @@ static int guest_new(guest **out, const mull_policy_options *options)
         status = copy_text(g, options);
     if (status == MULL_OK)
         status = mull__log_new(&g->log, &a, options->log, options->data);
+    if (status == MULL_OK)
+        status = mull__parsed_new(&g->parsed, &a);
     if (status)
         guest_free(g);
     else

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "embedded.h"
 #include "views.h"
 
 #define MIB(count) ((size_t)(count)*1024 * 1024)
@@ -21,26 +20,6 @@ static mull__sandbox *sandbox_of(lua_State *L)
 
 /* ---- What is embedded ------------------------------------------------------------------------ */
 
-/* load_embedded pushes the function of an embedded file. Its name begins with "=", which tells it
- * from a policy's. */
-static void load_embedded(lua_State *L, const char *name)
-{
-    for (size_t i = 0; i < mull__embedded_count; i++) {
-        const struct mull__embedded *file = &mull__embedded_files[i];
-        if (strcmp(file->name, name) != 0)
-            continue;
-        lua_pushfstring(L, "=%s", name);
-        int status = luaL_loadbufferx(L, file->text, file->size, lua_tostring(L, -1), "t");
-        if (status == LUA_ERRMEM)
-            mull__vm_no_memory(L);
-        if (status != LUA_OK)
-            lua_error(L);
-        lua_remove(L, -2);
-        return;
-    }
-    luaL_error(L, "there is no embedded file %s", name);
-}
-
 /* require_embedded is `require` for embedded files, which policies never see. */
 static int require_embedded(lua_State *L)
 {
@@ -49,7 +28,7 @@ static int require_embedded(lua_State *L)
     if (lua_getfield(L, -1, name) != LUA_TNIL)
         return 1;
     lua_pop(L, 1);
-    load_embedded(L, name);
+    mull__parsed_push(L, sandbox_of(L)->parsed, name);
     lua_call(L, 0, 1);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, name);
@@ -148,9 +127,10 @@ static int prepare(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
     lua_pushcfunction(L, require_embedded);
     lua_setglobal(L, "require");
-    load_embedded(L, "mulligan.sandbox");
+    const mull__parsed *parsed = sandbox_of(L)->parsed;
+    mull__parsed_push(L, parsed, "mulligan.sandbox");
     lua_call(L, 0, 1);
-    load_embedded(L, "mulligan.policy");
+    mull__parsed_push(L, parsed, "mulligan.policy");
     lua_call(L, 0, 2);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &load_side);
@@ -227,7 +207,7 @@ int mull__sandbox_load(mull__sandbox *sandbox)
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, int again)
+                      const char *main, mull__log *log, const mull__parsed *parsed, int again)
 {
     *out = NULL;
     mull__sandbox *s = mull__zalloc(allocator, 1, sizeof *s);
@@ -241,6 +221,7 @@ int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull
     s->source = source;
     s->main = main;
     s->log = log;
+    s->parsed = parsed;
     s->again = s->silent = again;
     *out = s;
     return MULL_OK;

@@ -1,0 +1,128 @@
+/* parsed.c: see parsed.h. */
+#include "parsed.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "embedded.h"
+#include "vm.h"
+
+/* code is a file as lua_dump gave it: bytecode of the very Lua that loads it again. */
+typedef struct code {
+    const char *name;
+    char *bytes;
+    size_t size;
+} code;
+
+struct mull__parsed {
+    mull_allocator allocator;
+    size_t count;
+    code files[];
+};
+
+static int begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* of_policies: the other embedded files are the program's. */
+static int of_policies(const char *name)
+{
+    return begins(name, "mulligan.policy") || begins(name, "mulligan.sandbox");
+}
+
+typedef struct dump {
+    const mull_allocator *allocator;
+    code *file;
+} dump;
+
+static int add_piece(lua_State *L, const void *piece, size_t size, void *data)
+{
+    (void)L;
+    dump *d = data;
+    if (size == 0)
+        return 0;
+    char *longer = mull__grow(d->allocator, d->file->bytes, d->file->size + size, 1);
+    if (!longer)
+        return MULL_ENOMEM;
+    memcpy(longer + d->file->size, piece, size);
+    d->file->bytes = longer;
+    d->file->size += size;
+    return 0;
+}
+
+static void no_memory(lua_State *L)
+{
+    mull__vm_of(L)->refused = MULL__VM_NO_MEMORY;
+    mull__vm_no_memory(L);
+}
+
+static void check_loaded(lua_State *L, int status)
+{
+    if (status == LUA_ERRMEM)
+        mull__vm_no_memory(L);
+    if (status != LUA_OK)
+        lua_error(L);
+}
+
+static int parse_all(lua_State *L)
+{
+    mull__parsed *parsed = lua_touserdata(L, 1);
+    for (size_t i = 0; i < mull__embedded_count; i++) {
+        const struct mull__embedded *file = &mull__embedded_files[i];
+        if (!of_policies(file->name))
+            continue;
+        const char *chunk = lua_pushfstring(L, "=%s", file->name);
+        check_loaded(L, luaL_loadbufferx(L, file->text, file->size, chunk, "t"));
+        dump d = {&parsed->allocator, &parsed->files[parsed->count++]};
+        d.file->name = file->name;
+        if (lua_dump(L, add_piece, &d, 0) != 0)
+            no_memory(L);
+        lua_settop(L, 1);
+    }
+    return 0;
+}
+
+int mull__parsed_new(mull__parsed **out, const mull_allocator *allocator)
+{
+    *out = NULL;
+    mull__parsed *parsed =
+        mull__zalloc(allocator, 1, sizeof *parsed + mull__embedded_count * sizeof *parsed->files);
+    if (!parsed)
+        return MULL_ENOMEM;
+    parsed->allocator = *allocator;
+    mull__vm vm;
+    int status = mull__vm_open(&vm, allocator, SIZE_MAX);
+    if (status == MULL_OK) {
+        status = mull__vm_call(&vm, parse_all, parsed, INT64_MAX);
+        mull__vm_close(&vm);
+    }
+    if (status)
+        mull__parsed_free(parsed);
+    else
+        *out = parsed;
+    return status;
+}
+
+void mull__parsed_free(mull__parsed *parsed)
+{
+    if (!parsed)
+        return;
+    const mull_allocator a = parsed->allocator;
+    for (size_t i = 0; i < parsed->count; i++)
+        mull__free(&a, parsed->files[i].bytes);
+    mull__free(&a, parsed);
+}
+
+void mull__parsed_push(lua_State *L, const mull__parsed *parsed, const char *name)
+{
+    for (size_t i = 0; i < parsed->count; i++) {
+        const code *file = &parsed->files[i];
+        if (strcmp(file->name, name) != 0)
+            continue;
+        check_loaded(L, luaL_loadbufferx(L, file->bytes, file->size, name, "b"));
+        return;
+    }
+    luaL_error(L, "there is no embedded file %s", name);
+}
