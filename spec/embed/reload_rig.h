@@ -1,0 +1,431 @@
+/* reload_rig.h: what the tests of reloads under load share: two policies that differ in every
+ * verdict, texts that don't load, what a whole verdict is, and the thread that reloads.
+ *
+ *   a, b, a, b, a, b, a, broken, a again, b, ...
+ *
+ * A verdict is whole if it is, in all that it says, the one that a policy gives which has the same
+ * text and is never reloaded. MULL_RELOADS sets how many reloads there are, over both tests. */
+#ifndef RELOAD_RIG_H
+#define RELOAD_RIG_H
+
+#include "purse.h"
+#include "rig.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum { RELOADS = 1000, BROKEN_EVERY = 7, MEET_EVERY = 50, WATCHDOG_S = 120, STAGE_DECIDERS = 5 };
+
+/* ---- The two policies ------------------------------------------------------------------------ */
+
+/* Collectors read all queues of dead letters, and lose what they can't read themselves. */
+#define COLLECTORS                                                                                 \
+    "for _, queue in ipairs { 'a-rest', 'a-field', 'a-short', 'a-function', 'b-rest',"             \
+    " 'b-function' } do\n"                                                                         \
+    "    local collector = policy.consumer('of ' .. queue)\n"                                      \
+    "    collector:default():discard()\n"                                                          \
+    "    collector:dead_letter_queue('lost')\n"                                                    \
+    "end\n"
+
+/* Where dead letters go in the two policies. */
+static const char *const letter_queues[] = {"a-rest",     "a-field", "a-short",
+                                            "a-function", "b-rest",  "b-function"};
+
+static const char text_a[] =
+    "local policy = require 'mulligan.policy'\n" COLLECTORS "policy.errors { Leaf = 'StemA' }\n"
+    "local bus = policy.bus()\n"
+    "bus:dead_letter_queue('a-rest')\n"
+    "bus:max_deliveries(5)\n"
+    "bus:max_age('1h')\n"
+    "bus:on('StemA'):retry { attempts = 4, delay = '200ms', jitter = 0.5 }\n"
+    "bus:on('Field', { status = 503 }):dead_letter('a-field')\n"
+    "bus:on('Function', function(err, ctx)\n"
+    "    return err.status == 503 and ctx.message.headers.tenant == 'one'\n"
+    "end):retry(2, '2ms'):then_dead_letter('a-function')\n"
+    "bus:on('Cause', function(err) return err.cause:is('StemA') end):redeliver(6, '1s')\n"
+    "bus:on('Spent'):retry(2):then_dead_letter('a-spent')\n"
+    "bus:on('Old'):redeliver():then_discard('a-old')\n"
+    "bus:on('Short'):retry(1, '1ms'):then_redeliver { '1ms' }:then_dead_letter('a-short')\n"
+    "bus:on('NoDelay'):redeliver()\n";
+
+static const char text_b[] =
+    "local policy = require 'mulligan.policy'\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n" COLLECTORS
+    "policy.errors { Leaf = 'StemB' }\n"
+    "local host = policy.host()\n"
+    "host:dead_letter_queue('b-rest')\n"
+    "host:max_attempts(5)\n"
+    "host:on('StemB'):redeliver(7, '5m')\n"
+    "host:on('Field', { status = 503 }):retry(1, '3ms'):then_dead_letter()\n"
+    "host:on('Function', function(err, ctx)\n"
+    "    return err.status >= 500 and ctx.message.size == 4\n"
+    "end):dead_letter('b-function')\n"
+    "host:on('Cause', function(err) return err.cause:is('StemB') end):discard('b-cause')\n"
+    "host:on('Spent'):retry(9, '1s'):then_discard('b-spent')\n"
+    "host:on('Old'):retry(3, '50ms')\n"
+    "host:on('Short'):redeliver { '2ms', '1ms' }:then_discard('b-short')\n"
+    "host:on('Often'):redeliver(3, '7s')\n"
+    "host:on('MessageDeserializationError'):retry(1, '11s')\n"
+    "host:on('NoDelay'):discard('b-no-delay')\n"
+    "host:default():discard('b-default')\n";
+
+static const char *const texts[] = {text_a, text_b};
+
+/* The last one gives other rules in each state of Lua that runs it: what # finds in a table with
+ * holes depends on where its strings were hashed to. */
+static const char *const broken_texts[] = {
+    "local policy = require 'mulligan.policy'\npolicy.bus(:default():discard()\n",
+    "require('mulligan.policy').bus():default():rety(3)\n",
+    "local policy = require 'mulligan.policy'\n"
+    "policy.bus():on('Leaf', function() end):discard()\n"
+    "policy.bus():on('Leaf', { status = {} }):discard()\n",
+    "require('mulligan.policy').bus():default():discard()\nerror('no')\n",
+    "local policy, found = require 'mulligan.policy', ''\n"
+    "for i = 1, 60 do\n"
+    "    local t = {}\n"
+    "    for k = 1, 8 do t[i .. '-' .. k] = 1 end\n"
+    "    for k = 1, 3 do t[i .. '-' .. k] = nil end\n"
+    "    for _, k in ipairs { 2, 1, 4 } do t[k] = 1 end\n"
+    "    found = found .. #t\n"
+    "end\n"
+    "policy.bus():on('Leaf', function() return true end):dead_letter(found)\n",
+};
+
+/* ---- Verdicts that are whole ----------------------------------------------------------------- */
+
+/* oracle decides by both texts; each thread has one. */
+typedef struct oracle {
+    mull_policy *policies[2];
+    mull_decider *deciders[2];
+    char names[2][33];
+} oracle;
+
+static inline int open_oracle(oracle *o)
+{
+    *o = (oracle){0};
+    for (size_t i = 0; i < 2; i++) {
+        mull_policy_options options = MULL_INIT(mull_policy_options);
+        options.text = texts[i];
+        options.problem = rig_problem;
+        int status = mull_policy_load(&o->policies[i], &options);
+        if (status == 0)
+            status = mull_decider_new(&o->deciders[i], o->policies[i]);
+        if (status)
+            return status;
+        mull_policy_generation(o->policies[i], o->names[i]);
+    }
+    return 0;
+}
+
+static inline void close_oracle(oracle *o)
+{
+    for (size_t i = 0; i < 2; i++) {
+        mull_decider_free(o->deciders[i]);
+        mull_policy_free(o->policies[i]);
+    }
+}
+
+static inline int same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static inline int same_verdict(const mull_verdict *a, const mull_verdict *b)
+{
+    return a->action == b->action && a->reason == b->reason && a->tier == b->tier &&
+           a->fallback == b->fallback && a->delay_ms == b->delay_ms && a->step == b->step &&
+           a->of == b->of && same(a->queue, b->queue) && same(a->note, b->note) &&
+           same(a->rule.file, b->rule.file) && a->rule.line == b->rule.line &&
+           same(a->rule.scope, b->rule.scope) && same(a->rule.type, b->rule.type) &&
+           same(a->generation, b->generation);
+}
+
+/* generation_of is 0 or 1 where the verdict is wholly what that text says, else -1. */
+static inline int generation_of(const oracle *o, const mull_failure *failure,
+                                const mull_verdict *verdict)
+{
+    int number = same(verdict->generation, o->names[1]);
+    mull_verdict whole = MULL_INIT(mull_verdict);
+    if (mull_decide(o->deciders[number], failure, &whole) != 0)
+        return -1;
+    return same_verdict(verdict, &whole) ? number : -1;
+}
+
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+typedef struct facts {
+    const char *type;
+    int64_t attempt, redeliveries, deliveries, age_ms;
+    uint32_t flags;
+} facts;
+
+static const facts all_facts[] = {
+    {.type = "Leaf"},
+    {.type = "Field"},
+    {.type = "Function"},
+    {.type = "Cause"},
+    {.type = "Spent", .attempt = 6},
+    {.type = "Old", .age_ms = 7200000},
+    {.type = "Short"},
+    {.type = "Often", .deliveries = 10},
+    {.type = "MessageDeserializationError"},
+    {.type = "NoDelay", .flags = MULL_CANNOT_DELAY},
+    {.type = "Unknown"},
+};
+
+enum { FACTS = sizeof all_facts / sizeof *all_facts };
+
+static const mull_field fields[] = {{"status", {.kind = MULL_INTEGER, .as.integer = 503}}};
+static const mull_header headers[] = {{"tenant", "one"}};
+static const mull_error leaf = {.size = sizeof leaf, .type = "Leaf"};
+
+static inline mull_error error_of(const char *type)
+{
+    mull_error error = MULL_INIT(mull_error);
+    error.type = type;
+    error.fields = fields;
+    error.field_count = 1;
+    error.cause = &leaf;
+    return error;
+}
+
+static inline mull_message message_to(const char *queue, const char *id)
+{
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = queue;
+    message.id = id;
+    message.headers = headers;
+    message.header_count = 1;
+    message.body = "body";
+    message.body_size = 4;
+    return message;
+}
+
+/* set_failure fills in the n-th failure, which refers to the error and the message. */
+static inline void set_failure(mull_failure *failure, size_t n, mull_error *error,
+                               mull_message *message)
+{
+    const facts *f = &all_facts[n % FACTS];
+    *error = error_of(f->type);
+    *message = message_to(NULL, "id");
+    *failure = (mull_failure){
+        .size = sizeof *failure,
+        .error = error,
+        .message = message,
+        .consumer = "Worker",
+        .attempt = f->attempt,
+        .redeliveries = f->redeliveries,
+        .deliveries = f->deliveries,
+        .age_ms = f->age_ms,
+        .flags = f->flags,
+    };
+}
+
+/* ask decides on the n-th failure; `generation` is as generation_of gives it. */
+static inline int ask(mull_decider *decider, size_t n, const oracle *o, int *generation)
+{
+    mull_error error;
+    mull_message message;
+    mull_failure failure;
+    set_failure(&failure, n, &error, &message);
+    mull_verdict verdict = MULL_INIT(mull_verdict);
+    int status = mull_decide(decider, &failure, &verdict);
+    *generation = status ? -1 : generation_of(o, &failure, &verdict);
+    return status;
+}
+
+/* ---- The stage ------------------------------------------------------------------------------- */
+
+/* stage is a policy, deciders, and what went wrong. Of the generations, which are numbered, an even
+ * one is of the first text: one that `begun` counts may be in force, one that `done` counts is,
+ * unless a later one is. */
+typedef struct stage {
+    purse purse;
+    mull_policy *policy;
+    mull_decider *deciders[STAGE_DECIDERS];
+    size_t decider_count;
+    long bytes; /* live, before the reloads */
+    oracle oracle;
+    atomic_long begun, done;
+    sem_t due; /* posted for each generation */
+    atomic_int stop;
+    atomic_long sure; /* verdicts while only one generation could be in force */
+    atomic_long loaded, refused, other_events, problems;
+    atomic_long wrong;
+    _Atomic(const char *) first_wrong;
+} stage;
+
+static inline void blame(stage *s, const char *what)
+{
+    if (atomic_fetch_add(&s->wrong, 1) == 0)
+        atomic_store(&s->first_wrong, what);
+}
+
+/* check_window: a verdict of `generation` came to be after `done` was `before`, and before now. */
+static inline void check_window(stage *s, int generation, long before)
+{
+    int sure = s->begun == before;
+    s->sure += sure;
+    if (generation < 0)
+        blame(s, "a verdict is not wholly of one generation");
+    else if (sure && generation != before % 2)
+        blame(s, "a verdict is not of the generation in force");
+}
+
+/* look decides on the n-th failure and gives the generation that did; -1: blamed. */
+static inline int look(stage *s, mull_decider *decider, size_t n, const oracle *o)
+{
+    long before = s->done;
+    int generation;
+    if (ask(decider, n, o, &generation) != 0) {
+        blame(s, "mull_decide failed");
+        return -1;
+    }
+    check_window(s, generation, before);
+    return generation;
+}
+
+/* ---- Reloading ------------------------------------------------------------------------------- */
+
+static inline void count_problem(const char *file, int line, const char *text, void *data)
+{
+    stage *s = data;
+    (void)file, (void)line;
+    s->problems += *text != 0;
+}
+
+static inline void count_event(const mull_event *event, void *data)
+{
+    stage *s = data;
+    if (event->kind == MULL_EVENT_POLICY_LOADED)
+        s->loaded++;
+    else if (event->kind == MULL_EVENT_POLICY_REFUSED)
+        s->refused++;
+    else
+        s->other_events++;
+}
+
+/* swap publishes the next generation. */
+static inline void swap(stage *s)
+{
+    long next = atomic_fetch_add(&s->begun, 1) + 1;
+    assert_int_equal(mull_policy_reload(s->policy, texts[next % 2], 0), 0);
+    s->done = next;
+    sem_post(&s->due);
+}
+
+static inline void try_broken(stage *s, size_t which)
+{
+    char before[33], after[33];
+    mull_policy_generation(s->policy, before);
+    long problems = s->problems, refused = s->refused;
+    const char *text = broken_texts[which % (sizeof broken_texts / sizeof *broken_texts)];
+    assert_int_equal(mull_policy_reload(s->policy, text, 0), MULL_EPOLICY);
+    assert_true(s->problems > problems);
+    assert_int_equal(s->refused, refused + 1);
+    mull_policy_generation(s->policy, after);
+    assert_string_equal(before, after);
+}
+
+static inline void try_the_same(stage *s)
+{
+    long told = s->loaded + s->refused;
+    assert_int_equal(mull_policy_reload(s->policy, texts[s->done % 2], 0), 1);
+    assert_int_equal(s->loaded + s->refused, told);
+}
+
+static inline int64_t seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec;
+}
+
+/* wait_for returns when the counter has reached `value`. */
+static inline void wait_for(const stage *s, const atomic_long *counter, long value)
+{
+    for (int64_t since = seconds(); *counter < value && !s->wrong; sched_yield())
+        if (seconds() > since + WATCHDOG_S)
+            fail_msg("a thread that decides stands still");
+}
+
+static inline long reloads_wanted(void)
+{
+    const char *wanted = getenv("MULL_RELOADS");
+    return wanted ? atol(wanted) : RELOADS;
+}
+
+/* reload_often begins and ends with the first text in force. Now and then `meet` waits until all
+ * that decide have met the generation in force. */
+static inline void reload_often(stage *s, long times, void (*meet)(void *data), void *data)
+{
+    size_t broken = 0;
+    for (long i = 1; i <= times && !s->wrong; i++) {
+        swap(s);
+        if (i % BROKEN_EVERY == 0) {
+            try_broken(s, broken++);
+            try_the_same(s);
+        }
+        if (i % MEET_EVERY <= 1)
+            meet(data);
+    }
+    if (s->done % 2 != 0)
+        swap(s);
+}
+
+/* ---- Before and after ------------------------------------------------------------------------ */
+
+/* live_bytes is what the policy and its deciders hold when all is as full as it ever is: a seat at
+ * work, and an old or a fresh one beside it. The last decider is never used. */
+static inline long live_bytes(stage *s)
+{
+    for (int i = 0; i < 4; i++) {
+        swap(s);
+        for (size_t k = 0; k + 1 < s->decider_count; k++)
+            assert_int_equal(look(s, s->deciders[k], 0, &s->oracle), s->done % 2);
+    }
+    return s->purse.bytes;
+}
+
+static inline void stage_open(stage *s, size_t deciders)
+{
+    *s = (stage){.decider_count = deciders};
+    assert_int_equal(sem_init(&s->due, 0, 0), 0);
+    assert_int_equal(open_oracle(&s->oracle), 0);
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    options.text = texts[0];
+    options.problem = count_problem;
+    options.event = count_event;
+    options.data = s;
+    options.allocator = purse_allocator(&s->purse);
+    assert_int_equal(mull_policy_load(&s->policy, &options), 0);
+    for (size_t i = 0; i < deciders; i++)
+        assert_int_equal(mull_decider_new(&s->deciders[i], s->policy), 0);
+    s->bytes = live_bytes(s);
+}
+
+/* stage_close says what was wrong, and whether memory is what it was: with the same generation in
+ * force, and in the end. */
+static inline void stage_close(stage *s)
+{
+    print_message("%ld reloads, %ld refused; %ld verdicts while only one generation could be in "
+                  "force\n",
+                  s->loaded, s->refused, s->sure);
+    assert_string_equal(s->wrong ? s->first_wrong : "", "");
+    assert_true(s->sure > 0);
+    assert_int_equal(s->other_events, 0);
+    assert_int_equal(s->loaded, s->done);
+    long bytes = live_bytes(s);
+    print_message("%ld live bytes before, %ld after\n", s->bytes, bytes);
+    assert_in_range(bytes, s->bytes - s->bytes / 20, s->bytes + s->bytes / 20);
+    for (size_t i = 0; i < s->decider_count; i++)
+        mull_decider_free(s->deciders[i]);
+    mull_policy_free(s->policy);
+    close_oracle(&s->oracle);
+    sem_destroy(&s->due);
+    assert_int_equal(s->purse.out, 0);
+    assert_int_equal(s->purse.bytes, 0);
+}
+
+#endif

@@ -1,0 +1,218 @@
+/* reloads_engine.c: a policy is reloaded 500 times while an engine works by it: three consumers
+ * whose handlers fail in many ways, and others that read the dead letters.
+ *
+ *   main     reloads, see reload_rig.h
+ *   engine   its verdicts, as its events tell them, and all that is written on dead letters, are
+ *            wholly of the generation that they name, and that one may be in force */
+#include "reload_rig.h"
+
+#include <pthread.h>
+
+enum { WORKERS = 3, IN_FLIGHT = 24 };
+
+/* plant is an engine on a thread of its own. So many messages are under way: each that ends is
+ * followed by another in its place. */
+typedef struct plant {
+    stage stage;
+    purse purse;
+    mull_engine *engine;
+    oracle oracle;
+    pthread_t thread;
+    atomic_long told; /* verdicts */
+    long published, letters, kinds[4];
+    long ended_at[IN_FLIGHT]; /* what `done` was when a place's last call was ended */
+} plant;
+
+/* publish puts a message on its way whose id begins with its place. */
+static void publish(plant *p, long place)
+{
+    static const char *const queues[WORKERS] = {"work-0", "work-1", "work-2"};
+    char id[48];
+    snprintf(id, sizeof id, "%ld-%ld", place, p->published);
+    mull_message message = message_to(queues[p->published % WORKERS], id);
+    if (mull_publish(p->engine, "t", &message, 0, NULL, NULL) != 0)
+        blame(&p->stage, "a message couldn't be published");
+    p->published++;
+}
+
+static long place_of(const mull_message *message)
+{
+    return strtol(message->id, NULL, 10);
+}
+
+static void follow(plant *p, long place)
+{
+    if (p->stage.stop)
+        mull_stop_when_empty(p->engine);
+    else
+        publish(p, place);
+}
+
+static void work(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    static const char *const types[] = {NULL, "Field", "Short", "Function", "Unknown"};
+    plant *p = data;
+    long place = place_of(message);
+    const char *type = types[strtol(strchr(message->id, '-') + 1, NULL, 10) % 5];
+    mull_error error = error_of(type ? type : "none");
+    p->ended_at[place] = p->stage.done;
+    if (mull_done(engine, call, type ? &error : NULL) != 0)
+        blame(&p->stage, "a call couldn't be ended");
+    if (!type)
+        follow(p, place);
+}
+
+/* on_event: a verdict came to be between the end of its call and now. */
+static void on_event(const mull_event *event, void *data)
+{
+    plant *p = data;
+    if (event->kind != MULL_EVENT_DECIDED) {
+        blame(&p->stage, "an event of the engine's that isn't about a verdict");
+        return;
+    }
+    const mull_verdict *verdict = event->verdict;
+    long place = place_of(event->failure->message);
+    check_window(&p->stage, generation_of(&p->oracle, event->failure, verdict), p->ended_at[place]);
+    if (!same(event->generation, verdict->generation))
+        blame(&p->stage, "an event of another generation than its verdict");
+    p->kinds[verdict->action]++;
+    p->told++;
+    if (verdict->action == MULL_DEAD_LETTER || verdict->action == MULL_DISCARD)
+        follow(p, place);
+}
+
+static const char *header(const mull_message *message, const char *name)
+{
+    for (size_t i = 0; i < message->header_count; i++)
+        if (strcmp(message->headers[i].name, name) == 0)
+            return message->headers[i].value;
+    return NULL;
+}
+
+/* read_letter: all that a dead letter says of its verdict is of the generation that it names. */
+static void read_letter(mull_engine *engine, mull_call call, const mull_message *message,
+                        void *data)
+{
+    plant *p = data;
+    const char *type = header(message, "mulligan-error-type");
+    const char *named = header(message, "mulligan-generation");
+    int number = named && strcmp(named, p->oracle.names[1]) == 0;
+    mull_error error = error_of(type ? type : "none");
+    mull_message original = message_to(header(message, "mulligan-queue"), message->id);
+    mull_failure failure = MULL_INIT(mull_failure);
+    mull_verdict whole = MULL_INIT(mull_verdict);
+    failure.error = &error;
+    failure.message = &original;
+    failure.consumer = header(message, "mulligan-consumer");
+    failure.transport = "t";
+    failure.attempt = failure.redeliveries = 1000; /* a dead letter has none left */
+    if (!same(named, p->oracle.names[number]) ||
+        mull_decide(p->oracle.deciders[number], &failure, &whole) != 0)
+        blame(&p->stage, "a dead letter without a known generation");
+    char rule[64] = "";
+    if (whole.rule.file)
+        snprintf(rule, sizeof rule, "%s:%d", whole.rule.file, whole.rule.line);
+    const char *told = header(message, "mulligan-rule");
+    if (whole.action != MULL_DEAD_LETTER || !same(whole.queue, message->queue) ||
+        !same(told ? told : "", rule) ||
+        !same(header(message, "mulligan-reason"), mull_reason_name(whole.reason)))
+        blame(&p->stage, "a dead letter is not wholly of one generation");
+    p->letters++;
+    mull_done(engine, call, NULL);
+}
+
+static int add_consumer(plant *p, const char *name, const char *queue, mull_handler handler)
+{
+    mull_consumer_options options = MULL_INIT(mull_consumer_options);
+    options.name = name;
+    options.transport = "t";
+    options.queue = queue;
+    options.handler = handler;
+    options.data = p;
+    options.concurrency = 4;
+    return mull_engine_consumer(p->engine, &options);
+}
+
+static int add_consumers(plant *p)
+{
+    int status = add_consumer(p, "Worker-0", "work-0", work);
+    status |= add_consumer(p, "Worker-1", "work-1", work);
+    status |= add_consumer(p, "Worker-2", "work-2", work);
+    for (size_t i = 0; i < sizeof letter_queues / sizeof *letter_queues; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "of %s", letter_queues[i]);
+        status |= add_consumer(p, name, letter_queues[i], read_letter);
+    }
+    return status;
+}
+
+static int open_plant(plant *p)
+{
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = p->stage.policy;
+    options.problem = rig_problem;
+    options.event = on_event;
+    options.data = p;
+    options.allocator = purse_allocator(&p->purse);
+    int status = open_oracle(&p->oracle);
+    if (status == 0)
+        status = mull_engine_new(&p->engine, &options);
+    if (status == 0)
+        status = mull_engine_transport(p->engine, "t", "memory:");
+    return status ? status : add_consumers(p);
+}
+
+static void *be_engine(void *data)
+{
+    plant *p = data;
+    stage *s = &p->stage;
+    if (open_plant(p) != 0) {
+        blame(s, "no engine");
+        return NULL;
+    }
+    for (long place = 0; place < IN_FLIGHT; place++)
+        publish(p, place);
+    if (mull_engine_run(p->engine) != 0)
+        blame(s, "the engine doesn't run");
+    mull_counts counts = MULL_INIT(mull_counts);
+    mull_engine_counts(p->engine, &counts);
+    if ((long)(counts.done + counts.dead_lettered + counts.discarded) != p->published + p->letters)
+        blame(s, "not every message came to its end");
+    if ((long)counts.dead_lettered != p->letters)
+        blame(s, "not every dead letter was read");
+    mull_engine_close(p->engine, NULL, NULL);
+    close_oracle(&p->oracle);
+    return NULL;
+}
+
+static void meet(void *data)
+{
+    plant *p = data;
+    wait_for(&p->stage, &p->told, p->told + 100);
+}
+
+static void reloads_under_an_engine_mix_nothing_and_leave_nothing(void **state)
+{
+    (void)state;
+    static plant p;
+    stage_open(&p.stage, 2);
+    assert_int_equal(pthread_create(&p.thread, NULL, be_engine, &p), 0);
+    reload_often(&p.stage, reloads_wanted() / 2, meet, &p);
+    p.stage.stop = 1;
+    assert_int_equal(pthread_join(p.thread, NULL), 0);
+    print_message("%ld messages: %ld retries, %ld redeliveries, %ld dead letters, %ld discarded\n",
+                  p.published, p.kinds[MULL_RETRY], p.kinds[MULL_REDELIVER],
+                  p.kinds[MULL_DEAD_LETTER], p.kinds[MULL_DISCARD]);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(p.kinds[i] > 0);
+    stage_close(&p.stage);
+    assert_int_equal(p.purse.out, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reloads_under_an_engine_mix_nothing_and_leave_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
