@@ -20,6 +20,7 @@ static void on_problem(const char *file, int line, const char *text, void *data)
         mull__problem_keep(file, line, text, &policy->problems);
 }
 
+/* An engine decides by the policy as well, so these are what says whether the policy is busy. */
 static void on_log(mull_level level, const char *text, void *data)
 {
     mull__lua_policy *policy = data;
@@ -151,10 +152,8 @@ static int decide(lua_State *L)
     read_options(L, 3, &failure);
     mull_verdict verdict = MULL_INIT(mull_verdict);
     int status = policy->decider ? 0 : mull_decider_new(&policy->decider, policy->policy);
-    policy->busy++;
     if (status == 0)
         status = mull_decide(policy->decider, &failure, &verdict);
-    policy->busy--;
     mull__arena_drop(arena);
     if (status != 0)
         return mull__fail(L, status, NULL);
@@ -168,11 +167,9 @@ static int reload(lua_State *L)
     size_t size = 0;
     const char *text = luaL_optlstring(L, 2, NULL, &size);
     refuse_if_busy(L, policy);
-    policy->busy++;
     policy->collecting = 1;
     int status = mull_policy_reload(policy->policy, text, size);
     policy->collecting = 0;
-    policy->busy--;
     if (status < 0)
         return mull__problems_fail(L, &policy->problems, status);
     if (status == 0)

@@ -13,7 +13,7 @@ typedef struct mull__lua_policy {
     mull__problems problems;
     int collecting; /* a load or reload by call is under way, which returns the problems */
     int users;
-    int busy; /* in mull_decide or mull_policy_reload, or in a callback: a Lua function may run */
+    int busy; /* its log or event function is at work: one in the other, perhaps */
 } mull__lua_policy;
 
 /* mull__policy_at gives the open policy at `index`, or raises. */
