@@ -111,6 +111,7 @@ static void reloads_mix_nothing_and_leave_nothing(void **state)
     start_threads(&p);
     reload_often(&p.stage, reloads_wanted() / 2, meet, &p);
     join_threads(&p);
+    assert_nothing_wrong(&p.stage);
     for (size_t i = 0; i < DECIDERS; i++)
         assert_true(p.actors[i].decided[0] > 0 && p.actors[i].decided[1] > 0);
     stage_close(&p.stage);

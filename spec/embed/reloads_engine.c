@@ -203,6 +203,7 @@ static void reloads_under_an_engine_mix_nothing_and_leave_nothing(void **state)
     print_message("%ld messages: %ld retries, %ld redeliveries, %ld dead letters, %ld discarded\n",
                   p.published, p.kinds[MULL_RETRY], p.kinds[MULL_REDELIVER],
                   p.kinds[MULL_DEAD_LETTER], p.kinds[MULL_DISCARD]);
+    assert_nothing_wrong(&p.stage);
     for (size_t i = 0; i < 4; i++)
         assert_true(p.kinds[i] > 0);
     stage_close(&p.stage);
