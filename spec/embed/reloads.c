@@ -1,4 +1,4 @@
-/* reloads.c: a policy is reloaded 500 times while threads decide by it.
+/* reloads.c: a policy is reloaded 300 times while threads decide by it.
  *
  *   main       reloads, see reload_rig.h
  *   deciders   four threads, each with one decider    every verdict is wholly of one generation: of
@@ -107,7 +107,7 @@ static void reloads_mix_nothing_and_leave_nothing(void **state)
 {
     (void)state;
     static play p;
-    stage_open(&p.stage, STAGE_DECIDERS);
+    stage_open(&p.stage, STAGE_DECIDERS, 3);
     start_threads(&p);
     reload_often(&p.stage, meet, &p);
     join_threads(&p);

@@ -1,4 +1,4 @@
-/* reloads_engine.c: a policy is reloaded 500 times while an engine works by it: three consumers
+/* reloads_engine.c: a policy is reloaded 700 times while an engine works by it: three consumers
  * whose handlers fail in many ways, and others that read the dead letters.
  *
  *   main     reloads, see reload_rig.h
@@ -194,7 +194,7 @@ static void reloads_under_an_engine_mix_nothing_and_leave_nothing(void **state)
 {
     (void)state;
     static plant p;
-    stage_open(&p.stage, 2);
+    stage_open(&p.stage, 1, 7);
     assert_int_equal(pthread_create(&p.thread, NULL, be_engine, &p), 0);
     reload_often(&p.stage, meet, &p);
     p.stage.stop = 1;
