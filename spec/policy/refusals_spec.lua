@@ -325,6 +325,25 @@ describe("a file", function()
         assert.matches("larger than 16 MiB", refused({ ["policy.lua"] = ("-"):rep(16 * 1024 * 1024 + 1) }))
     end)
 
+    it("that is a pipe or a device is refused, and nobody waits for what comes out of it", function()
+        local folder, remove = loading.folder { ["policy.lua"] = 'require "pipe"', ["kept.lua"] = "" }
+        assert(os.execute(("mkfifo '%s/pipe.lua' && ln -s /dev/zero '%s/device.lua'"):format(folder, folder)))
+        local kept = assert(mulligan.load(folder .. "/kept.lua"))
+        assert(os.execute(("ln -sf pipe.lua '%s/kept.lua'"):format(folder)))
+        local _, refused_reload = kept:reload()
+        local messages = { refused_reload }
+        for _, name in ipairs { "pipe", "device", "policy" } do
+            local _, message = mulligan.load(("%s/%s.lua"):format(folder, name))
+            messages[#messages + 1] = message
+        end
+        kept:close()
+        remove()
+        assert.equal(4, #messages)
+        for _, message in ipairs(messages) do
+            assert.matches("%.lua is no regular file", message)
+        end
+    end)
+
     it("that is required names itself in its mistakes", function()
         local message = refused {
             ["policy.lua"] = 'local rules = require "rules.common"\nrules("C")\nrequire "bad"',

@@ -2,8 +2,11 @@
 #include "source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -121,15 +124,36 @@ static int read_all(char **out, size_t *out_size, const mull_allocator *a, FILE 
     return MULL_OK;
 }
 
+/* open_regular opens a file, and nothing else: reading a pipe or a terminal might never end, and a
+ * load holds the thread of an engine's loop. NULL: `why`. */
+static FILE *open_regular(const char *path, char *why, size_t why_size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 && errno == ENOENT) {
+        snprintf(why, why_size, "there is no file %s", path);
+        return NULL;
+    }
+    struct stat kind;
+    int found = fd >= 0 && fstat(fd, &kind) == 0;
+    if (found && !S_ISREG(kind.st_mode) && !S_ISDIR(kind.st_mode)) {
+        snprintf(why, why_size, "%s is no regular file, but a pipe, a device or the like", path);
+        close(fd);
+        return NULL;
+    }
+    FILE *stream = found ? fdopen(fd, "rb") : NULL;
+    if (!stream) {
+        snprintf(why, why_size, "%s can't be read: %s", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+    }
+    return stream;
+}
+
 /* read_file reads a file at `path` into the source. */
 static int read_file(mull__source *source, const char *name, const char *path, char *why,
                      size_t why_size)
 {
-    FILE *stream = fopen(path, "rbe");
-    if (!stream && errno == ENOENT)
-        snprintf(why, why_size, "there is no file %s", path);
-    else if (!stream)
-        snprintf(why, why_size, "%s can't be read: %s", path, strerror(errno));
+    FILE *stream = open_regular(path, why, why_size);
     if (!stream)
         return MULL_EIO;
     char *text;
