@@ -1,8 +1,7 @@
 /* reload_rig.h: what the tests of reloads under load share: two policies that differ in every
  * verdict, texts that don't load, what a whole verdict is, and the thread that reloads.
  *
- *   a, b, a, b, a, b, a, broken, a again, b, ...    each with a number in it, and so a name, of its
- * own
+ *   a, b, a, b, a, b, a, broken, a again, b, ...    each has a number in it, and so its own name
  *
  * A verdict is whole if it is, in all that it says, what a policy gives that has the same rules and
  * is never reloaded. MULL_RELOADS sets how many reloads there are, over both tests. */
