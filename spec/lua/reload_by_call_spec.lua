@@ -49,7 +49,10 @@ local function start(policy, handler, more)
     local given = {
         policy = policy,
         url = "memory:",
-        consumers = { C = { queue = "work", handler = handler, concurrency = 8 } },
+        consumers = {
+            C = { queue = "work", handler = handler, concurrency = 8 },
+            D = { queue = "aside", handler = handler },
+        },
         collect = { "old-dead", "new-dead" },
     }
     for key, value in pairs(more or {}) do
@@ -156,11 +159,11 @@ describe("a reload", function()
             rig:fault("settle", { times = 3 })
             send("m", "Settled")
             assert.same({}, story(rig, "m"))
-            for _, text in ipairs { NEW, OLD, NEW } do
-                assert.is_true(policy:reload(text))
-                send("other " .. text, "Retried") -- so that the engine's decider moves on
-            end
-            assert.is_true(policy:reload(OLD))
+            assert.is_true(policy:reload(NEW))
+            -- C waits, so D lets the engine's decider move on; a retry settles nothing.
+            assert(rig:publish("aside", "0ms", { id = "other", headers = { kind = "Redelivered" } }))
+            assert.same({ "new retry, attempt 1, redeliveries 0, calls 1" }, story(rig, "other"))
+            assert.is_true(policy:reload(OLD .. "-- another"))
             assert.is_true(policy:reload(NEW))
             rig:advance "50s"
             assert.same({ "old dead_letter, attempt 1, redeliveries 0, calls 1" }, story(rig, "m"))
