@@ -8,7 +8,7 @@ local outside = {
     -- Values and strings only; stdio.h is for snprintf.
     c = "assert errno float inttypes limits math stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string",
     -- The machine: files, processes, clocks.
-    system = "fcntl locale setjmp signal strings sys/file sys/mman sys/random sys/resource sys/stat sys/time sys/types "
+    system = "fcntl locale poll setjmp signal strings sys/file sys/mman sys/random sys/resource sys/stat sys/time sys/types "
         .. "sys/wait time unistd",
     threads = "pthread threads",
     uv = "uv",
@@ -30,7 +30,7 @@ local rooms = {
     ["transport"] = "c system mulligan.h mulligan/transport.h base/ net/ wire/ uv",
     ["handler"] = "c system mulligan.h base/ wire/ uv",
     ["runtime"] = "c system base/ policy/ decide/ wire/ mulligan.h mulligan/transport.h transport/transports.h uv",
-    ["lua"] = "c system mulligan.h runtime/ decide/ policy/ wire/ handler/ base/ lua",
+    ["lua"] = "c system mulligan.h runtime/ decide/ policy/ wire/ handler/ base/ lua threads",
     ["cli"] = "c system mulligan.h lua/",
 }
 

@@ -3,6 +3,7 @@
 -- can't be loaded.
 
 local arguments = require "mulligan.arguments"
+local core = require "mulligan.core"
 local mulligan = require "mulligan"
 local text = require "mulligan.policy.text"
 
@@ -28,7 +29,7 @@ end
 
 -- complain tells one mistake, in one line.
 function cli.complain(words, ...)
-    io.stderr:write("mulligan: " .. text.clean(words:format(...)) .. "\n")
+    core.stderr_write("mulligan: " .. text.clean(words:format(...)) .. "\n")
     return 2
 end
 
@@ -62,7 +63,7 @@ end
 
 -- print shows what a policy prints, where there is no log that it goes to.
 function cli.print(_, words)
-    io.stderr:write(text.clean(words) .. "\n")
+    core.stderr_write(text.clean(words) .. "\n")
 end
 
 local function command_named(name)

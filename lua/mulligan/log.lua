@@ -140,6 +140,14 @@ local formats = { text = as_text, json = as_json }
 
 -- ---- The log -----------------------------------------------------------------------------------
 
+-- lost is the line, in which a writer puts "@time@" and "@count@", that tells how many are lost.
+function log.lost(format)
+    return formats[format]("@time@", "warning", {
+        name = "log",
+        text = "lines of this log that could not be written, and are lost: @count@",
+    })
+end
+
 -- new gives a log that writes lines of at least `level` with write(line).
 function log.new(format, level, write)
     local shape, least = formats[format], ranks[level]

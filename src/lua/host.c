@@ -2,6 +2,7 @@
 #include "host.h"
 
 #include "convert.h"
+#include "stderr.h"
 
 #include <lauxlib.h>
 #include <stdio.h>
@@ -130,12 +131,12 @@ void mull__host_log(mull__host *host, const void *address, mull_level level, con
     struct line line = {.address = address, .level = level, .text = text};
     if (lua_checkstack(L, 4)) {
         if (call_apart(host, give_line, &line) != LUA_OK) {
-            fprintf(stderr, "mulligan: the log function raised: %s\n", text_of(L, -1));
+            mull__complain("the log function raised: %s", text_of(L, -1));
             lua_pop(L, 1);
         }
     }
     if (!line.taken && level >= MULL_WARNING)
-        fprintf(stderr, "mulligan: %s: %s\n", mull__level_name(level), text);
+        mull__complain("%s: %s", mull__level_name(level), text);
 }
 
 int mull__protect(mull__host *host, const void *address, const char *what, lua_CFunction function,

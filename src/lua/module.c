@@ -8,6 +8,7 @@
 #include "json.h"
 #include "lines.h"
 #include "raise.h"
+#include "stderr.h"
 
 #include <lauxlib.h>
 #include <string.h>
@@ -52,10 +53,17 @@ static int moment(lua_State *L)
 
 static int open_core(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"load", mull__lua_load},   {"engine", mull__lua_engine_new}, {"clock", mull__lua_clock},
-        {"sleep", mull__lua_sleep}, {"send", mull__lua_send},         {"error", mull__lua_error},
-        {"moment", moment},         {"lines", mull__lua_lines},       {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"load", mull__lua_load},
+                                         {"engine", mull__lua_engine_new},
+                                         {"clock", mull__lua_clock},
+                                         {"sleep", mull__lua_sleep},
+                                         {"send", mull__lua_send},
+                                         {"error", mull__lua_error},
+                                         {"moment", moment},
+                                         {"lines", mull__lua_lines},
+                                         {"stderr_write", mull__lua_stderr_write},
+                                         {"stderr_queue", mull__lua_stderr_queue},
+                                         {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__open_policy(L);
     lua_setfield(L, -2, "policy_methods");

@@ -2,11 +2,11 @@
 #include "program.h"
 
 #include "module.h"
+#include "stderr.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { EXIT_USAGE = 2 };
@@ -62,7 +62,7 @@ int mull__program(int argc, char **argv)
     int code = EXIT_USAGE;
     lua_State *L = luaL_newstate();
     if (!L) {
-        fputs("mulligan: out of memory\n", stderr);
+        mull__complain("out of memory");
         return code;
     }
     lua_pushcfunction(L, run);
@@ -70,7 +70,7 @@ int mull__program(int argc, char **argv)
     if (lua_pcall(L, 1, 1, 0) == LUA_OK)
         code = (int)lua_tointeger(L, -1);
     else
-        fprintf(stderr, "mulligan: %s\n", luaL_tolstring(L, -1, NULL));
+        mull__complain("%s", luaL_tolstring(L, -1, NULL));
     lua_close(L);
     return code;
 }

@@ -2,6 +2,7 @@
 
 local cli = require "mulligan.cli"
 local config = require "mulligan.config"
+local core = require "mulligan.core"
 local log = require "mulligan.log"
 local mulligan = require "mulligan"
 local program = require "mulligan.program"
@@ -137,9 +138,13 @@ end
 function run.main(words)
     -- Handlers may print, and a pipe should see it when it happens.
     io.stdout:setvbuf("line")
-    local lines = log.new(words.log_format or "text", words.log_level or "info", function(line)
-        io.stderr:write(line)
-    end)
+    local format = words.log_format or "text"
+    -- A pipe that nobody reads must not hold up handlers, timeouts and signals.
+    local queued, why = core.stderr_queue(log.lost(format))
+    if not queued then
+        return cli.complain("%s", why)
+    end
+    local lines = log.new(format, words.log_level or "info", core.stderr_write)
     local read = words[1] and config.load(words[1])
         or config.load("mulligan.lua", "to name another: mulligan run path/mulligan.lua")
     local policy, of_policy, loaded = load_policy(read, lines)
