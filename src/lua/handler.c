@@ -95,11 +95,28 @@ static void finish_short(mull__job *job)
     forget(job);
 }
 
+static int trace(lua_State *L)
+{
+    luaL_traceback(L, lua_touserdata(L, 1), NULL, 0);
+    return 1;
+}
+
+/* push_trace pushes where a coroutine raised; nil where what it holds leaves no memory for that. */
+static void push_trace(lua_State *L, lua_State *co)
+{
+    lua_pushcfunction(L, trace);
+    lua_pushlightuserdata(L, co);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+        lua_pop(L, 1);
+        lua_pushnil(L);
+    }
+}
+
 /* report ends a call with what its coroutine raised, which is on top of its stack. */
 static int report(lua_State *L)
 {
     mull__job *job = lua_touserdata(L, 1);
-    luaL_traceback(L, job->co, NULL, 0);
+    push_trace(L, job->co);
     lua_xmove(job->co, L, 1);
     close_coroutine(job);
     mull__arena *arena = mull__arena_new(L);
@@ -108,12 +125,6 @@ static int report(lua_State *L)
         error = &ran_over;
     finish(job, error);
     mull__arena_drop(arena);
-    return 0;
-}
-
-static int close_only(lua_State *L)
-{
-    close_coroutine(lua_touserdata(L, 1));
     return 0;
 }
 
@@ -132,7 +143,7 @@ static void end(mull__job *job, int status)
         else
             finish(job, &stray_yield);
     } else if (mull__protect(engine->host, engine, "a handler's error", report, job) != 0) {
-        mull__protect(engine->host, engine, "a handler's end", close_only, job);
+        close_coroutine(job);
         finish_short(job);
     }
 }

@@ -1,6 +1,7 @@
 /* program.c: see program.h. */
 #include "program.h"
 
+#include "ceiling.h"
 #include "module.h"
 #include "stderr.h"
 
@@ -14,6 +15,7 @@ enum { EXIT_USAGE = 2 };
 struct arguments {
     int argc;
     char **argv;
+    mull__ceiling ceiling;
 };
 
 /* ignore_hangups is for where no engine takes SIGHUP: before there is one, and after its end, when
@@ -25,20 +27,24 @@ static int ignore_hangups(lua_State *L)
     return 0;
 }
 
-/* open_program: what only the program's own commands have, as mulligan.program. */
-static int open_program(lua_State *L)
+/* open_program makes mulligan.program: what only the program's own commands have. */
+static void open_program(lua_State *L, mull__ceiling *ceiling)
 {
     static const luaL_Reg functions[] = {{"ignore_hangups", ignore_hangups}, {NULL, NULL}};
+    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, functions);
-    return 1;
+    mull__ceiling_open(ceiling, L);
+    lua_setfield(L, -2, "memory_limit");
+    lua_setfield(L, -2, "mulligan.program");
+    lua_pop(L, 1);
 }
 
 static int run(lua_State *L)
 {
-    const struct arguments *given = lua_touserdata(L, 1);
+    struct arguments *given = lua_touserdata(L, 1);
     luaL_openlibs(L);
-    luaL_requiref(L, "mulligan.program", open_program, 0);
     luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
+    open_program(L, &given->ceiling);
     lua_getglobal(L, "require");
     lua_pushliteral(L, "mulligan.cli");
     lua_call(L, 1, 1);
@@ -50,6 +56,13 @@ static int run(lua_State *L)
     }
     lua_call(L, 1, 1);
     return 1;
+}
+
+/* tell_error is a message handler, so that what it raises itself is caught as well. */
+static int tell_error(lua_State *L)
+{
+    mull__complain("%s", luaL_tolstring(L, 1, NULL));
+    return 0;
 }
 
 int mull__program(int argc, char **argv)
@@ -65,12 +78,15 @@ int mull__program(int argc, char **argv)
         mull__complain("out of memory");
         return code;
     }
+    mull__ceiling_over(&given.ceiling, L);
+    lua_pushcfunction(L, tell_error);
     lua_pushcfunction(L, run);
     lua_pushlightuserdata(L, &given);
-    if (lua_pcall(L, 1, 1, 0) == LUA_OK)
+    int status = lua_pcall(L, 1, 1, -3);
+    if (status == LUA_OK)
         code = (int)lua_tointeger(L, -1);
-    else
-        mull__complain("%s", luaL_tolstring(L, -1, NULL));
+    else if (status != LUA_ERRRUN) /* it wasn't told: no memory, or it can't be shown */
+        mull__complain("%s", status == LUA_ERRMEM ? "not enough memory" : "an error in an error");
     lua_close(L);
     return code;
 }

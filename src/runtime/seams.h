@@ -35,4 +35,8 @@ int mull__engine_emptied(const mull_engine *engine);
 /* mull__this_thread is the same for two calls exactly if they are on one thread; never 0. */
 uintptr_t mull__this_thread(void);
 
+/* mull__machine_memory gives how many bytes this process may have at most: what the machine has,
+ * or less where its cgroup or a limit of its own says so. */
+uint64_t mull__machine_memory(void);
+
 #endif

@@ -5,6 +5,7 @@ local config = require "mulligan.config"
 local core = require "mulligan.core"
 local log = require "mulligan.log"
 local mulligan = require "mulligan"
+local options = require "mulligan.options"
 local program = require "mulligan.program"
 local text = require "mulligan.policy.text"
 
@@ -19,6 +20,7 @@ local run = {
         { "--until-empty", help = "end, with a summary, once the queues are empty; in 1 if a signal comes first" },
         { "--log-format", "text|json", help = "one line an event, for people or for programs (text)" },
         { "--log-level", "debug|info|warning|error", help = "leave out what is below (info)" },
+        { "--memory-limit", "SIZE", help = "what handlers may use in all: 512MiB (3/4 of what there is)" },
     },
     at_most = 1,
 }
@@ -135,9 +137,22 @@ local function load_policy(read, lines)
     return policy or assert(mulligan.load_text ""), problems or {}, policy ~= nil
 end
 
+-- limit_memory sets the limit that was asked for; what is wrong with it.
+local function limit_memory(given)
+    local bytes, why = options.bytes(math.tointeger(given) or given)
+    if bytes then
+        _, why = program.memory_limit(bytes)
+    end
+    return why and ("run: --memory-limit %s"):format(why)
+end
+
 function run.main(words)
     -- Handlers may print, and a pipe should see it when it happens.
     io.stdout:setvbuf("line")
+    local wrong = words.memory_limit and limit_memory(words.memory_limit)
+    if wrong then
+        return cli.complain("%s", wrong)
+    end
     local format = words.log_format or "text"
     -- A pipe that nobody reads must not hold up handlers, timeouts and signals.
     local queued, why = core.stderr_queue(log.lost(format))

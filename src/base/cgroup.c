@@ -1,0 +1,59 @@
+/* cgroup.c: see cgroup.h. */
+#include "cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LONGEST = 4096 };
+
+/* read_file reads a small file, all of it; non-zero: it isn't there, or is no such file. */
+static int read_file(const char *path, char text[LONGEST])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    size_t size = 0;
+    ssize_t got;
+    while ((got = read(fd, text + size, LONGEST - 1 - size)) > 0 || (got < 0 && errno == EINTR))
+        size += got > 0 ? (size_t)got : 0;
+    close(fd);
+    text[size] = 0;
+    return got < 0 ? -1 : 0;
+}
+
+/* limit_of reads a group's own limit: a number, or "max". */
+static uint64_t limit_of(const char *root, const char *group)
+{
+    char path[2 * LONGEST], text[LONGEST], *end;
+    snprintf(path, sizeof path, "%s%s/memory.max", root, group);
+    if (read_file(path, text) != 0)
+        return UINT64_MAX;
+    errno = 0;
+    uint64_t limit = strtoumax(text, &end, 10);
+    return errno == 0 && end != text ? limit : UINT64_MAX;
+}
+
+uint64_t mull__cgroup_memory(const char *list, const char *root)
+{
+    char text[LONGEST];
+    if (read_file(list, text) != 0)
+        return UINT64_MAX;
+    /* The group of v2 is the one without a number: "0::/user.slice/app". */
+    char *group = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
+    if (!group)
+        return UINT64_MAX;
+    group = strchr(group, '/');
+    group[strcspn(group, "\n")] = 0;
+    uint64_t least = UINT64_MAX;
+    for (char *slash; (slash = strrchr(group, '/')); *slash = 0) {
+        uint64_t limit = limit_of(root, group);
+        least = limit < least ? limit : least;
+    }
+    uint64_t top = limit_of(root, "");
+    return top < least ? top : least;
+}
