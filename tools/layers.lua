@@ -8,8 +8,8 @@ local outside = {
     -- Values and strings only; stdio.h is for snprintf.
     c = "assert errno float inttypes limits math stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string",
     -- The machine: files, processes, clocks.
-    system = "fcntl locale poll setjmp signal strings sys/file sys/mman sys/random sys/resource sys/stat sys/time sys/types "
-        .. "sys/wait time unistd",
+    system = "fcntl locale poll setjmp signal strings sys/file sys/mman sys/random sys/resource sys/stat sys/time "
+        .. "sys/types sys/wait time unistd",
     threads = "pthread threads",
     uv = "uv",
     lua = "lua lauxlib lualib luaconf",

@@ -122,7 +122,7 @@ static void three_quarters_of_that_unless_it_is_moved(void **state)
     mull__ceiling ceiling;
     lua_State *L = begin(&ceiling);
     assert_int_equal(ceiling.most, mull__machine_memory() / 4 * 3);
-    mull__ceiling_open(&ceiling, L);
+    mull__ceiling_open(L);
     lua_setglobal(L, "limit");
     assert_int_equal(run(L, "assert(limit(64 << 20))"), LUA_OK);
     assert_int_equal(ceiling.most, 64 * MIB);

@@ -52,7 +52,9 @@ void mull__ceiling_over(mull__ceiling *ceiling, lua_State *L)
 
 static int memory_limit(lua_State *L)
 {
-    mull__ceiling *ceiling = lua_touserdata(L, lua_upvalueindex(1));
+    void *data;
+    lua_getallocf(L, &data);
+    mull__ceiling *ceiling = data;
     lua_Integer bytes = luaL_checkinteger(L, 1);
     lua_gc(L, LUA_GCCOLLECT);
     size_t least = (ceiling->used + ROOM) / 3 * 4;
@@ -67,8 +69,7 @@ static int memory_limit(lua_State *L)
     return 1;
 }
 
-void mull__ceiling_open(mull__ceiling *ceiling, lua_State *L)
+void mull__ceiling_open(lua_State *L)
 {
-    lua_pushlightuserdata(L, ceiling);
-    lua_pushcclosure(L, memory_limit, 1);
+    lua_pushcfunction(L, memory_limit);
 }

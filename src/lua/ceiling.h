@@ -16,8 +16,8 @@ typedef struct mull__ceiling {
  * Lua's: claimed messages, the database's cache, what the allocator can't give back. */
 void mull__ceiling_over(mull__ceiling *ceiling, lua_State *L);
 
-/* mull__ceiling_open pushes the function memory_limit(bytes), which moves it. The function fails,
- * with nil and why, where too little would be left to work with. */
-void mull__ceiling_open(mull__ceiling *ceiling, lua_State *L);
+/* mull__ceiling_open pushes the function memory_limit(bytes), which moves the state's ceiling. The
+ * function fails, with nil and why, where too little would be left to work with. */
+void mull__ceiling_open(lua_State *L);
 
 #endif

@@ -60,6 +60,11 @@ int mull__engine_later(lua_State *L);
 
 void mull__handle(mull_engine *engine, mull_call call, const mull_message *message, void *data);
 void mull__cancel(mull_engine *engine, mull_call call, void *data);
+
+/* mull__watch sets the hook that ends handlers on a coroutine, and on those that it will make.
+ * Handlers' own have it; outside of a handler it does nothing. */
+void mull__watch(lua_State *L);
+
 int mull__lua_sleep(lua_State *L);
 int mull__lua_send(lua_State *L);
 

@@ -46,29 +46,48 @@ static const mull_error ran_over = {.size = sizeof ran_over,
 
 static void on_count(lua_State *L, lua_Debug *where);
 
-static void watch(const mull__job *job)
+void mull__watch(lua_State *L)
 {
-    if (job->consumer->timeout_ms != MULL_NEVER)
-        lua_sethook(job->co, on_count, LUA_MASKCOUNT, LOOK_EVERY);
+    lua_sethook(L, on_count, LUA_MASKCOUNT, LOOK_EVERY);
 }
 
-/* close_coroutine closes what is to be closed in it, which has the timeout's time once more. */
-static void close_coroutine(mull__job *job)
+/* once_more is what a job's last words, and what it closes, run in: its timeout's time once more,
+ * whether it ran past it before or not. */
+typedef struct once_more {
+    mull__job *outer;
+    int over;
+    lua_Hook hook;
+    int mask, count;
+} once_more;
+
+static once_more begin_once_more(mull__job *job, lua_State *L)
 {
     mull__host *host = job->consumer->engine->host;
-    mull__job *outer = host->job;
-    int over = job->over;
+    once_more before = {host->job, job->over, lua_gethook(L), lua_gethookmask(L),
+                        lua_gethookcount(L)};
     host->job = job;
     job->over = 0;
     job->resumed_ms = mull__monotonic_ms();
-    watch(job);
+    mull__watch(L);
+    return before;
+}
+
+static void end_once_more(mull__job *job, lua_State *L, once_more before)
+{
+    lua_sethook(L, before.hook, before.mask, before.count);
+    job->over = before.over;
+    job->consumer->engine->host->job = before.outer;
+}
+
+static void close_coroutine(mull__job *job)
+{
+    once_more before = begin_once_more(job, job->co);
 #if LUA_VERSION_RELEASE_NUM >= 50406
     lua_closethread(job->co, NULL);
 #else
     lua_resetthread(job->co);
 #endif
-    job->over = over;
-    host->job = outer;
+    end_once_more(job, job->co, before);
 }
 
 static void forget(mull__job *job)
@@ -120,7 +139,10 @@ static int report(lua_State *L)
     lua_xmove(job->co, L, 1);
     close_coroutine(job);
     mull__arena *arena = mull__arena_new(L);
+    /* A __tostring runs here, which is the handler's. */
+    once_more before = begin_once_more(job, L);
     const mull_error *error = mull__read_raised(L, 3, arena, lua_tostring(L, 2));
+    end_once_more(job, L, before);
     if (job->over && !mull__is_raised(L, 3))
         error = &ran_over;
     finish(job, error);
@@ -150,16 +172,21 @@ static void end(mull__job *job, int status)
 
 /* ---- It runs --------------------------------------------------------------------------------- */
 
+static int has_run_over(const mull__job *job)
+{
+    int64_t timeout_ms = job->consumer->timeout_ms;
+    return timeout_ms != MULL_NEVER &&
+           (job->over || mull__monotonic_ms() - job->resumed_ms >= timeout_ms);
+}
+
 static void on_count(lua_State *L, lua_Debug *where)
 {
     (void)where;
-    mull__job *job = mull__host_of(L)->job;
-    if (!job || job->consumer->timeout_ms == MULL_NEVER)
-        return;
-    if (!job->over && mull__monotonic_ms() - job->resumed_ms < job->consumer->timeout_ms)
+    const mull__host *host = mull__host_of(L);
+    if (!host->job || !has_run_over(host->job))
         return;
     /* From now on at every instruction, so that no pcall in a loop gets away with it. */
-    job->over = 1;
+    host->job->over = 1;
     lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
     mull__raise(L, "HandlerTimeoutError", "the handler ran past its timeout");
 }
@@ -180,6 +207,7 @@ static void resume(mull__job *job, int arguments)
     job->running = 1;
     job->asleep = 0;
     job->resumed_ms = mull__monotonic_ms();
+    mull__watch(job->co);
     int results = 0;
     int status = lua_resume(job->co, host->L, arguments, &results);
     job->running = 0;
@@ -217,7 +245,6 @@ static int make(lua_State *L)
     *job = (mull__job){.consumer = start->consumer, .engine = start->engine, .call = start->call};
     job->co = lua_newthread(L);
     lua_setiuservalue(L, -2, 1);
-    watch(job);
     /* Made on L and moved: an error may not be raised on a coroutine that doesn't run. */
     lua_rawgetp(L, 2, start->consumer);
     mull__push_message(L, start->message);

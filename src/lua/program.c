@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include "ceiling.h"
+#include "engine.h"
 #include "module.h"
 #include "stderr.h"
 
@@ -15,7 +16,6 @@ enum { EXIT_USAGE = 2 };
 struct arguments {
     int argc;
     char **argv;
-    mull__ceiling ceiling;
 };
 
 /* ignore_hangups is for where no engine takes SIGHUP: before there is one, and after its end, when
@@ -27,24 +27,22 @@ static int ignore_hangups(lua_State *L)
     return 0;
 }
 
-/* open_program makes mulligan.program: what only the program's own commands have. */
-static void open_program(lua_State *L, mull__ceiling *ceiling)
+/* open_program: what only the program's own commands have, as mulligan.program. */
+static int open_program(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"ignore_hangups", ignore_hangups}, {NULL, NULL}};
-    lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
     luaL_newlib(L, functions);
-    mull__ceiling_open(ceiling, L);
+    mull__ceiling_open(L);
     lua_setfield(L, -2, "memory_limit");
-    lua_setfield(L, -2, "mulligan.program");
-    lua_pop(L, 1);
+    return 1;
 }
 
 static int run(lua_State *L)
 {
-    struct arguments *given = lua_touserdata(L, 1);
+    const struct arguments *given = lua_touserdata(L, 1);
     luaL_openlibs(L);
+    luaL_requiref(L, "mulligan.program", open_program, 0);
     luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
-    open_program(L, &given->ceiling);
     lua_getglobal(L, "require");
     lua_pushliteral(L, "mulligan.cli");
     lua_call(L, 1, 1);
@@ -78,7 +76,9 @@ int mull__program(int argc, char **argv)
         mull__complain("out of memory");
         return code;
     }
-    mull__ceiling_over(&given.ceiling, L);
+    mull__ceiling ceiling;
+    mull__ceiling_over(&ceiling, L);
+    mull__watch(L); /* coroutines that are made outside of handlers, too */
     lua_pushcfunction(L, tell_error);
     lua_pushcfunction(L, run);
     lua_pushlightuserdata(L, &given);

@@ -139,11 +139,11 @@ end
 
 -- limit_memory sets the limit that was asked for; what is wrong with it.
 local function limit_memory(given)
-    local bytes, why = options.bytes(math.tointeger(given) or given)
-    if bytes then
-        _, why = program.memory_limit(bytes)
+    local well, why = options.bytes(math.tointeger(given) or given)
+    if well then
+        well, why = program.memory_limit(well)
     end
-    return why and ("run: --memory-limit %s"):format(why)
+    return not well and ("run: --memory-limit %s"):format(why)
 end
 
 function run.main(words)

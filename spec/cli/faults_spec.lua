@@ -1,0 +1,84 @@
+-- Handlers of `mulligan run` that do to their process what they shouldn't: the messages reach their
+-- ends.
+local process = require "support.process"
+local queues = require "support.queues"
+
+local MULLIGAN = [[
+local m = require "mulligan"
+m.policy "policy.lua"
+m.transport("orders", "sqlite:orders.db")
+
+-- Made before there is any handler.
+local spin = coroutine.wrap(function()
+    while true do end
+end)
+
+local worst = {}
+
+worst["goes on with a coroutine of the file's"] = function()
+    spin()
+end
+
+worst["takes the hook away, and sleeps"] = function()
+    debug.sethook()
+    m.sleep("1ms")
+    while true do end
+end
+
+worst["replaces what Lua has"] = function()
+    string.gsub, string.rep, table.concat, table.insert, table.sort = nil, nil, nil, nil, nil
+    error, pcall, tostring, type, pairs, ipairs, setmetatable = nil, nil, nil, nil, nil, nil, nil
+end
+
+m.consumer("C", { transport = "orders", queue = "work", timeout = "50ms", handler = function(msg)
+    if worst[msg.body] then
+        worst[msg.body]()
+    elseif msg.body == "fails" then
+        m.error { type = "E", message = "no" }
+    end
+end })
+]]
+
+describe("mulligan run", function()
+    local folder, url
+
+    before_each(function()
+        folder = process.folder {
+            ["mulligan.lua"] = MULLIGAN,
+            ["policy.lua"] = 'require("mulligan.policy").bus():default():retry(1, 0)',
+        }
+        url = "sqlite:" .. folder:path("orders.db")
+    end)
+
+    after_each(function()
+        folder:remove()
+    end)
+
+    local function run(...)
+        local bodies = table.concat({ ... }, "\n")
+        assert.equal(0, folder:mulligan({ "send", "work", "--transport", url }, { stdin = bodies }).code)
+        return folder:mulligan { "run", "--until-empty" }
+    end
+
+    for _, worst in ipairs { "goes on with a coroutine of the file's", "takes the hook away, and sleeps" } do
+        it("ends a handler that " .. worst, function()
+            local done = run("well", worst, "well")
+            assert.equal(0, done.code, done.err)
+            assert.is_truthy(done.err:find(": HandlerTimeoutError: the handler ran past its timeout; attempt 1 of 2", 1,
+                true), done.err)
+            assert.equal("done 2, retried 1, redelivered 0, dead-lettered 1, discarded 0\n", done.out)
+        end)
+    end
+
+    it("works on where a handler replaces what Lua has, though its log may not", function()
+        run("well", "replaces what Lua has", "fails", "well", "fails")
+        assert.same({ ready = 0, delayed = 0, claimed = 0 }, queues.depth(url, "work"))
+        local letters = queues.take(url, "error")
+        assert.equal(2, #letters)
+        for _, letter in ipairs(letters) do
+            assert.same({ "fails", "E", "2" }, {
+                letter.body, letter.headers["mulligan-error-type"], letter.headers["mulligan-calls"],
+            })
+        end
+    end)
+end)
