@@ -440,8 +440,8 @@ MULL_API int mull_send(mull_engine *engine, mull_call call, const mull_message *
                        int64_t delay_ms);
 
 /* mull_done ends a call: well (NULL) or with an error. Any thread. MULL_EDONE: it has ended
- * already, timed out or was lost, and nothing is settled by it; MULL_ENOMEM: not ended, try again.
- */
+ * already, timed out or was lost, and nothing is settled by it; MULL_ENOMEM: not ended, try again;
+ * MULL_EINVAL: not ended, the error has no type or another size. */
 MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *error);
 
 /* mull_stop lets running handlers end within the grace time, takes nothing new, and gives back the
