@@ -444,6 +444,53 @@ describe("a handler", function()
             assert.is_nil(err.wide)
         end)
 
+        -- The processor's time for `act`, in seconds.
+        local function cost(act)
+            local began = os.clock()
+            act()
+            return os.clock() - began
+        end
+
+        -- Nothing counts the slots that are walked through, so one walk is the measure.
+        it("is read in a few walks, though it refers to a table of cleared slots in thousands of places", function()
+            local hollow, places = { kept = { "v" } }, {}
+            for i = 1, 1 << 22 do
+                hollow[i] = i
+            end
+            for i = 1, 1 << 22 do
+                hollow[i] = nil
+            end
+            for i = 1, 2000 do
+                places[i] = hollow
+            end
+            start(function()
+                mulligan.error { type = "E", a = hollow, places = places }
+            end)
+            local walk = cost(function()
+                assert.equal("kept", next(hollow))
+            end)
+            assert.is_true(cost(send) < 500 * walk + 1)
+            assert.same({ kept = { "v" } }, failure().a)
+            for i = 1, 2000 do
+                assert.equal("v", failure().places[i].kept[1])
+            end
+        end)
+
+        it("leaves out what shares too large a table, and keeps the rest", function()
+            local wide, places = {}, {}
+            for i = 1, 10001 do
+                wide["f" .. i] = i
+            end
+            for i = 1, 100 do
+                places["f" .. i] = wide
+            end
+            start(function()
+                mulligan.error { type = "E", places = places, code = "40P01" }
+            end)
+            send()
+            assert.same({ "40P01", {} }, { failure().code, failure().places })
+        end)
+
         it("keeps at most 1 MiB of text", function()
             local kept = ("k"):rep(300 * 1024)
             start(function()

@@ -30,6 +30,7 @@ typedef struct source {
     mull__arena *arena;
     int strict;
     size_t values, bytes, steps; /* how many are left */
+    int seen; /* of an error: where on the stack the tables lie that were read already */
 } source;
 
 static source of_error(lua_State *L, mull__arena *arena, int strict)
@@ -299,12 +300,51 @@ static int has_end(const source *s, const path *here, const char *what)
     return !up && here->depth <= LEVELS;
 }
 
-static int read_table(source *s, int index, const char *what, const path *up, mull_value *value)
+/* push_copy pushes a copy of a table; false where that is too large. */
+static void push_copy(source *s, int index)
 {
-    const path here = {lua_topointer(s->L, index), up, up->depth + 1};
-    if (!has_end(s, &here, what))
-        return 0;
-    luaL_checkstack(s->L, 8, NULL);
+    lua_State *L = s->L;
+    lua_newtable(L);
+    int copy = lua_gettop(L);
+    size_t count = 0;
+    for (lua_pushnil(L); lua_next(L, index); count++) {
+        if (count == VALUES || s->steps == 0) {
+            lua_settop(L, copy - 1);
+            lua_pushboolean(L, 0);
+            return;
+        }
+        s->steps--;
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, copy);
+    }
+}
+
+/* push_table pushes a table, for which a copy stands from the second time on; 0: false, for it is
+ * too large. Slots that were cleared cost time as well, and nothing counts them: so a table in many
+ * places is walked through once for all of them, and all that is walked through is no more than is
+ * in memory, where the collector walks, too. */
+static int push_table(source *s, int index)
+{
+    lua_State *L = s->L;
+    lua_pushvalue(L, index);
+    int kind = lua_rawget(L, s->seen);
+    int is_second = kind == LUA_TTABLE && lua_rawequal(L, -1, index);
+    if (kind == LUA_TNIL || is_second) {
+        lua_pop(L, 1);
+        if (is_second)
+            push_copy(s, index);
+        else
+            lua_pushvalue(L, index);
+        lua_pushvalue(L, index);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, s->seen);
+    }
+    return lua_istable(L, -1);
+}
+
+static int read_entries(source *s, int index, const char *what, const path *here, mull_value *value)
+{
     if (lua_rawlen(s->L, index) > s->values)
         return grant(s, SIZE_MAX);
     size_t size = list_size(s->L, index);
@@ -312,14 +352,26 @@ static int read_table(source *s, int index, const char *what, const path *up, mu
     if (size > 0) {
         grant(s, size);
         read.count = size;
-        read.as.items = read_items(s, index, size, what, &here);
+        read.as.items = read_items(s, index, size, what, here);
     } else {
-        read.as.fields = read_fields(s, index, NULL, &here, &read.count);
+        read.as.fields = read_fields(s, index, NULL, here, &read.count);
         if (!read.as.fields)
             return 0;
     }
     *value = read;
     return 1;
+}
+
+static int read_table(source *s, int index, const char *what, const path *up, mull_value *value)
+{
+    const path here = {lua_topointer(s->L, index), up, up->depth + 1};
+    if (!has_end(s, &here, what))
+        return 0;
+    luaL_checkstack(s->L, 8, NULL);
+    int read = push_table(s, index) ? read_entries(s, lua_gettop(s->L), what, &here, value)
+                                    : grant(s, SIZE_MAX);
+    lua_pop(s->L, 1);
+    return read;
 }
 
 /* read_value gives 0 where there is nothing to pass on; `value` is nil then. */
@@ -448,13 +500,21 @@ static void read_all_fields(source *s, int index, size_t below, mull_error *erro
     s->bytes += bytes;
 }
 
+/* begin_error pushes what is known of an error's tables. */
+static void begin_error(source *s)
+{
+    luaL_checkstack(s->L, CAUSES + 16, NULL);
+    lua_newtable(s->L);
+    s->seen = lua_gettop(s->L);
+}
+
 /* read_error reads an error and its causes; those below the sixteenth are never looked at. What
  * matters most comes first, before the room is used up: the types of all, then what they say. */
 static const mull_error *read_error(source *s, int index)
 {
     lua_State *L = s->L;
     mull_error *chain[CAUSES + 1];
-    luaL_checkstack(L, CAUSES + 16, NULL);
+    begin_error(s);
     lua_pushvalue(L, index);
     int first = lua_gettop(L), count = 0;
     do {
@@ -467,7 +527,7 @@ static const mull_error *read_error(source *s, int index)
         read_texts(s, first + i, i == 0 ? BYTES : CAUSE_TEXT, chain[i]);
     for (int i = 0; i < count; i++)
         read_all_fields(s, first + i, (size_t)(count - 1 - i), chain[i]);
-    lua_settop(L, first - 1);
+    lua_settop(L, s->seen - 1);
     return chain[0];
 }
 
