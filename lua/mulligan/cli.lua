@@ -17,6 +17,7 @@ local unwritten = false -- something that was to be said is lost
 -- say writes to stdout, which may be full, or a pipe that nobody reads any more: that is told once,
 -- and the exit code won't be 0.
 function cli.say(words)
+    io.stdout:setvbuf("full") -- by lines, C's library says that a failed write went well
     local well, why = io.stdout:write(words)
     if well then
         well, why = io.stdout:flush()

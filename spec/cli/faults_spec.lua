@@ -30,6 +30,20 @@ worst["replaces what Lua has"] = function()
     error, pcall, tostring, type, pairs, ipairs, setmetatable = nil, nil, nil, nil, nil, nil, nil
 end
 
+-- Its file tells that whoever read stdout is gone.
+worst["prints to nobody"] = function()
+    print("x")
+    while not io.open("gone") do
+        m.sleep("5ms")
+    end
+    print("y")
+end
+
+worst["has a child with a broken pipe"] = function()
+    local _, how, number = os.execute("kill -s PIPE $$")
+    m.error { type = "Child", message = ("%s %d"):format(how, number) }
+end
+
 m.consumer("C", { transport = "orders", queue = "work", timeout = "50ms", handler = function(msg)
     if worst[msg.body] then
         worst[msg.body]()
@@ -54,9 +68,13 @@ describe("mulligan run", function()
         folder:remove()
     end)
 
-    local function run(...)
+    local function send(...)
         local bodies = table.concat({ ... }, "\n")
         assert.equal(0, folder:mulligan({ "send", "work", "--transport", url }, { stdin = bodies }).code)
+    end
+
+    local function run(...)
+        send(...)
         return folder:mulligan { "run", "--until-empty" }
     end
 
@@ -69,6 +87,30 @@ describe("mulligan run", function()
             assert.equal("done 2, retried 1, redelivered 0, dead-lettered 1, discarded 0\n", done.out)
         end)
     end
+
+    it("works on where who read its stdout is gone, and says so", function()
+        folder:write("mulligan.lua", (MULLIGAN:gsub('"50ms"', '"60s"')))
+        assert(os.execute("mkfifo " .. folder:path("pipe")))
+        send("prints to nobody", "well", "prints to nobody")
+        local reader = folder:start { "sh", "-c", "head -c 1 pipe >read; echo >gone" }
+        local done = folder:run { "sh", "-c", 'exec "$0" run --until-empty >pipe', process.mulligan }
+        assert.equal(0, reader.wait())
+        assert.same({ 1, "x" }, { done.code, folder:read("read") })
+        assert.is_truthy(done.err:find("\nmulligan: stdout: Broken pipe\n", 1, true), done.err)
+        assert.is_nil(done.err:find("error", 1, true), done.err)
+        assert.same({ ready = 0, delayed = 0, claimed = 0 }, queues.depth(url, "work"))
+    end)
+
+    it("leaves to the children of handlers what a broken pipe does to them", function()
+        for given, what in pairs { default = "signal 13", ignore = "exit 0" } do
+            send("has a child with a broken pipe")
+            local done = folder:run {
+                "env", "--" .. given .. "-signal=PIPE", process.mulligan, "run", "--until-empty",
+            }
+            assert.equal(0, done.code, done.err)
+            assert.is_truthy(done.err:find(": Child: " .. what .. "; attempt 2 of 2", 1, true), done.err)
+        end
+    end)
 
     it("works on where a handler replaces what Lua has, though its log may not", function()
         run("well", "replaces what Lua has", "fails", "well", "fails")

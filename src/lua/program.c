@@ -18,19 +18,32 @@ struct arguments {
     char **argv;
 };
 
-/* ignore_hangups is for where no engine takes SIGHUP: before there is one, and after its end, when
- * libuv has put the default back, which is death. */
-static int ignore_hangups(lua_State *L)
+static void do_nothing(int signal_number)
+{
+    (void)signal_number;
+}
+
+/* survive keeps a signal from ending us. What a handler starts has it as we were given it, which it
+ * hadn't if we ignored it. */
+static void survive(int signal_number)
+{
+    if (signal(signal_number, do_nothing) == SIG_IGN)
+        signal(signal_number, SIG_IGN);
+}
+
+/* survive_hangups is for where no engine takes SIGHUP: after its end libuv has put the default
+ * back, which is death. */
+static int survive_hangups(lua_State *L)
 {
     (void)L;
-    signal(SIGHUP, SIG_IGN);
+    survive(SIGHUP);
     return 0;
 }
 
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"ignore_hangups", ignore_hangups}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"survive_hangups", survive_hangups}, {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__ceiling_open(L);
     lua_setfield(L, -2, "memory_limit");
@@ -65,10 +78,9 @@ static int tell_error(lua_State *L)
 
 int mull__program(int argc, char **argv)
 {
-    /* Who reads our output may go: a write says so, and that isn't worth dying for. */
-    signal(SIGPIPE, SIG_IGN);
+    survive(SIGPIPE); /* who reads our output may go: a write says so */
     if (argc > 1 && strcmp(argv[1], "run") == 0)
-        ignore_hangups(NULL); /* it means a reload, and none is needed before the first load */
+        survive(SIGHUP); /* it means a reload, and none is needed before the first load */
     struct arguments given = {.argc = argc, .argv = argv};
     int code = EXIT_USAGE;
     lua_State *L = luaL_newstate();

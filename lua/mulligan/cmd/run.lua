@@ -183,7 +183,7 @@ function run.main(words)
     local code = #problems > 0 and cli.complain_of(problems)
         or work(read, policy, engine, lines, words.until_empty)
     engine:close()
-    program.ignore_hangups()
+    program.survive_hangups()
     policy:close()
     return code
 end
