@@ -23,16 +23,17 @@ enum { MIB = 1024 * 1024 };
 
 /* ---- What the machine allows ----------------------------------------------------------------- */
 
-/* allowed_under gives what is allowed while a soft limit of the process is `bytes`. */
-static uint64_t allowed_under(int resource, uint64_t bytes)
+/* allowed_under gives what is allowed while a soft limit of the process, of its data or of its
+ * whole space, is `bytes`. */
+static uint64_t allowed_under(int of_data, uint64_t bytes)
 {
     struct rlimit before, now;
-    assert_int_equal(getrlimit(resource, &before), 0);
+    assert_int_equal(getrlimit(of_data ? RLIMIT_DATA : RLIMIT_AS, &before), 0);
     now = before;
     now.rlim_cur = bytes;
-    assert_int_equal(setrlimit(resource, &now), 0);
+    assert_int_equal(setrlimit(of_data ? RLIMIT_DATA : RLIMIT_AS, &now), 0);
     uint64_t allowed = mull__machine_memory();
-    assert_int_equal(setrlimit(resource, &before), 0);
+    assert_int_equal(setrlimit(of_data ? RLIMIT_DATA : RLIMIT_AS, &before), 0);
     return allowed;
 }
 
@@ -41,9 +42,9 @@ static void less_than_the_machine_has_where_a_limit_says_so(void **state)
     (void)state;
     uint64_t all = mull__machine_memory();
     assert_true(all > 64 * MIB && all < UINT64_MAX);
-    assert_int_equal(allowed_under(RLIMIT_AS, all - 1), all - 1);
-    assert_int_equal(allowed_under(RLIMIT_DATA, all - 2), all - 2);
-    assert_int_equal(allowed_under(RLIMIT_AS, RLIM_INFINITY), all);
+    assert_int_equal(allowed_under(0, all - 1), all - 1);
+    assert_int_equal(allowed_under(1, all - 2), all - 2);
+    assert_int_equal(allowed_under(0, RLIM_INFINITY), all);
 }
 
 static void write_file(const char *root, const char *name, const char *text)
