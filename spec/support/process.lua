@@ -55,7 +55,7 @@ folder.__index = folder
 
 -- folder gives a new folder, with files by name in it: folder:path(name), :read(name), :remove().
 function process.folder(files)
-    local self = setmetatable({ root = output_of("mktemp -d"), jobs = {} }, folder)
+    local self = setmetatable({ root = output_of('cd "$(mktemp -d)" && pwd -P'), jobs = {} }, folder)
     assert(self.root ~= "")
     for name, bytes in pairs(files or {}) do
         self:write(name, bytes)
@@ -129,8 +129,11 @@ function folder:start(words, given)
         return pid
     end
 
+    -- kill sends a signal, unless the job has ended: its number may be another's by then.
     function job.kill(signal)
-        os.execute(("kill -s %s %d"):format(signal, job.pid()))
+        local pid = job.pid()
+        os.execute(('[ "$(readlink /proc/%d/cwd)" != %s ] || kill -s %s %d 2>/dev/null'):format(pid, quote(self.root),
+            signal, pid))
     end
 
     -- state is how the kernel calls it: "R", "S", "T" for one that was stopped; nil: it has ended.
@@ -150,13 +153,12 @@ function folder:start(words, given)
         return job.code
     end
 
-    -- finish ends a job that nobody has waited for, if it still runs. Its number may be another's by
-    -- now, who works elsewhere.
+    -- finish ends a job that nobody has waited for.
     function job.finish()
-        if not job.code and output_of(("readlink /proc/%d/cwd"):format(job.pid())) == self.root then
+        if not job.code then
             job.kill("KILL")
+            job.wait()
         end
-        job.wait()
     end
 
     return job
