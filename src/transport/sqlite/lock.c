@@ -8,7 +8,7 @@
  *
  *   - Each owner, which looks several times a second, takes its byte of the file that is there now,
  *     made anew where there is none. It keeps the byte of the one before, too: somebody may be
- *     asking there.
+ *     asking there. Several who make it at once get the same file.
  *   - Nobody is declared dead by a file that isn't the one at the path, or that isn't *marked*:
  *     owners that live may not have got to it yet. Who finds no other owner in the database marks
  *     it, and who has waited for them: from its first transaction on, since one that is busy with a

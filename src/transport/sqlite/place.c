@@ -28,7 +28,8 @@ static int learn(mull__watched *file)
     return 1;
 }
 
-/* mull__place_learn reads first: that makes SQLite open the log and its index. */
+/* mull__place_learn reads first: that makes SQLite open the log and its index. SQLite doesn't say
+ * which files it has, so one that is replaced between that and this look isn't noticed. */
 int mull__place_learn(mull__store *store)
 {
     mull__place *place = &store->place;
