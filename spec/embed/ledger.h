@@ -325,10 +325,11 @@ static inline int are_ended(const life *l)
     return l->answered == l->next && ended >= l->ends;
 }
 
+/* is_all_done: and a transport that was down is up again. */
 static inline int is_all_done(const life *l)
 {
     int held = l->holds && (l->ledger->told[l->count - 1] & TOLD_SAFE);
-    return l->next == l->count && are_ended(l) && (!held || l->held);
+    return l->next == l->count && are_ended(l) && (!held || l->held) && l->up == l->down;
 }
 
 /* life_run publishes four at a time, the one that is held at last, and goes on until `enough` or
