@@ -89,6 +89,7 @@ static int unstray(mull_port *port, mull_delivery *delivery)
         else
             port->strays = delivery->runtime;
         port->ops->release(port->self, delivery);
+        mull__engine_touch(port->engine); /* a stop may have waited for it */
         return 1;
     }
     return 0;
