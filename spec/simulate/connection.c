@@ -264,6 +264,8 @@ static void answer(wire *w)
         if (h->stage == SETTLED)
             call_off(&h->lost);
         mull_port_settled(c->port, &h->delivery, w->status);
+        if (w->status != 0 && !c->dead)
+            process_troubled(c->process);
         break;
     case PUBLISH:
         mull_port_published(c->port, w->ticket, w->status);
@@ -290,6 +292,8 @@ static void on_reach(sim *s, void *data)
 {
     wire *w = data;
     uint32_t chance = w->asked == SETTLE ? s->faults.settle_fails : s->faults.publish_fails;
+    if (process_is_stopping(w->connection->process))
+        chance *= 3; /* the end is where it hurts */
     int fails = w->connection->down || happens(s, chance);
     if (fails) {
         w->reached = 1;

@@ -316,6 +316,14 @@ void process_close(process *p)
     mull_engine_close(p->engine, on_closed, p);
 }
 
+/* process_troubled: who waits for it to stop may lose patience. */
+void process_troubled(process *p)
+{
+    sim *s = p->sim;
+    if ((p->life == STOPPING || p->life == STOPPED) && one_in(s, 3))
+        at_time(s, between(s, 0, 200), process_close_later, p);
+}
+
 void process_kill(process *p)
 {
     sim *s = p->sim;

@@ -327,6 +327,7 @@ void process_kill(process *p);
 void process_stop(process *p);
 void process_close(process *p);
 void process_close_later(sim *s, void *p);
+void process_troubled(process *p); /* something could not be settled */
 void process_reload(process *p);
 int process_is_stopping(const process *p);
 
