@@ -410,6 +410,13 @@ void connection_calm(connection *c)
 
 /* ---- The slots ------------------------------------------------------------------------------- */
 
+/* asked_in_time: once it is closed, a transport is asked nothing more. */
+static void asked_in_time(const connection *c, const char *slot)
+{
+    if (c->closing && !c->process->dead)
+        violation(sim_of(c), "a transport that was closed is asked to %s", slot);
+}
+
 static int sim_open(void **self, mull_port *port, const char *url, mull_abilities *abilities,
                     char *why, size_t why_size)
 {
@@ -441,6 +448,7 @@ static int sim_subscribe(void *self, mull_subscription *subscription, const char
 static void sim_credit(void *self, mull_subscription *subscription, uint32_t deliveries)
 {
     connection *c = self;
+    asked_in_time(c, "take a credit");
     for (int i = 0; i < c->reader_count; i++) {
         reader *r = &c->readers[i];
         if (r->subscription != subscription)
@@ -470,6 +478,7 @@ static int sim_publish(void *self, const mull_outgoing *outgoing, void *ticket)
 {
     connection *c = self;
     sim *s = sim_of(c);
+    asked_in_time(c, "publish");
     if (happens(s, s->faults.publish_fails / 4))
         return MULL_EIO;
     wire *w = ask(c, PUBLISH);
@@ -485,6 +494,7 @@ static void sim_settle(void *self, mull_delivery *delivery, const mull_settlemen
 {
     connection *c = self;
     handout *h = (handout *)(void *)delivery;
+    asked_in_time(c, "settle");
     if (h->wire)
         violation(sim_of(c), "message %d is settled twice at once", h->message->number);
     model_settle(h, settlement);
@@ -500,6 +510,7 @@ static void sim_hold(void *self, mull_delivery *delivery)
     connection *c = self;
     handout *h = (handout *)(void *)delivery;
     sim *s = sim_of(c);
+    asked_in_time(c, "hold a claim");
     h->held_ms = s->now_ms;
     if (!c->dead && h->copy && !c->down && !happens(s, s->faults.forgets_hold))
         h->deadline_ms = s->now_ms + c->broker->abilities.claim_timeout_ms;
@@ -507,6 +518,7 @@ static void sim_hold(void *self, mull_delivery *delivery)
 
 static int sim_depth(void *self, const char *queue, void *ticket)
 {
+    asked_in_time(self, "count");
     wire *w = ask(self, DEPTH);
     w->queue = queue_number(queue);
     w->ticket = ticket;

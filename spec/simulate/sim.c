@@ -222,7 +222,7 @@ static void draw_nature(sim *s)
     s->habits.at_once = (uint32_t)between(s, 0, 60);
     s->habits.sends = some(s, 60);
     s->habits.careless = some(s, 30);
-    s->habits.stuck = some(s, 10);
+    s->habits.stuck = some(s, 25);
 }
 
 static void begin(sim *s)
