@@ -117,7 +117,8 @@ typedef struct mull_transport_ops {
     void (*release)(void *self, mull_delivery *delivery);
 
     /* close ends what is under way (settles and publishes that were taken are carried out and
-     * answered), gives back nothing (the engine did), and answers mull_port_closed on a later turn;
+     * answered), delivers nothing more, gives back nothing (the engine did), and answers
+     * mull_port_closed on a later turn;
      * `self` is gone then. Deliveries not released by then are not touched again by the engine. */
     void (*close)(void *self);
 } mull_transport_ops;
