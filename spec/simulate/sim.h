@@ -7,7 +7,8 @@
  *   work.c       messages are published, handlers work: how calls end
  *   broker.c     keeps messages, hands them out; outlives engines
  *   connection.c the broker as an engine sees it: the slots of a transport, and their faults
- *   model.c      is what happens right?
+ *   model.c      is what happens right? an account of each hand-out
+ *   verdicts.c   ... and of what should become of it
  *   purse.c      the engines' memory, counted and spoilt when it is freed
  *   trace.c      what happened, for people, and a hash of it
  */
