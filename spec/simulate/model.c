@@ -351,10 +351,11 @@ void model_lost(handout *h)
     h->told_lost = 1;
 }
 
-/* is_abandoned: it couldn't be settled before the end. */
+/* is_abandoned: it couldn't be settled before the end, or there was no memory to take it in. */
 static int is_abandoned(const handout *h)
 {
-    return h->connection->closing && is_failing(h) && !h->under_way && !h->told_lost;
+    int left = h->stage == STRAYED || (is_failing(h) && !h->under_way);
+    return h->connection->closing && left && !h->told_lost;
 }
 
 static int may_be_released(const handout *h)
@@ -550,7 +551,7 @@ void model_stopped(const process *p)
     if (!process_is_stopping(p))
         violation(s, "process %d stops by itself", p->index);
     for (handout *h = NULL; (h = next_handout(p, h));)
-        if (h->stage != SETTLED && h->stage != ON_ITS_WAY && !h->told_lost && !is_failing(h))
+        if (h->stage > STRAYED && h->stage != SETTLED && !h->told_lost && !is_failing(h))
             violation(s, "process %d has stopped, and message %d is in stage %d", p->index,
                       number_of(h), h->stage);
     if (p->life == RUNNING) {
