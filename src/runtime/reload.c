@@ -115,6 +115,8 @@ static void load(mull_engine *engine, int quietly)
 {
     struct mull__reload *r = engine->reload;
     int asked = r->asked;
+    if (asked)
+        quietly = 0;
     mull__timer_cancel(engine, &r->load_timer);
     r->asked = 0;
     int status = engine->options.reload_on_change
