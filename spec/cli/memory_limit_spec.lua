@@ -93,6 +93,27 @@ describe("mulligan run --memory-limit", function()
         end)
     end
 
+    it("keeps the type of an error that is raised where there is no memory to say where", function()
+        local done = run({ "--memory-limit", "16MiB" }, [[
+            hogs.it = function()
+                local _, full = pcall(m.error, { type = "Full", message = "no room" })
+                local kept, unit = nil, 1 << 16
+                local function fill()
+                    while true do
+                        kept = { kept, ("x"):rep(unit) }
+                    end
+                end
+                while unit > 8 do
+                    pcall(fill)
+                    unit = unit // 2
+                end
+                error(full)
+            end]], "it")
+        assert.is_truthy(done.err:find(" Full: no room; attempt 1 of 1, ", 1, true), done.err)
+        assert.is_nil(done.err:find("not enough memory", 1, true), done.err)
+        assert.equal(1, queues.depth(url, "error").ready)
+    end)
+
     -- What is left fails those that come after it, and perhaps the log; the engine goes on.
     it("ends each message where a handler has filled the memory for good", function()
         local done = run({ "--memory-limit", "16MiB" }, [[
