@@ -459,6 +459,8 @@ static void check_left(const handout *h, int gate_open)
         WRONG(h, "message %d isn't cut off at its timeout", number_of(h));
     if (h->told_lost)
         return;
+    if (h->stage == ARRIVED && process_is_stopping(h->process))
+        WRONG(h, "message %d waits, and the engine stops", number_of(h));
     check_held(h);
     if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms)
         WRONG(h, "message %d isn't retried when it is time", number_of(h));
@@ -511,8 +513,11 @@ void model_turned(process *p)
 {
     if (p->dead)
         return;
-    for (handout *h = NULL; (h = next_handout(p, h));)
+    for (handout *h = NULL; (h = next_handout(p, h));) {
         model_looked(h);
+        if (process_is_stopping(p) && h->stage == RETRYING && !h->told_lost)
+            model_unwritten(h); /* it goes back */
+    }
     tally t = take_tally(p);
     int suspected = suspect_may_run(p, &t);
     int short_of_calls = p->sim->now_ms <= p->sim->purse.failed_ms + CALL_AGAIN_MS;

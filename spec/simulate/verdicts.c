@@ -242,16 +242,15 @@ static void expect_reason(handout *h, const mull_settlement *settlement)
 void model_unwritten(handout *h)
 {
     sim *s = h->process->sim;
-    int cut = h->stage == WORKING;
     if (h->stage == ARRIVED && too_big(h))
         refuse(h);
     else if (h->stage == ARRIVED && died_too_often(h))
         judge(h, crashed);
     else if (h->stage == ARRIVED)
         return;
-    else if (!cut)
+    else if (h->stage == FAILED)
         judge(h, h->failing);
-    else if (has_timed_out(h))
+    else if (h->stage == WORKING && has_timed_out(h))
         judge(h, timed_out);
     if (s->purse.failed_ms < s->now_ms)
         WRONG(h, "message %d is to be settled, and isn't", number_of(h));
