@@ -34,6 +34,7 @@ static void draw_abilities(sim *s, broker *b)
     can->can_hold = can->claim_timeout_ms > 0 && !one_in(s, 4);
     b->adopts_ids = one_in(s, 2);
     b->halves = one_in(s, 2);
+    b->reverses = one_in(s, 2);
 }
 
 void broker_init(sim *s, int index)
@@ -51,11 +52,13 @@ void broker_init(sim *s, int index)
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
-static void set_headers(sim *s, copy *c, const mull_header *headers, size_t count)
+static void set_headers(broker *b, copy *c, const mull_header *headers, size_t count)
 {
+    sim *s = b->sim;
     mull_header *kept = keep(s, (count + 1) * sizeof *kept);
     for (size_t i = 0; i < count; i++)
-        kept[i] = (mull_header){keep_text(s, headers[i].name), keep_text(s, headers[i].value)};
+        kept[b->reverses ? count - 1 - i : i] =
+            (mull_header){keep_text(s, headers[i].name), keep_text(s, headers[i].value)};
     c->headers = kept;
     c->header_count = count;
 }
@@ -77,7 +80,7 @@ copy *broker_put(broker *b, message *m, int64_t due_ms, const mull_message *cont
     c->message = m;
     c->id = content->id ? keep_text(s, content->id) : NULL;
     c->counters.not_before_ms = due_ms;
-    set_headers(s, c, content->headers, content->header_count);
+    set_headers(b, c, content->headers, content->header_count);
     mull__list_push(&b->copies, &c->link);
     m->copies++;
     m->exists = 1;
@@ -162,7 +165,7 @@ static void end(broker *b, copy *c)
 
 static void rewrite(broker *b, copy *c, const handout *h, const mull_settlement *settlement)
 {
-    set_headers(b->sim, c, settlement->headers, settlement->header_count);
+    set_headers(b, c, settlement->headers, settlement->header_count);
     c->counters = h->after;
     if (!c->id && b->adopts_ids)
         c->id = keep_text(b->sim, settlement->id);

@@ -133,6 +133,7 @@ struct broker {
     int index;
     mull_abilities abilities;
     int adopts_ids; /* it keeps the id that an engine gives */
+    int reverses;   /* headers come back in another order than they went */
     int halves; /* a settlement may stop midway when the connection dies: the copy is out then */
     mull__list copies;
     uint64_t next_place;
