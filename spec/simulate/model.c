@@ -286,8 +286,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     s->totals->suspects += (uint64_t)is_suspect(h);
     s->totals->in_company += is_suspect(h) && t.open > 0;
     h->first_of_suspect = is_suspect(h);
-    if (is_suspect(h))
-        h->process->suspected_ms = INT64_MAX;
+    h->process->suspected_ms = INT64_MAX; /* while one waits for others, nothing starts */
     h->stage = WORKING;
     h->call = call;
     h->at_work = 1;
