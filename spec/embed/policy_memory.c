@@ -210,6 +210,41 @@ static void a_file_is_loaded(void **state)
     load_without_memory(1);
 }
 
+/* picky refuses requests of one size. */
+typedef struct picky {
+    purse purse;
+    size_t size;
+} picky;
+
+static void *picky_resize(void *pointer, size_t bytes, void *data)
+{
+    picky *p = data;
+    return bytes == p->size ? NULL : purse_resize(pointer, bytes, &p->purse);
+}
+
+/* What reading a file asks for: its path, its first block. Both are few among many requests. */
+static void a_file_without_memory_is_no_mistake(void **state)
+{
+    (void)state;
+    place from;
+    open_place(&from, 1);
+    told t = {0};
+    const size_t sizes[] = {strlen(from.folder) + sizeof "/more/rules.lua", 4096};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        picky p = {.size = sizes[i]};
+        mull_policy_options options = MULL_INIT(mull_policy_options);
+        options.path = from.path;
+        options.problem = on_problem;
+        options.data = &t;
+        options.allocator = (mull_allocator){picky_resize, &p};
+        mull_policy *policy;
+        assert_int_equal(mull_policy_load(&policy, &options), MULL_ENOMEM);
+        assert_int_equal(p.purse.out, 0);
+    }
+    assert_int_equal(t.problems, 0);
+    close_place(&from);
+}
+
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
 static void a_matcher_without_memory_is_skipped(void **state)
@@ -331,6 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_loaded),
         cmocka_unit_test(a_file_is_loaded),
+        cmocka_unit_test(a_file_without_memory_is_no_mistake),
         cmocka_unit_test(a_matcher_without_memory_is_skipped),
         cmocka_unit_test(a_text_is_reloaded),
         cmocka_unit_test(a_file_is_reloaded),
