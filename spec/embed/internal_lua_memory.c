@@ -303,13 +303,13 @@ static void fail_some(purse *short_of, long length, int heals, long lives)
         fail_some(short_of, length, heals, lives);                                                 \
     }
 
-FAILS(the_states_nth_fails_twice, &luas, 2, 1, 12)
-FAILS(the_states_memory_is_had_again, &luas, FOR_GOOD, 1, 12)
-FAILS(the_states_memory_is_gone, &luas, FOR_GOOD, 0, 8)
-FAILS(the_modules_nth_fails, &ours, 1, 1, 8)
-FAILS(the_modules_nth_fails_twice, &ours, 2, 1, 8)
-FAILS(the_modules_memory_is_had_again, &ours, FOR_GOOD, 1, 8)
-FAILS(the_modules_memory_is_gone, &ours, FOR_GOOD, 0, 8)
+FAILS(the_states_nth_fails_twice, &luas, 2, 1, 10)
+FAILS(the_states_memory_is_had_again, &luas, FOR_GOOD, 1, 8)
+FAILS(the_states_memory_is_gone, &luas, FOR_GOOD, 0, 6)
+FAILS(the_modules_nth_fails, &ours, 1, 1, 6)
+FAILS(the_modules_nth_fails_twice, &ours, 2, 1, 6)
+FAILS(the_modules_memory_is_had_again, &ours, FOR_GOOD, 1, 6)
+FAILS(the_modules_memory_is_gone, &ours, FOR_GOOD, 0, 6)
 
 int main(void)
 {

@@ -219,16 +219,16 @@ static void try(purse *short_of, long length, end how, long lives)
         try(short_of, length, how, lives);                                                         \
     }
 
-FAILS(the_nth_of_ours_fails, &ours, 1, HEALED, 30)
-FAILS(ours_are_had_again_at_last, &ours, FOR_GOOD, HEALED, 10)
-FAILS(without_any_a_stop_ends, &ours, FOR_GOOD, STOPPED, 5)
+FAILS(the_nth_of_ours_fails, &ours, 1, HEALED, 20)
+FAILS(ours_are_had_again_at_last, &ours, FOR_GOOD, HEALED, 6)
+FAILS(without_any_a_stop_ends, &ours, FOR_GOOD, STOPPED, 3)
 FAILS(without_any_a_close_ends, &ours, FOR_GOOD, CLOSED, 5)
-FAILS(the_nth_of_sqlites_fails, &sqlites, 1, HEALED, 30)
-FAILS(sqlites_are_had_again_at_last, &sqlites, FOR_GOOD, HEALED, 10)
+FAILS(the_nth_of_sqlites_fails, &sqlites, 1, HEALED, 20)
+FAILS(sqlites_are_had_again_at_last, &sqlites, FOR_GOOD, HEALED, 6)
 FAILS(without_sqlites_a_stop_ends, &sqlites, FOR_GOOD, STOPPED, 5)
 FAILS(without_sqlites_a_close_ends, &sqlites, FOR_GOOD, CLOSED, 5)
-FAILS(the_nth_of_janssons_fails, &janssons, 1, HEALED, 10)
-FAILS(janssons_are_had_again_at_last, &janssons, FOR_GOOD, HEALED, 5)
+FAILS(the_nth_of_janssons_fails, &janssons, 1, HEALED, 6)
+FAILS(janssons_are_had_again_at_last, &janssons, FOR_GOOD, HEALED, 3)
 
 int main(void)
 {
