@@ -332,10 +332,18 @@ static inline int is_all_done(const life *l)
     return l->next == l->count && are_ended(l) && (!held || l->held) && l->up == l->down;
 }
 
+static inline void on_tick(uv_timer_t *tick)
+{
+    (void)tick;
+}
+
 /* life_run publishes four at a time, the one that is held at last, and goes on until `enough` or
- * all is done. */
+ * all is done. What is looked for may come about on another thread, which wakes nobody. */
 static inline void life_run(life *l, int (*enough)(const life *l))
 {
+    uv_timer_t tick;
+    uv_timer_init(&l->loop, &tick);
+    uv_timer_start(&tick, on_tick, 10, 10);
     for (int i = 0; i < 4; i++)
         publish_next(l);
     while (!l->stopped) {
@@ -347,6 +355,8 @@ static inline void life_run(life *l, int (*enough)(const life *l))
         }
         uv_run(&l->loop, UV_RUN_ONCE);
     }
+    uv_close((uv_handle_t *)&tick, NULL);
+    uv_run(&l->loop, UV_RUN_NOWAIT);
 }
 
 static inline void life_close(life *l)

@@ -466,7 +466,6 @@ typedef struct record {
     X(in_company)                                                                                  \
     X(crash_verdicts)                                                                              \
     X(too_big)                                                                                     \
-    X(fallbacks)                                                                                   \
     X(parts)                                                                                       \
     X(limits)                                                                                      \
     X(settles_failed)                                                                              \

@@ -55,12 +55,14 @@ static void judge(handout *h, failing f)
                             (can->can_delay ? 0 : MULL_CANNOT_DELAY)),
     };
     generation_judge(p->generation, &failure, &h->verdict);
+    if (h->verdict.reason == MULL_REASON_FALLBACK)
+        WRONG(h, "message %d needs what its transport can't do: such a policy is refused",
+              number_of(h));
     h->judged = 1;
     h->judged_for = f;
     h->judged_under = p->generation;
     s->totals->timeouts += f.type == TIMED_OUT_TYPE;
     s->totals->crash_verdicts += f.type == CRASHED_TYPE;
-    s->totals->fallbacks += h->verdict.reason == MULL_REASON_FALLBACK;
     s->totals->limits +=
         h->verdict.reason == MULL_REASON_MAX_ATTEMPTS || h->verdict.reason == MULL_REASON_MAX_AGE;
 }
