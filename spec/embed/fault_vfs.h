@@ -47,6 +47,8 @@ typedef struct fault_vfs {
     int for_good; /* ... and all that come after it */
     long failed;
     vfs_call first_failed;
+    void (*failing)(void *data); /* called with the mutex held, on the thread that fails; NULL */
+    void *data;
     int keeps; /* a model of the disk */
     disk disk;
     /* Called with the mutex held after each change, and with `syncs` when one has waited for the
@@ -77,6 +79,8 @@ static inline int vfs_enter(vfs_call call)
     int fails = faults.fail_at && (faults.for_good ? nth >= faults.fail_at : nth == faults.fail_at);
     if (fails && faults.failed++ == 0)
         faults.first_failed = call;
+    if (fails && faults.failing)
+        faults.failing(faults.data);
     return fails;
 }
 
@@ -344,6 +348,15 @@ static inline void vfs_break(long nth, int for_good)
     faults.calls = faults.failed = 0;
     faults.fail_at = nth;
     faults.for_good = for_good;
+    pthread_mutex_unlock(&faults.mutex);
+}
+
+/* vfs_tell has somebody told of each call that fails; NULL: nobody any more. */
+static inline void vfs_tell(void (*failing)(void *data), void *data)
+{
+    pthread_mutex_lock(&faults.mutex);
+    faults.failing = failing;
+    faults.data = data;
     pthread_mutex_unlock(&faults.mutex);
 }
 
