@@ -12,6 +12,7 @@
 #include "sqlite_rig.h"
 
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <uv.h>
 
 enum { LEDGER_MAX = 96, BODY_MAX = 9000 };
@@ -332,18 +333,10 @@ static inline int is_all_done(const life *l)
     return l->next == l->count && are_ended(l) && (!held || l->held) && l->up == l->down;
 }
 
-static inline void on_tick(uv_timer_t *tick)
-{
-    (void)tick;
-}
-
 /* life_run publishes four at a time, the one that is held at last, and goes on until `enough` or
- * all is done. What is looked for may come about on another thread, which wakes nobody. */
+ * all is done. */
 static inline void life_run(life *l, int (*enough)(const life *l))
 {
-    uv_timer_t tick;
-    uv_timer_init(&l->loop, &tick);
-    uv_timer_start(&tick, on_tick, 10, 10);
     for (int i = 0; i < 4; i++)
         publish_next(l);
     while (!l->stopped) {
@@ -355,8 +348,6 @@ static inline void life_run(life *l, int (*enough)(const life *l))
         }
         uv_run(&l->loop, UV_RUN_ONCE);
     }
-    uv_close((uv_handle_t *)&tick, NULL);
-    uv_run(&l->loop, UV_RUN_NOWAIT);
 }
 
 static inline void life_close(life *l)
@@ -460,6 +451,20 @@ static inline void check_end(sqlite3 *db, const life *l, const found *before)
     }
 }
 
+/* mark_lock puts a lock file beside a database that was put somewhere else, as if it had been there
+ * all the time (see lock.c). By one that is new, nobody would be taken for dead at first. */
+static inline void mark_lock(void)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s-lock", path);
+    FILE *file = fopen(name, "w");
+    struct stat status;
+    if (!file || fstat(fileno(file), &status) != 0)
+        fail_msg("%s can't be made", name);
+    fprintf(file, "%llu\n", (unsigned long long)status.st_ino);
+    fclose(file);
+}
+
 /* ledger_close opens the file of `path` with a new engine, holds what is in it against the ledger,
  * and has the engine bring all of it to its end. */
 static inline void ledger_close(ledger *told, mull_policy *policy)
@@ -467,6 +472,7 @@ static inline void ledger_close(ledger *told, mull_policy *policy)
     ledger later = {0};
     found f;
     life l;
+    mark_lock();
     life_open(&l, policy, &later);
     if (mull_engine_transport(l.engine, "t", url) != 0)
         fail_msg("%s", l.log);
