@@ -271,6 +271,8 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     note(s, "process %lld calls message %lld, attempt %lld, after %lld calls", h->process->index,
          number_of(h), m->attempt, m->calls);
     check_start(h);
+    if (call == 0 || call == h->call)
+        WRONG(h, "the call of message %d has a number that was used", number_of(h));
     if (t.at_work[h->consumer] >= consumer_of(h)->concurrency)
         WRONG(h, "consumer %d has %u handlers at work already", h->consumer,
               t.at_work[h->consumer]);

@@ -507,8 +507,7 @@ struct sim {
     int message_count, message_room;
     mull__list generations;
     purse purse, own_purse; /* the engines', and the model's tables' */
-    int guest_states;
-    mull__list jobs; /* calls that their handlers haven't ended, or end twice */
+    mull__list jobs;        /* calls that their handlers haven't ended, or end twice */
     int publishes_left;
     int64_t published_ms; /* the last time that somebody put a message into a broker */
 

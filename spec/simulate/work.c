@@ -9,7 +9,6 @@
 typedef struct job {
     mull__link link;
     process *process;
-    int64_t epoch;
     handout *handout;
     mull_call call;
     event *end;
@@ -76,7 +75,6 @@ static const mull_message *write_content(content *c, const message *m)
 
 typedef struct publishing {
     process *process;
-    int64_t epoch;
     message *message;
 } publishing;
 
@@ -110,7 +108,7 @@ static void publish_by(process *p)
     message *m = message_new(s, PUBLISHED, on, queue);
     content c;
     publishing *of = keep(s, sizeof *of);
-    *of = (publishing){p, p->epoch, m};
+    *of = (publishing){p, m};
     m->delay_ms = draw_delay(s, &s->brokers[on]);
     p->publishes++;
     uint64_t failures = s->purse.failures;
@@ -341,7 +339,7 @@ void work_on_call(mull_engine *engine, mull_call call, const mull_message *m, vo
     handout *h = handout_of(m);
     model_called(h, call, m);
     job *j = keep(s, sizeof *j);
-    *j = (job){.process = p, .epoch = p->epoch, .handout = h, .call = call};
+    *j = (job){.process = p, .handout = h, .call = call};
     mull__list_push(&s->jobs, &j->link);
     if (happens(s, s->faults.kill_inside)) {
         process_kill(p);
