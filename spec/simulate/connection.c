@@ -116,7 +116,6 @@ static void begin_claim(handout *h)
 /* on_delivered: a transport that is being closed delivers nothing more. */
 static void on_delivered(sim *s, void *data)
 {
-    (void)s;
     handout *h = data;
     h->on_its_way = NULL;
     if (h->connection->closing)
@@ -125,6 +124,8 @@ static void on_delivered(sim *s, void *data)
     model_delivered(h);
     mull_port_delivered(h->connection->port, &h->delivery);
     model_looked(h);
+    if (h->stage == STRAYED && happens(s, 300))
+        connection_lose(h);
 }
 
 int connection_strayed(const handout *h)

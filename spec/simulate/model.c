@@ -510,6 +510,20 @@ static void check_patience(process *p, const tally *t, int suspected)
         violation(p->sim, "a suspect could run, and doesn't");
 }
 
+/* check_ends: an engine that stops, or closes, goes on with that once nothing is left. */
+static void check_ends(const process *p, const tally *t)
+{
+    int works = 0;
+    for (handout *h = NULL; (h = next_handout(p, h));)
+        if (h->stage == STRAYED || h->stage == SETTLING ||
+            (h->stage != ON_ITS_WAY && h->stage != SETTLED && !h->told_lost))
+            return;
+    for (int c = 0; c < QUEUES; c++)
+        works |= t->at_work[c] > 0;
+    if (p->life == STOPPING || (p->life == CLOSING && !works && !p->connections[0]->closing))
+        violation(p->sim, "process %d has nothing left to wait for, and doesn't end", p->index);
+}
+
 void model_turned(process *p)
 {
     if (p->dead)
@@ -528,6 +542,7 @@ void model_turned(process *p)
     if (gate_open)
         check_idle(p, &t);
     check_patience(p, &t, suspected);
+    check_ends(p, &t);
     check_credit(p, &t);
     check_counts(p);
 }
