@@ -272,6 +272,7 @@ struct mull_engine {
     uint64_t arrivals;        /* deliveries so far */
     uint64_t depths_arrivals; /* ... when the depths were asked for */
     uint32_t depths_asked;
+    size_t depths_rounds;    /* in a row that found nothing */
     uint64_t depths_left;    /* messages that the answers so far count */
     int64_t depths_next_due; /* wall clock */
     int depths_claimed, depths_failed;

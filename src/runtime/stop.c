@@ -174,6 +174,19 @@ int mull__engine_emptied(const mull_engine *engine)
     return engine->emptied;
 }
 
+static void ask_depths(mull_engine *engine);
+
+/* found_empty: queues are counted one after the other, so that a message which another engine moves
+ * on meanwhile may be in none of the answers. It can't do that in more rounds than there are queues
+ * for it to go to. */
+static void found_empty(mull_engine *engine)
+{
+    if (++engine->depths_rounds < engine->consumers.count)
+        ask_depths(engine);
+    else
+        stop_empty(engine);
+}
+
 static void on_depth(int status, const mull_depth *depth, void *data)
 {
     mull_engine *engine = data;
@@ -187,10 +200,12 @@ static void on_depth(int status, const mull_depth *depth, void *data)
         return;
     /* What arrived since may have sent more to a queue that was counted before. */
     int moved = engine->arrivals != engine->depths_arrivals || !all_settled(engine);
-    if (engine->depths_left == 0 && !engine->depths_failed && !moved)
-        stop_empty(engine);
-    else
+    if (engine->depths_left == 0 && !engine->depths_failed && !moved) {
+        found_empty(engine);
+    } else {
+        engine->depths_rounds = 0;
         again_later(engine);
+    }
 }
 
 static void ask_depths(mull_engine *engine)
