@@ -548,11 +548,11 @@ void model_turned(process *p)
 }
 
 /* check_empty: it stopped because nothing was left. Whoever puts more there meanwhile is too late.
- * And queues are counted one by one: what another process moves on meanwhile may be in none. */
+ */
 static void check_empty(const process *p)
 {
     sim *s = p->sim;
-    if (s->now_ms < s->published_ms + 100 || s->process_count > 1)
+    if (s->now_ms < s->published_ms + 100)
         return;
     for (int b = 0; b < s->broker_count; b++) {
         mull__list *copies = &s->brokers[b].copies;
