@@ -432,8 +432,6 @@ static void check_held(const handout *h)
         WRONG(h, "the claim on message %d isn't held", number_of(h));
 }
 
-enum { TRIES_WHEN_STOPPING = 3 };
-
 /* check_tried_again: what isn't settled yet is tried again when it is time; at once where the
  * engine closes, but not for ever. */
 static void check_tried_again(const handout *h)
@@ -458,6 +456,8 @@ static void check_left(const handout *h, int gate_open)
     if (h->stage == WORKING && !h->cancelled && c->timeout_ms != MULL_NEVER &&
         s->now_ms >= h->started_ms + c->timeout_ms)
         WRONG(h, "message %d isn't cut off at its timeout", number_of(h));
+    if (h->stage == WORKING && !h->cancelled && s->now_ms > h->process->grace_ends_ms)
+        WRONG(h, "message %d isn't cut off when the grace is over", number_of(h));
     if (h->told_lost)
         return;
     if (h->stage == ARRIVED && process_is_stopping(h->process))

@@ -235,8 +235,12 @@ void process_start(sim *s, void *data)
     process *p = data;
     if (p->engine || s->over)
         return;
-    *p = (process){
-        .sim = s, .index = p->index, .loop = p->loop, .touched = 1, .epoch = p->epoch + 1};
+    *p = (process){.sim = s,
+                   .index = p->index,
+                   .loop = p->loop,
+                   .touched = 1,
+                   .epoch = p->epoch + 1,
+                   .grace_ends_ms = INT64_MAX};
     note(s, "process %lld starts", p->index, 0, 0, 0);
     int scarce = s->purse.scarce;
     s->purse.scarce = 0;
@@ -294,7 +298,7 @@ void process_stop(process *p)
     s->totals->stops++;
     p->life = STOPPING;
     p->asked_in = s->steps;
-    p->stop_asked_ms = s->now_ms;
+    p->grace_ends_ms = s->now_ms + p->grace_ms;
     p->touched = 1;
     mull_stop(p->engine);
     if (one_in(s, 2))
@@ -312,6 +316,8 @@ void process_close(process *p)
     s->totals->closes++;
     p->life = CLOSING;
     p->asked_in = s->steps;
+    if (s->now_ms < p->grace_ends_ms)
+        p->grace_ends_ms = s->now_ms;
     p->touched = 1;
     mull_engine_close(p->engine, on_closed, p);
 }

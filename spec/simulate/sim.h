@@ -227,6 +227,9 @@ typedef struct failing {
     int64_t code;    /* -1: none */
 } failing;
 
+/* An engine that is to end tries so often to settle what fails. */
+enum { TRIES_WHEN_STOPPING = 3 };
+
 enum { CRASHED_TYPE = TYPES, TIMED_OUT_TYPE, TOO_BIG_TYPE };
 
 struct generation;
@@ -280,6 +283,7 @@ struct handout {
     counters after; /* what its copy should carry once it is settled */
     int under_way, tries, answered;
     int unwritten; /* decided, but there was no memory to write the settlement */
+    int given_up;  /* it failed too often, and the grace was over */
     int hopeless;  /* it failed when it was to end and the broker was down: it may be given up */
     int64_t try_not_before_ms;
 };
@@ -310,9 +314,10 @@ struct process {
     int turning;          /* its engine is being turned */
     int64_t suspected_ms; /* since when a suspect waits for others to end; INT64_MAX: none does */
     int64_t next_ms;      /* when its engine wants to be turned */
-    int64_t grace_ms, stop_asked_ms;
-    uint64_t asked_in; /* the step in which it was asked to stop */
-    int64_t epoch;     /* which of its starts this is */
+    int64_t grace_ms;
+    int64_t grace_ends_ms; /* of one that stops */
+    uint64_t asked_in;     /* the step in which it was asked to stop */
+    int64_t epoch;         /* which of its starts this is */
     int until_empty;
     connection *connections[BROKERS];
     consumer consumers[QUEUES];

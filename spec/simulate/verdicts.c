@@ -199,7 +199,7 @@ static void cut_off(handout *h, const mull_settlement *settlement)
     int counted = calls == h->counters.calls + h->attempt + 1;
     if (settlement->kind == MULL_SETTLE_GIVE_BACK && !(has_timed_out(h) && counted)) {
         expect_given_back(h, settlement);
-        if (p->life == STOPPING && p->sim->now_ms < p->stop_asked_ms + p->grace_ms)
+        if (p->sim->now_ms < p->grace_ends_ms)
             WRONG(h, "message %d is given back before the grace is over", number_of(h));
         return;
     }
@@ -417,6 +417,9 @@ static void settled_again(handout *h, const mull_settlement *settlement)
     const process *p = h->process;
     if (h->under_way)
         WRONG(h, "message %d is settled twice at once", number_of(h));
+    if (h->given_up)
+        WRONG(h, "message %d is settled again, %d tries after the engine was to end", number_of(h),
+              h->tries);
     if (p->sim->now_ms < h->try_not_before_ms && !process_is_stopping(p))
         WRONG(h, "message %d is settled again %d ms early", number_of(h),
               (int)(h->try_not_before_ms - p->sim->now_ms));
@@ -512,6 +515,7 @@ void model_answered(handout *h, int status)
         return;
     }
     model_failed_try(h);
+    h->given_up = s->now_ms > h->process->grace_ends_ms && h->tries > TRIES_WHEN_STOPPING;
     h->hopeless |= process_is_stopping(h->process) && h->connection->down;
     s->totals->settles_failed++;
 }
