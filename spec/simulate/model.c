@@ -73,11 +73,10 @@ static int is_suspect(const handout *h)
     return h->stage == ARRIVED && h->crashes > 0;
 }
 
-/* is_settling: one whose claim is gone meanwhile is given up when its next try would be due. */
+/* is_settling: one whose claim is gone meanwhile is given up, whenever its next try would be. */
 static int is_settling(const handout *h)
 {
-    int given_up = h->told_lost && !h->under_way && h->process->sim->now_ms >= h->try_not_before_ms;
-    return h->stage == SETTLING && !given_up;
+    return h->stage == SETTLING && (!h->told_lost || h->under_way);
 }
 
 static int is_failing(const handout *h)

@@ -495,6 +495,7 @@ void mull__flow_lost(mull__flow *flow)
 {
     mull__engine_touch(engine_of(flow));
     flow->lost = 1;
+    mull__settle_hurry(flow); /* its consumer takes nothing new while a next try is waited for */
     if (flow->stage == MULL__SETTLING || flow->stage == MULL__SETTLED)
         return; /* settle answers MULL_ELOST, or did */
     mull__engine_log(engine_of(flow), MULL_WARNING,
