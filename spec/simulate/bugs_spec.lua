@@ -46,7 +46,7 @@ end
 
 -- git would look for the patched files in the repository around the copy.
 local function plant(patch)
-    must(("cd %s/tree && GIT_CEILING_DIRECTORIES=$(dirname $PWD) git apply --whitespace=nowarn spec/simulate/bugs/%s")
+    must(("cd %s/tree && GIT_CEILING_DIRECTORIES=$(dirname $PWD) git apply -C1 --whitespace=nowarn spec/simulate/bugs/%s")
         :format(folder, patch))
 end
 
