@@ -51,6 +51,13 @@ int mull__policy_new(mull_policy **out, const mull_policy_options *options,
 /* mull__decider_generation is the generation that the decider's last decision came from, which the
  * caller may keep with mull__generation_keep: counted, so that a verdict's strings stay. */
 mull__generation *mull__decider_generation(mull_decider *decider);
+
+/* mull__decider_latest moves the decider on to the generation in force, and gives that: for those
+ * who look something up in its table before they decide. mull__decide_on is mull_decide by the
+ * generation that the decider has come to, whatever is in force by now. */
+mull__generation *mull__decider_latest(mull_decider *decider);
+int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
+
 mull__generation *mull__generation_keep(mull__generation *generation);
 void mull__generation_drop(mull__generation *generation);
 const mull__table *mull__generation_table(const mull__generation *generation);

@@ -37,10 +37,11 @@ void mull_decider_free(mull_decider *decider)
 }
 
 /* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
- * out is marked for sure, even if another reload came between. */
+ * out is marked for sure, even if another reload came between. A seat at work is kept. */
 static void take_fresh_seat(mull_decider *decider)
 {
-    if (!(atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH))
+    if (decider->deciding ||
+        !(atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH))
         return;
     uintptr_t fresh =
         atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->seat, memory_order_acq_rel);
@@ -49,6 +50,12 @@ static void take_fresh_seat(mull_decider *decider)
 
 mull__generation *mull__decider_generation(mull_decider *decider)
 {
+    return decider->seat->generation;
+}
+
+mull__generation *mull__decider_latest(mull_decider *decider)
+{
+    take_fresh_seat(decider);
     return decider->seat->generation;
 }
 
@@ -112,14 +119,13 @@ static void matcher_failed(void *data, const mull_failure *failure, const mull_r
                       });
 }
 
-int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
+int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
-    if (!decider || !verdict || verdict->size < sizeof *verdict || !valid(failure))
+    if (!verdict || verdict->size < sizeof *verdict || !valid(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;
     decider->deciding = 1;
-    take_fresh_seat(decider);
     mull__seat *seat = decider->seat;
     void *data;
     mull__runner runner = {
@@ -134,4 +140,12 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
     verdict->generation = mull__generation_name(seat->generation);
     decider->deciding = 0;
     return MULL_OK;
+}
+
+int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
+{
+    if (!decider)
+        return MULL_EINVAL;
+    take_fresh_seat(decider);
+    return mull__decide_on(decider, failure, verdict);
 }

@@ -109,6 +109,7 @@ static mull__flow *flow_new(mull_port *port, mull_delivery *delivery)
 }
 
 static void fail(mull__flow *flow, const mull_error *error, mull_error *memory);
+static void judge(mull__flow *flow, const mull_error *error, mull_error *memory);
 static void refuse_body(mull__flow *flow);
 static int died_too_often(mull__flow *flow);
 
@@ -128,12 +129,21 @@ int mull__flow_arrive(mull_port *port, mull_delivery *delivery)
     } else if (flow->message.body_size > consumer->options.max_body) {
         refuse_body(flow);
     } else if (died_too_often(flow)) {
-        fail(flow, &crashed, NULL);
+        judge(flow, &crashed, NULL);
     } else {
         flow->alone = flow->crashes > 0;
         mull__list_push(flow->alone ? &consumer->suspects : &consumer->waiting, &flow->link);
     }
     return 0;
+}
+
+/* in_force gives the settings for a flow's consumer, of the generation that is in force. The
+ * decider is at it then, so that a verdict which follows at once comes from the same one. */
+static void in_force(const mull__flow *flow, mull__in_force *settings)
+{
+    mull__generation *generation = mull__decider_latest(engine_of(flow)->decider);
+    mull__table_in_force(mull__generation_table(generation), flow->consumer->name,
+                         flow->consumer->port->name, settings);
 }
 
 /* died_too_often says whether its next call is one too many: the broker handed it out more often
@@ -142,15 +152,12 @@ static int died_too_often(mull__flow *flow)
 {
     if (flow->crashes == 0)
         return 0;
-    mull__generation *generation = mull__policy_current(engine_of(flow)->options.policy);
-    mull__in_force in_force;
-    mull__table_in_force(mull__generation_table(generation), flow->consumer->name,
-                         flow->consumer->port->name, &in_force);
-    mull__generation_drop(generation);
-    int64_t limit = in_force.max_deliveries;
+    mull__in_force settings;
+    in_force(flow, &settings);
+    int64_t limit = settings.max_deliveries;
     return (limit != MULL__OFF && flow->message.deliveries > limit) ||
-           (in_force.max_attempts != MULL__OFF &&
-            flow->calls_before + flow->crashes >= in_force.max_attempts);
+           (settings.max_attempts != MULL__OFF &&
+            flow->calls_before + flow->crashes >= settings.max_attempts);
 }
 
 /* ---- Its handler works ----------------------------------------------------------------------- */
@@ -340,10 +347,18 @@ static void date(mull__flow *flow)
 
 static void carry_out(mull__flow *flow);
 
-/* fail judges a failure. `memory` is the error's block, which the flow takes; NULL: it is static. A
- * hand-out that died with its owner is in `crashes` already: attempt is 1 all the same, as every
- * failure's is, so the facts count one call too few for it. */
+/* fail judges a failure by the generation that is in force. */
 static void fail(mull__flow *flow, const mull_error *error, mull_error *memory)
+{
+    mull__decider_latest(engine_of(flow)->decider);
+    judge(flow, error, memory);
+}
+
+/* judge judges a failure by the generation that the decider is at. `memory` is the error's block,
+ * which the flow takes; NULL: it is static. A hand-out that died with its owner is in `crashes`
+ * already: attempt is 1 all the same, as every failure's is, so the facts count one call too few
+ * for it. */
+static void judge(mull__flow *flow, const mull_error *error, mull_error *memory)
 {
     keep_error(flow, error, memory);
     if (error == &crashed)
@@ -353,7 +368,7 @@ static void fail(mull__flow *flow, const mull_error *error, mull_error *memory)
     mull_failure failure;
     failure_of(flow, &failure);
     flow->verdict = (mull_verdict){.size = sizeof flow->verdict};
-    int status = mull_decide(engine_of(flow)->decider, &failure, &flow->verdict);
+    int status = mull__decide_on(engine_of(flow)->decider, &failure, &flow->verdict);
     if (status != 0) {
         /* Not to be reached: all facts were checked. Should it be, a person decides. */
         mull__engine_log(engine_of(flow), MULL_ERROR_LEVEL, "%s: message %s can't be judged: %s",
@@ -370,18 +385,16 @@ static void fail(mull__flow *flow, const mull_error *error, mull_error *memory)
 /* refuse_body puts a message aside that is too large for its consumer, before any rule. */
 static void refuse_body(mull__flow *flow)
 {
-    mull_engine *engine = engine_of(flow);
     flow->error = &too_big;
     flow->attempt = 1; /* it counts as a call, as any failure does */
     date(flow);
-    flow->generation = mull__policy_current(engine->options.policy);
-    mull__in_force in_force;
-    mull__table_in_force(mull__generation_table(flow->generation), flow->consumer->name,
-                         flow->consumer->port->name, &in_force);
+    mull__in_force settings;
+    in_force(flow, &settings);
+    keep_generation(flow);
     flow->verdict = (mull_verdict){.size = sizeof flow->verdict,
                                    .action = MULL_DEAD_LETTER,
                                    .reason = MULL_REASON_UNRECOVERABLE,
-                                   .queue = in_force.dead_letter_queue,
+                                   .queue = settings.dead_letter_queue,
                                    .generation = mull__generation_name(flow->generation)};
     flow->decided = 1;
     carry_out(flow);

@@ -1,0 +1,131 @@
+/* one_generation.c: a message that died with its owners too often is judged by one generation, at
+ * whatever moment another takes its place. The first policy ends such a message before its handler,
+ * the second calls that: what ends it by the rules of the second, uncalled, is of both. */
+#include "sqlite_rig.h"
+
+static const char MANY[] = "local bus = require('mulligan.policy').bus()\n"
+                           "bus:max_deliveries(20)\n"
+                           "bus:default():discard('by many')\n";
+static const char FEW[] = "local bus = require('mulligan.policy').bus()\n"
+                          "bus:max_deliveries(1)\n"
+                          "bus:default():discard('by few')\n";
+
+enum { MOMENTS = 6 };
+
+typedef struct stage {
+    rig rig;
+    int moments; /* until the policy is reloaded; 0: it isn't */
+    int calls, verdicts;
+    mull_action action;
+    mull_reason reason;
+    char generation[33];
+} stage;
+
+/* The engine asks the clock at many moments. At one of them the policy changes, as if another
+ * thread had reloaded it. */
+static int64_t wall(void *data)
+{
+    stage *s = data;
+    if (s->moments > 0 && --s->moments == 0)
+        assert_int_equal(mull_policy_reload(s->rig.policy, MANY, 0), 0);
+    return rig_wall(&s->rig);
+}
+
+static int64_t now(void *data)
+{
+    return rig_now(&((stage *)data)->rig);
+}
+
+static void take_event(const mull_event *event, void *data)
+{
+    stage *s = data;
+    if (event->kind != MULL_EVENT_DECIDED)
+        return;
+    s->verdicts++;
+    s->action = event->verdict->action;
+    s->reason = event->verdict->reason;
+    snprintf(s->generation, sizeof s->generation, "%s", event->generation);
+}
+
+static void end_badly(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    const mull_error error = {.size = sizeof error, .type = "E"};
+    (void)message;
+    ((stage *)data)->calls++;
+    assert_int_equal(mull_done(engine, call, &error), 0);
+}
+
+static void stage_open(stage *s)
+{
+    *s = (stage){.rig.clock = {now, wall, s}};
+    s->rig.policy = rig_policy(FEW);
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = s->rig.policy;
+    options.problem = rig_problem;
+    options.event = take_event;
+    options.data = s;
+    options.clock = &s->rig.clock;
+    options.seed = 1;
+    assert_int_equal(mull_engine_new(&s->rig.engine, &options), 0);
+    assert_int_equal(mull_engine_transport(s->rig.engine, "t", url), 0);
+    mull_consumer_options consumer = rig_consumer(end_badly, s);
+    assert_int_equal(mull_engine_consumer(s->rig.engine, &consumer), 0);
+}
+
+/* publish_dead leaves a message in the file that died with its owner once. */
+static void publish_dead(stage *s)
+{
+    assert_int_equal(rig_publish(&s->rig, "q", NULL), 0);
+    rig_advance(&s->rig, 0);
+    assert_int_equal(s->rig.published, 1);
+    sqlite3 *db = look_in();
+    sql(db, "UPDATE messages SET deliveries = 1");
+    sqlite3_close(db);
+}
+
+/* judge gives how often the handler was called where the policy changes at the n-th moment. */
+static int judge(int moment)
+{
+    stage s;
+    char first[33], second[33];
+    stage_open(&s);
+    publish_dead(&s);
+    mull_policy_generation(s.rig.policy, first);
+    s.moments = moment;
+    assert_int_equal(mull_engine_start(s.rig.engine), 0);
+    rig_advance(&s.rig, 0);
+    assert_int_equal(s.moments, 0);
+    mull_policy_generation(s.rig.policy, second);
+    assert_string_not_equal(first, second);
+    assert_int_equal(s.verdicts, 1);
+    if (s.calls == 0) {
+        assert_int_equal(s.reason, MULL_REASON_MAX_DELIVERIES);
+        assert_int_equal(s.action, MULL_DEAD_LETTER);
+        assert_string_equal(s.generation, first);
+    } else {
+        assert_int_equal(s.calls, 1);
+        assert_int_equal(s.action, MULL_DISCARD);
+        assert_string_equal(s.generation, second);
+    }
+    rig_close(&s.rig);
+    return s.calls;
+}
+
+static void at_every_moment_one_generation_judges(void **state)
+{
+    int calls = 0;
+    for (int moment = 1; moment <= MOMENTS; moment++) {
+        calls += judge(moment);
+        tear_down(state);
+        set_up(state);
+    }
+    assert_in_range(calls, 1, MOMENTS - 1); /* the moments are on both sides */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(at_every_moment_one_generation_judges, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
