@@ -298,8 +298,8 @@ MULL_API int mull_policy_load(mull_policy **out, const mull_policy_options *opti
 /* mull_policy_reload builds a whole new generation from the same options, with `text` for another
  * text (NULL: read the file again), and publishes it, or changes nothing. 0: published; 1: the same
  * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile.
- * MULL_EREFUSED: an engine that runs with this policy couldn't work with the new one; `problem` is
- * told why, as of mistakes. MULL_ESTATE: called out of `problem` or `log` of a load of the same
+ * MULL_EREFUSED: an engine that runs with this policy couldn't work with the new one, or the files
+ * have no rule left where those in force have some; `problem` is told why, as of mistakes. MULL_ESTATE: called out of `problem` or `log` of a load of the same
  * policy. */
 MULL_API int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size);
 

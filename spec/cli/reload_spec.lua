@@ -135,6 +135,25 @@ describe("mulligan run, while its policy changes,", function()
         becomes("two", 2)
     end)
 
+    it("goes on by its rules where the file is emptied, for good or while it is written", function()
+        start { ["policy.lua"] = says "one" }
+        folder:write("policy.lua", "")
+        local refused = await("policy_refused", 1)
+        assert.is_truthy(refused.text:find "^policy.lua: there is no rule left, where the policy in force has 1; ")
+        assert.equal("one", decided().note)
+        save("policy.lua", says "two")
+        becomes("two", 2)
+    end)
+
+    it("warns at its start of a policy without rules, and takes the first", function()
+        start { ["policy.lua"] = "" }
+        local warning = await("log", 1)
+        assert.same({ "warning", "policy.lua has no rules: every failure is a dead letter" },
+            { warning.level, warning.text })
+        save("policy.lua", says "one")
+        becomes("one", 2)
+    end)
+
     it("refuses what it would refuse at its start", function()
         start { ["policy.lua"] = says "one" }
         save("policy.lua", '\nrequire("mulligan.policy").bus():default():dead_letter("work")')

@@ -357,6 +357,54 @@ describe("an engine that reloads", function()
         assert.is_true(policy:reload())
     end)
 
+    describe("where files are cut off until no rule is left", function()
+        local function left(count)
+            return ("policy.lua: there is no rule left, where the policy in force has %d; if every failure is to be a "
+                .. "dead letter, say so: policy.bus():default():dead_letter()"):format(count)
+        end
+
+        it("goes on by the rules that it has, and says so, until there are some", function()
+            start { ["policy.lua"] = text "one" }
+            for _, cut in ipairs { "", "\n", "local policy = require 'mulligan.policy'", "\239\187\191" } do
+                folder:write("policy.lua", cut)
+                rig:advance(SOON)
+                assert.same({ "policy_refused: " .. left(1) }, events())
+                assert.equal("one", note())
+            end
+            lines ""
+            rig:advance "60s"
+            assert.same({ ("warning: generation %s runs on: the policy's files are not what runs: %s"):format(
+                policy:generation(), left(1)) }, lines "not what runs")
+            folder:write("policy.lua", text "two")
+            becomes "two"
+        end)
+
+        it("does so for a file that holds the rules of another, too", function()
+            local first = text "two":gsub("default%(", "on('A'")
+            start { ["policy.lua"] = 'require "rules"', ["rules.lua"] = first .. text "one" }
+            folder:write("rules.lua", "")
+            rig:advance(SOON)
+            assert.same({ "policy_refused: " .. left(2) }, events())
+            assert.equal("one", note())
+        end)
+
+        it("takes no rules from a call that brings them as a text", function()
+            start { ["policy.lua"] = text "one" }
+            folder:write("policy.lua", "")
+            local reloaded, message, code = policy:reload()
+            assert.same({ left(1), "refused" }, { message, code })
+            assert.is_nil(reloaded)
+            assert.equal(1, #events())
+            assert.is_true(policy:reload "")
+            assert.same({ ("policy_loaded: %s: 0 rules, so every failure is a dead letter, generation %s"):format(
+                folder:path "policy.lua", policy:generation()) }, events())
+            folder:write("policy.lua", "-- still none")
+            rig:advance(SOON)
+            assert.equal(0, policy:rules())
+            assert.is_truthy(events()[1]:find("policy_loaded: ", 1, true))
+        end)
+    end)
+
     it("keeps the policy's own functions from coming back into it", function()
         start { ["policy.lua"] = text "one" }
         local raised

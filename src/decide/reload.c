@@ -164,6 +164,26 @@ static int publish_unless_refused(mull_policy *policy, staged *s, mull__report *
     return status;
 }
 
+/* refuse_emptied refuses files without any rule where those in force have some: a file that is
+ * being written, or for which the disk had no room, is empty, which is a policy, too; by that one
+ * every failure would be a dead letter. A text that a call brings is meant. */
+static int refuse_emptied(const mull_policy *policy, const mull__generation *fresh,
+                          mull__report *report)
+{
+    size_t before = mull__table_rules(mull__generation_table(policy->current));
+    if (before == 0 || mull__table_rules(mull__generation_table(fresh)) > 0)
+        return MULL_OK;
+    char text[256];
+    snprintf(
+        text, sizeof text,
+        "there is no rule left, where the policy in force has %zu; if every failure is to be a "
+        "dead letter, say so: policy.bus():default():dead_letter()",
+        before);
+    const char *slash = strrchr(policy->path, '/');
+    mull__report_add(slash ? slash + 1 : policy->path, 0, text, report);
+    return MULL_EREFUSED;
+}
+
 /* build_and_publish is a reload under `building`. 1: the same bytes as those in force. */
 static int build_and_publish(mull_policy *policy, mull__load *load)
 {
@@ -173,7 +193,9 @@ static int build_and_publish(mull_policy *policy, mull__load *load)
         return status;
     if (strcmp(mull__generation_name(s.generation), mull__generation_name(policy->current)) == 0)
         status = 1;
-    else
+    else if (policy->has_files && !load->text)
+        status = refuse_emptied(policy, s.generation, load->report);
+    if (status == MULL_OK)
         status = add_seats(policy, &s, load->report);
     if (status == MULL_OK)
         status = publish_unless_refused(policy, &s, load->report);
@@ -202,8 +224,8 @@ static void tell(mull_policy *policy, int status, const mull__report *report,
     if (status)
         mull__report_say(report, status, text, sizeof text);
     else
-        snprintf(text, sizeof text, "%.900s: %zu rule%s, generation %s", policy->path, rules,
-                 rules == 1 ? "" : "s", name);
+        snprintf(text, sizeof text, "%.900s: %zu rule%s, %sgeneration %s", policy->path, rules,
+                 rules == 1 ? "" : "s", rules ? "" : "so every failure is a dead letter, ", name);
     mull__utf8_mend(text, strlen(text));
     mull__holder_tell(policy,
                       &(mull_event){

@@ -114,6 +114,9 @@ local function work(read, policy, engine, lines, until_empty)
         return refused(read, found, message)
     end
     lines.event(started(read, policy))
+    if policy:rules() == 0 then
+        lines.line("warning", read.policy.path .. " has no rules: every failure is a dead letter")
+    end
     well, message, _, found = engine:run()
     return conclude(engine, until_empty, not well and placed(found, message) or nil)
 end
