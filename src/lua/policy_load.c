@@ -32,11 +32,11 @@ static void guest_free(void *data)
 /* ---- Compiling ------------------------------------------------------------------------------- */
 
 enum { AGAIN = 1, QUIETLY = 2 };
+enum { TURNS = 3 }; /* tries to find the files at rest */
 
-/* load_sandbox runs a source's files: for the first time or AGAIN, which prints nothing; QUIETLY
- * prints nothing the first time. */
-static int load_sandbox(mull__sandbox **out, const guest *g, mull__source *source, int how,
-                        mull__report *report)
+/* run runs a source's files: for the first time or AGAIN, which prints nothing; QUIETLY prints
+ * nothing the first time. The sandbox is there after MULL_EPOLICY as well, to say why. */
+static int run(mull__sandbox **out, const guest *g, mull__source *source, int how)
 {
     int status =
         mull__sandbox_new(out, &g->allocator, source, g->main, g->log, g->parsed, how == AGAIN);
@@ -44,54 +44,72 @@ static int load_sandbox(mull__sandbox **out, const guest *g, mull__source *sourc
         return status;
     if (how == QUIETLY)
         (*out)->silent = 1;
-    status = mull__sandbox_load(*out);
-    if (status == MULL_OK)
-        return MULL_OK;
-    if (status == MULL_EPOLICY)
-        mull__report_add(g->main, 0, (*out)->vm.message, report);
-    mull__sandbox_free(*out);
-    *out = NULL;
-    return status;
+    return mull__sandbox_load(*out);
 }
 
-/* fill makes a source's table and content hash, and lists its files. */
-static int fill(const guest *g, mull__source *source, mull__load *load)
+/* tell says what a sandbox failed with, where that is a mistake of the policy's. */
+static void tell(const guest *g, const mull__sandbox *sandbox, int status, mull__report *report)
 {
-    mull__sandbox *sandbox;
-    int status = load_sandbox(&sandbox, g, source, load->quietly ? QUIETLY : 0, load->report);
-    if (status == MULL_OK) {
-        status = mull__compile(&load->table, sandbox, mull__report_add, load->report);
-        mull__sandbox_free(sandbox);
+    if (status == MULL_EPOLICY)
+        mull__report_add(g->main, 0, sandbox->vm.message, report);
+}
+
+/* open_source makes a source that has nothing yet but a text that was given. */
+static int open_source(mull__source **out, const guest *g, const mull__load *load)
+{
+    const char *text = load->text ? load->text : g->text;
+    size_t text_size = load->text ? load->text_size : g->text_size;
+    int status = mull__source_new(out, &g->allocator, g->folder);
+    return status == MULL_OK && text ? mull__source_add(*out, g->main, text, text_size) : status;
+}
+
+/* run_at_rest runs the files as they were at one moment: where they change while they are read,
+ * what came of that mix is dropped, and they are read anew. Source and sandbox are the caller's,
+ * NULL or not, whatever it returns. */
+static int run_at_rest(mull__sandbox **sandbox, mull__source **source, const guest *g,
+                       const mull__load *load)
+{
+    for (int turn = 1; turn <= TURNS; turn++) {
+        mull__sandbox_free(*sandbox);
+        mull__source_free(*source);
+        *sandbox = NULL;
+        int status = open_source(source, g, load);
+        if (status == MULL_OK)
+            status = run(sandbox, g, *source, load->quietly ? QUIETLY : 0);
+        int moved = status == MULL_ENOMEM ? status : mull__source_moved(*source);
+        if (moved == MULL_ENOMEM)
+            return moved;
+        if (moved)
+            continue;
+        tell(g, *sandbox, status, load->report);
+        return status;
     }
-    load->files = mull__source_files(source);
-    if (status == MULL_OK && g->folder && !load->files)
-        status = MULL_ENOMEM;
-    if (status == MULL_OK) {
-        mull__source_close(source, load->name);
-    } else {
-        mull__table_free(load->table);
-        load->table = NULL;
-    }
-    return status;
+    mull__report_add(g->main, 0, "the policy's files change while they are loaded", load->report);
+    return MULL_EPOLICY;
 }
 
 static int compile(void *data, mull__load *load)
 {
     const guest *g = data;
-    const char *text = load->text ? load->text : g->text;
-    size_t text_size = load->text ? load->text_size : g->text_size;
+    mull__sandbox *sandbox = NULL;
+    mull__source *source = NULL;
     load->table = NULL;
     load->source = NULL;
-    mull__source *s;
-    int status = mull__source_new(&s, &g->allocator, g->folder);
-    if (status == MULL_OK && text)
-        status = mull__source_add(s, g->main, text, text_size);
+    int status = run_at_rest(&sandbox, &source, g, load);
     if (status == MULL_OK)
-        status = fill(g, s, load);
-    if (status == MULL_OK)
-        load->source = s;
-    else
-        mull__source_free(s);
+        status = mull__compile(&load->table, sandbox, mull__report_add, load->report);
+    mull__sandbox_free(sandbox);
+    load->files = source ? mull__source_files(source) : NULL;
+    if (status == MULL_OK && g->folder && !load->files)
+        status = MULL_ENOMEM;
+    if (status == MULL_OK) {
+        mull__source_close(source, load->name);
+        load->source = source;
+    } else {
+        mull__table_free(load->table);
+        load->table = NULL;
+        mull__source_free(source);
+    }
     return status;
 }
 
@@ -128,15 +146,14 @@ static int state_new(void *data, void *source, const char *digest, mull__report 
 {
     const guest *g = data;
     *state = NULL;
-    mull__sandbox *sandbox;
-    int status = load_sandbox(&sandbox, g, source, AGAIN, report);
-    if (status)
-        return status;
-    status = check_same(g, sandbox, digest, report);
+    mull__sandbox *sandbox = NULL;
+    int status = run(&sandbox, g, source, AGAIN);
+    tell(g, sandbox, status, report);
+    if (status == MULL_OK)
+        status = check_same(g, sandbox, digest, report);
     if (status == MULL_OK) {
         status = mull__compile_functions(sandbox);
-        if (status == MULL_EPOLICY)
-            mull__report_add(g->main, 0, sandbox->vm.message, report);
+        tell(g, sandbox, status, report);
     }
     if (status == MULL_OK)
         *state = sandbox;

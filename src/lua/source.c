@@ -80,18 +80,21 @@ static int add_owned(const mull_allocator *a, mull__source_file **at, const char
     return MULL_OK;
 }
 
-int mull__source_add(mull__source *source, const char *name, const char *text, size_t size)
-{
-    char *copy = mull__strndup(&source->allocator, text, size);
-    return copy ? add_owned(&source->allocator, &source->files, name, copy, size) : MULL_ENOMEM;
-}
-
-static const mull__source_file *find(const mull__source_file *file, const char *name)
+static mull__source_file *find(mull__source_file *file, const char *name)
 {
     for (; file; file = file->next)
         if (strcmp(file->name, name) == 0)
             return file;
     return NULL;
+}
+
+int mull__source_add(mull__source *source, const char *name, const char *text, size_t size)
+{
+    char *copy = mull__strndup(&source->allocator, text, size);
+    if (!copy || add_owned(&source->allocator, &source->files, name, copy, size) != MULL_OK)
+        return MULL_ENOMEM;
+    find(source->files, name)->given = 1;
+    return MULL_OK;
 }
 
 /* read_all reads a stream to its end into memory that the caller owns. */
@@ -149,25 +152,37 @@ static FILE *open_regular(const char *path, char *why, size_t why_size)
     return stream;
 }
 
-/* read_file reads a file at `path` into the source. */
-static int read_file(mull__source *source, const char *name, const char *path, char *why,
-                     size_t why_size)
+/* read_path reads the file at a path into memory that the caller owns. MULL_ENOMEM; MULL_EIO:
+ * `why`. */
+static int read_path(char **text, size_t *size, const mull_allocator *a, const char *path,
+                     char *why, size_t why_size)
 {
     FILE *stream = open_regular(path, why, why_size);
     if (!stream)
         return MULL_EIO;
-    char *text;
-    size_t size;
     errno = 0;
-    int status = read_all(&text, &size, &source->allocator, stream);
+    int status = read_all(text, size, a, stream);
     if (status == MULL_EIO)
         snprintf(why, why_size, "%s can't be read: %s", path, strerror(errno));
     else if (status == MULL_ETOOBIG)
         snprintf(why, why_size, "%s is larger than %d MiB", path, MULL__SOURCE_MAX / 1024 / 1024);
     fclose(stream);
-    if (status)
-        return status == MULL_ENOMEM ? status : MULL_EIO;
-    return add_owned(&source->allocator, &source->files, name, text, size);
+    return status == MULL_ETOOBIG ? MULL_EIO : status;
+}
+
+/* read_file reads the file of a name. As read_path. */
+static int read_file(char **text, size_t *size, const mull__source *source, const char *name,
+                     char *why, size_t why_size)
+{
+    const mull_allocator *a = &source->allocator;
+    size_t room = strlen(source->folder) + strlen(name) + 1;
+    char *path = mull__alloc(a, room);
+    if (!path)
+        return MULL_ENOMEM;
+    snprintf(path, room, "%s%s", source->folder, name);
+    int status = read_path(text, size, a, path, why, why_size);
+    mull__free(a, path);
+    return status;
 }
 
 int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
@@ -181,18 +196,40 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
         return MULL_EIO;
     }
     const mull_allocator *a = &source->allocator;
-    size_t room = strlen(source->folder) + strlen(name) + 1;
-    char *path = mull__alloc(a, room);
-    if (!path)
-        return MULL_ENOMEM;
-    snprintf(path, room, "%s%s", source->folder, name);
-    int status = read_file(source, name, path, why, why_size);
-    mull__free(a, path);
+    char *text;
+    size_t size;
+    int status = read_file(&text, &size, source, name, why, why_size);
     if (status == MULL_OK)
-        *file = find(source->files, name);
+        status = add_owned(a, &source->files, name, text, size);
     else if (status == MULL_EIO && !find(source->missing, name) &&
              add_owned(a, &source->missing, name, NULL, 0) != MULL_OK)
         return MULL_ENOMEM;
+    *file = find(source->files, name);
+    return status;
+}
+
+/* moved: mull__source_moved for one file. */
+static int moved(const mull__source *source, const mull__source_file *file)
+{
+    char *text, why[1];
+    size_t size;
+    int status = read_file(&text, &size, source, file->name, why, sizeof why);
+    if (status == MULL_EIO)
+        return file->text != NULL;
+    if (status)
+        return status;
+    int same = file->text && file->size == size && memcmp(file->text, text, size) == 0;
+    mull__free(&source->allocator, text);
+    return !same;
+}
+
+int mull__source_moved(const mull__source *source)
+{
+    const mull__source_file *const lists[] = {source->files, source->missing};
+    int status = 0;
+    for (int i = 0; i < 2; i++)
+        for (const mull__source_file *file = lists[i]; file && status == 0; file = file->next)
+            status = source->folder && !file->given ? moved(source, file) : 0;
     return status;
 }
 
