@@ -1,11 +1,12 @@
 /* reload.c: reloads and engines: what an engine refuses by whatever thread it comes, engines that
  * reload by themselves when memory runs out, when folders can't be watched or tell nothing, while
- * another thread loads, and when they are closed in the middle of it. */
+ * another thread loads, at signals in a row, and when they are closed in the middle of it. */
 #include "rig.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ typedef struct stage {
     char folder[32], path[48];
     int problems, loaded, refused;
     char problem[256], text[256]; /* the first problem's, the last event's */
-    int warnings, again;
+    int warnings, again, unchanged;
     char line[512]; /* the last warning */
     void (*on_event)(struct stage *s);
     int closed;
@@ -72,6 +73,7 @@ static void take_line(mull_level level, const char *text, void *data)
 {
     stage *s = data;
     s->again += strstr(text, "again") != NULL;
+    s->unchanged += strcmp(text, "SIGHUP: the policy is unchanged") == 0;
     if (level < MULL_WARNING)
         return;
     s->warnings++;
@@ -115,6 +117,7 @@ static int start_engine(stage *s, mull_engine **engine, const char *url)
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = s->rig.policy;
     options.reload_on_change = 1;
+    options.reload_on_sighup = 1;
     options.log = take_line;
     options.problem = take_problem;
     options.data = s;
@@ -469,6 +472,65 @@ static void watches_are_few_and_gone_at_the_end(void **state)
     stage_close(&s);
 }
 
+/* ---- Signals --------------------------------------------------------------------------------- */
+
+enum { REST_MS = 100 }; /* between two loads */
+
+static void hang_up(stage *s)
+{
+    assert_int_equal(raise(SIGHUP), 0);
+    rig_advance(&s->rig, 0);
+}
+
+static void signals_in_a_row_are_one(void **state)
+{
+    (void)state;
+    stage s;
+    stage_start(&s, ONE, "memory:");
+    rig_advance(&s.rig, REST_MS);
+    for (int i = 0; i < 100; i++)
+        hang_up(&s);
+    assert_int_equal(s.unchanged, 1); /* the first, at once */
+    rig_advance(&s.rig, REST_MS - 1);
+    hang_up(&s);
+    assert_int_equal(s.unchanged, 1);
+    rig_advance(&s.rig, 1);
+    assert_int_equal(s.unchanged, 2); /* all the others */
+    rig_advance(&s.rig, MINUTE_MS);
+    assert_int_equal(s.unchanged, 2);
+    put(&s, TWO);
+    hang_up(&s);
+    assert_int_equal(in_force(&s), 2);
+    stage_close(&s);
+}
+
+/* A load that takes long by the engine's clock leaves the loop as long to itself. */
+static void move_clock(stage *s)
+{
+    s->rig.now_ms += 3000;
+}
+
+static void after_a_long_load_comes_a_long_rest(void **state)
+{
+    (void)state;
+    stage s;
+    stage_start(&s, ONE, "memory:");
+    rig_advance(&s.rig, REST_MS);
+    s.on_event = move_clock;
+    put(&s, TWO);
+    assert_int_equal(raise(SIGHUP), 0);
+    mull_engine_turn(s.rig.engine); /* rig_advance would set the clock back */
+    s.on_event = NULL;
+    assert_int_equal(in_force(&s), 2);
+    put(&s, THREE);
+    hang_up(&s);
+    rig_advance(&s.rig, 2999);
+    assert_int_equal(in_force(&s), 2);
+    rig_advance(&s.rig, 1);
+    assert_int_equal(in_force(&s), 3);
+    stage_close(&s);
+}
+
 /* ---- In the middle of it --------------------------------------------------------------------- */
 
 static void close_in_event(stage *s)
@@ -582,6 +644,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_watched_is_looked_at),
         cmocka_unit_test(what_no_event_tells_of_is_looked_at),
         cmocka_unit_test(watches_are_few_and_gone_at_the_end),
+        cmocka_unit_test(signals_in_a_row_are_one),
+        cmocka_unit_test(after_a_long_load_comes_a_long_rest),
         cmocka_unit_test(an_engine_may_be_closed_by_what_a_reload_tells),
         cmocka_unit_test(nothing_is_loaded_once_a_stop_is_asked_for),
         cmocka_unit_test(a_reload_outlives_a_lack_of_memory),

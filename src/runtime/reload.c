@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    QUIET_MS = 100,      /* a burst is over after this */
+    QUIET_MS = 100,      /* a burst is over after this; and the least time between two loads */
     BURST_MS = 1000,     /* ... but no burst is waited for longer */
     BUSY_MS = 100,       /* another thread loads the policy: again after this */
     LOOK_MS = 2000,      /* between two looks at the files */
@@ -25,8 +25,9 @@ struct mull__reload {
     mull__watch watch;
     mull_timer load_timer, look_timer, reminder_timer;
     int64_t burst_ms; /* when the burst began that the load timer lets pass */
-    int asked;        /* by a signal, and not carried out yet */
-    int aside;        /* the files aren't what runs */
+    int64_t rest_ms; /* until then nothing is loaded: the last load is over since not long enough */
+    int asked;       /* by a signal, and not carried out yet */
+    int aside;       /* the files aren't what runs */
     char aside_generation[33];
 };
 
@@ -82,6 +83,23 @@ static int may(mull_engine *engine)
 
 static void on_load(void *data);
 
+/* load_in loads after a while, but not before the loop had as much time for messages as the last
+ * load took, or QUIET_MS where that is longer: whatever asks, and however often. */
+static void load_in(mull_engine *engine, int64_t delay_ms)
+{
+    struct mull__reload *r = engine->reload;
+    int64_t rest_ms = r->rest_ms - mull__engine_now(engine);
+    mull__timer_set(engine, &r->load_timer, delay_ms > rest_ms ? delay_ms : rest_ms, on_load,
+                    engine);
+}
+
+static void begin_rest(mull_engine *engine, int64_t since_ms)
+{
+    int64_t now = mull__engine_now(engine);
+    int64_t took_ms = now - since_ms;
+    engine->reload->rest_ms = now + (took_ms > QUIET_MS ? took_ms : QUIET_MS);
+}
+
 /* load_watched aims the watch at the files before it loads them, so that no change is lost between;
  * where the load finds others, these are aimed at and loaded once more. */
 static int load_watched(mull_engine *engine, int quietly)
@@ -106,7 +124,7 @@ static int load_watched(mull_engine *engine, int quietly)
         }
     }
     mull__free(&engine->allocator, paths);
-    mull__timer_set(engine, &r->load_timer, LOOK_MS, on_load, engine);
+    load_in(engine, LOOK_MS);
     return outcome;
 }
 
@@ -115,6 +133,7 @@ static void load(mull_engine *engine, int quietly)
 {
     struct mull__reload *r = engine->reload;
     int asked = r->asked;
+    int64_t since_ms = mull__engine_now(engine);
     if (asked)
         quietly = 0;
     mull__timer_cancel(engine, &r->load_timer);
@@ -122,9 +141,10 @@ static void load(mull_engine *engine, int quietly)
     int status = engine->options.reload_on_change
                      ? load_watched(engine, quietly)
                      : mull__policy_reload_files(engine->options.policy, quietly);
+    begin_rest(engine, since_ms);
     if (status == MULL_ESTATE) { /* never for long: then what it loads is compared with the files */
         r->asked = asked;
-        mull__timer_set(engine, &r->load_timer, BUSY_MS, on_load, engine);
+        load_in(engine, BUSY_MS);
     }
     int told = compare(engine);
     if (status == 1 && asked && !told)
@@ -169,7 +189,7 @@ static void on_change(mull_engine *engine)
     int64_t left = r->burst_ms + BURST_MS - now;
     if (left < 0)
         left = 0;
-    mull__timer_set(engine, &r->load_timer, left < QUIET_MS ? left : QUIET_MS, on_load, engine);
+    load_in(engine, left < QUIET_MS ? left : QUIET_MS);
 }
 
 /* on_look sees what events don't tell of: files on the disk of another machine, folders that can't
@@ -184,17 +204,12 @@ static void on_look(void *data)
     mull__timer_set(engine, &r->look_timer, LOOK_MS, on_look, engine);
 }
 
-static void load_soon(mull_engine *engine)
-{
-    mull__timer_set(engine, &engine->reload->load_timer, 0, on_load, engine);
-}
-
 void mull__reload_ask(mull_engine *engine)
 {
     if (!may(engine))
         return;
     engine->reload->asked = 1;
-    load_soon(engine);
+    load_in(engine, 0);
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -228,7 +243,8 @@ void mull__reload_start(mull_engine *engine)
 {
     if (!engine->reload)
         return;
-    load_soon(engine);
+    engine->reload->rest_ms = mull__engine_now(engine);
+    load_in(engine, 0);
     mull__timer_set(engine, &engine->reload->look_timer, LOOK_MS, on_look, engine);
 }
 
