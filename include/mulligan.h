@@ -299,8 +299,8 @@ MULL_API int mull_policy_load(mull_policy **out, const mull_policy_options *opti
  * text (NULL: read the file again), and publishes it, or changes nothing. 0: published; 1: the same
  * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile.
  * MULL_EREFUSED: an engine that runs with this policy couldn't work with the new one, or the files
- * have no rule left where those in force have some; `problem` is told why, as of mistakes. MULL_ESTATE: called out of `problem` or `log` of a load of the same
- * policy. */
+ * have no rule left where those in force have some; `problem` is told why, as of mistakes.
+ * MULL_ESTATE: called out of `problem` or `log` of a load of the same policy. */
 MULL_API int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size);
 
 /* mull_policy_generation writes the name of the generation in force: 32 hex digits and a NUL. */
@@ -478,7 +478,8 @@ MULL_API int mull_queue_depth(mull_engine *engine, const char *transport, const 
 MULL_API int64_t mull_engine_turn(mull_engine *engine);
 
 /* mull_engine_close stops without grace and frees the engine: at once where the loop is its own
- * and no callback of it runs, else on a later turn; then `closed` is called (NULL: it isn't). */
+ * and no callback of it runs, else on a later turn; then `closed` is called (NULL: it isn't). Not
+ * out of a `problem` in which this engine says what it refuses. */
 MULL_API void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *data);
 
 #ifdef __cplusplus

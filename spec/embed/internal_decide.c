@@ -1,6 +1,9 @@
 /* internal_decide.c: the holder, its generations and deciders, on one thread: who is freed when,
  * what a refused reload leaves behind, and memory that runs out at every step. */
+#include <errno.h>
+
 #include "base/utf8.h"
+#include "decide/holder.h"
 #include "fake_guest.h"
 
 typedef struct rig {
@@ -10,6 +13,7 @@ typedef struct rig {
     int loaded, refused, matcher_failed;
     mull_decider *again; /* decides inside of the event; NULL: nobody does */
     int status_of_again;
+    const char *text_of_again; /* what is loaded before that; NULL: nothing */
     char text[128], generation[33];
     int line;
 } rig;
@@ -27,6 +31,8 @@ static void take_event(const mull_event *event, void *data)
     char name[33];
     mull_policy_generation(r->policy, name);
     assert_string_equal(name, event->generation);
+    if (r->text_of_again && event->failure)
+        assert_int_equal(mull_policy_reload(r->policy, r->text_of_again, 0), 0);
     if (r->again && event->failure) {
         mull_verdict verdict = MULL_INIT(mull_verdict);
         r->status_of_again = mull_decide(r->again, event->failure, &verdict);
@@ -340,6 +346,84 @@ static void a_decider_is_not_asked_out_of_its_own_event(void **state)
     rig_done(&r);
 }
 
+static void a_reload_out_of_a_decision_leaves_what_that_decides_by(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, "f");
+    mull_decider *d;
+    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    r.again = d;
+    for (int i = 0; i < 3; i++) {
+        char first[33], text[] = {'f', (char)('0' + i), 0};
+        mull_policy_generation(r.policy, first);
+        r.text_of_again = text;
+        mull_verdict v = decide(d, "Ends");
+        assert_int_equal(v.rule.line, 3);
+        assert_string_equal(v.generation, first);
+        assert_int_equal(r.status_of_again, MULL_ESTATE);
+        r.text_of_again = NULL;
+        r.again = NULL;
+        assert_string_not_equal(decide(d, "Fails").generation, first);
+        r.again = d;
+    }
+    mull_decider_free(d);
+    rig_done(&r);
+}
+
+/* ---- Vetoes ---------------------------------------------------------------------------------- */
+
+/* leaver has nothing against any table; when asked, its problem makes another leave. */
+typedef struct leaver {
+    mull_policy *policy;
+    mull__veto other;
+    int asked;
+} leaver;
+
+static int let_other_leave(void *data, const mull__table *table, mull_problem_fn problem,
+                           void *problem_data)
+{
+    leaver *l = data;
+    (void)table, (void)problem, (void)problem_data;
+    l->asked++;
+    mull__policy_leave(l->policy, &l->other);
+    assert_int_equal(pthread_mutex_trylock(&l->policy->vetoing), EBUSY); /* still locked */
+    return 0;
+}
+
+static int never_asked(void *data, const mull__table *table, mull_problem_fn problem,
+                       void *problem_data)
+{
+    (void)data, (void)table, (void)problem, (void)problem_data;
+    return MULL_EREFUSED;
+}
+
+static int has_nothing_against(void *data, const mull__table *table, mull_problem_fn problem,
+                               void *problem_data)
+{
+    (void)data, (void)table, (void)problem, (void)problem_data;
+    return 0;
+}
+
+static void a_veto_may_go_while_another_is_asked(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, "a");
+    leaver l = {.policy = r.policy, .other.check = has_nothing_against};
+    mull__veto veto = {.check = has_nothing_against, .data = &l};
+    assert_int_equal(mull__policy_use(r.policy, &veto, NULL, NULL), 0);
+    assert_int_equal(mull__policy_use(r.policy, &l.other, NULL, NULL), 0);
+    veto.check = let_other_leave;
+    l.other.check = never_asked;
+    assert_int_equal(reload(&r, "b"), 0);
+    assert_int_equal(l.asked, 1);
+    mull__policy_leave(r.policy, &veto);
+    assert_int_equal(reload(&r, "a"), 0);
+    assert_int_equal(l.asked, 1);
+    rig_done(&r);
+}
+
 static void an_impure_policy_is_refused_as_a_whole(void **state)
 {
     (void)state;
@@ -453,6 +537,8 @@ int main(void)
         cmocka_unit_test(a_report_is_utf8_however_long),
         cmocka_unit_test(functions),
         cmocka_unit_test(a_decider_is_not_asked_out_of_its_own_event),
+        cmocka_unit_test(a_reload_out_of_a_decision_leaves_what_that_decides_by),
+        cmocka_unit_test(a_veto_may_go_while_another_is_asked),
         cmocka_unit_test(an_impure_policy_is_refused_as_a_whole),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(words),

@@ -83,7 +83,8 @@ int mull__policy_use(mull_policy *policy, mull__veto *veto, mull_problem_fn prob
                      void *problem_data);
 
 /* mull__policy_leave: from its return the veto isn't called any more. It waits for a check, never
- * for a load. One that isn't registered is left alone. */
+ * for a load. One that isn't registered is left alone. One that is being asked may not be left; out
+ * of its check another may. */
 void mull__policy_leave(mull_policy *policy, mull__veto *veto);
 
 /* mull__policy_reload_files reloads from the files, as mull_policy_reload does, but never waits:

@@ -79,9 +79,11 @@ int mull__policy_use(mull_policy *policy, mull__veto *veto, mull_problem_fn prob
 
 void mull__policy_leave(mull_policy *policy, mull__veto *veto)
 {
-    pthread_mutex_lock(&policy->vetoing);
+    /* Out of a check on this very thread, whose `problem` closes another engine, it is locked. */
+    int locked = pthread_mutex_lock(&policy->vetoing) == 0;
     mull__list_remove(&policy->vetoes, &veto->link);
-    pthread_mutex_unlock(&policy->vetoing);
+    if (locked)
+        pthread_mutex_unlock(&policy->vetoing);
 }
 
 /* ask_vetoes asks all of them, so that every problem is told. */
