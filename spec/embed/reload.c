@@ -504,6 +504,24 @@ static void signals_in_a_row_are_one(void **state)
     stage_close(&s);
 }
 
+static void a_signal_does_not_wait_for_a_burst_to_end(void **state)
+{
+    (void)state;
+    stage s;
+    stage_start(&s, ONE, "memory:");
+    rig_advance(&s.rig, REST_MS);
+    put(&s, TWO);
+    mull_engine_turn(s.rig.engine);
+    hang_up(&s);
+    assert_int_equal(in_force(&s), 2);
+    hang_up(&s);
+    rig_advance(&s.rig, REST_MS - 1);
+    put(&s, THREE);
+    rig_advance(&s.rig, 1);
+    assert_int_equal(in_force(&s), 3);
+    stage_close(&s);
+}
+
 /* A load that takes long by the engine's clock leaves the loop as long to itself. */
 static void move_clock(stage *s)
 {
@@ -645,6 +663,7 @@ int main(void)
         cmocka_unit_test(what_no_event_tells_of_is_looked_at),
         cmocka_unit_test(watches_are_few_and_gone_at_the_end),
         cmocka_unit_test(signals_in_a_row_are_one),
+        cmocka_unit_test(a_signal_does_not_wait_for_a_burst_to_end),
         cmocka_unit_test(after_a_long_load_comes_a_long_rest),
         cmocka_unit_test(an_engine_may_be_closed_by_what_a_reload_tells),
         cmocka_unit_test(nothing_is_loaded_once_a_stop_is_asked_for),

@@ -24,7 +24,8 @@ enum {
 struct mull__reload {
     mull__watch watch;
     mull_timer load_timer, look_timer, reminder_timer;
-    int64_t burst_ms; /* when the burst began that the load timer lets pass */
+    int burst;        /* the load timer lets a burst of changes pass */
+    int64_t burst_ms; /* ... which began then */
     int64_t rest_ms; /* until then nothing is loaded: the last load is over since not long enough */
     int asked;       /* by a signal, and not carried out yet */
     int aside;       /* the files aren't what runs */
@@ -137,7 +138,7 @@ static void load(mull_engine *engine, int quietly)
     if (asked)
         quietly = 0;
     mull__timer_cancel(engine, &r->load_timer);
-    r->asked = 0;
+    r->asked = r->burst = 0;
     int status = engine->options.reload_on_change
                      ? load_watched(engine, quietly)
                      : mull__policy_reload_files(engine->options.policy, quietly);
@@ -179,13 +180,16 @@ static void on_reminder(void *data)
 
 /* ---- What leads to a load -------------------------------------------------------------------- */
 
-/* on_change lets a burst of changes pass. */
+/* on_change lets a burst of changes pass; but what a signal asks for doesn't wait. */
 static void on_change(mull_engine *engine)
 {
     struct mull__reload *r = engine->reload;
     int64_t now = mull__engine_now(engine);
-    if (!r->load_timer.set)
+    if (r->asked)
+        return;
+    if (!r->burst)
         r->burst_ms = now;
+    r->burst = 1;
     int64_t left = r->burst_ms + BURST_MS - now;
     if (left < 0)
         left = 0;
