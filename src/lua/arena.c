@@ -1,6 +1,8 @@
 /* arena.c: see arena.h. */
 #include "arena.h"
 
+#include "scoped.h"
+
 #include <lauxlib.h>
 #include <stdalign.h>
 #include <stdint.h>
@@ -30,7 +32,7 @@ void mull__arena_drop(mull__arena *arena)
     }
 }
 
-static int collect(lua_State *L)
+static int drop(lua_State *L)
 {
     mull__arena_drop(lua_touserdata(L, 1));
     return 0;
@@ -38,14 +40,7 @@ static int collect(lua_State *L)
 
 mull__arena *mull__arena_new(lua_State *L)
 {
-    mull__arena *arena = lua_newuserdatauv(L, sizeof *arena, 0);
-    arena->blocks = NULL;
-    if (luaL_newmetatable(L, type_name)) {
-        lua_pushcfunction(L, collect);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return arena;
+    return mull__scoped_new(L, sizeof(mull__arena), type_name, drop);
 }
 
 static block *add_block(lua_State *L, mull__arena *arena, size_t bytes)

@@ -1,5 +1,5 @@
-/* arena.h: memory for what is read out of Lua. It is a userdata, so that an error that jumps out in
- * the middle of a conversion leaks nothing. */
+/* arena.h: memory for what is read out of Lua. An error that jumps out in the middle of a
+ * conversion leaks nothing. */
 #ifndef MULL__ARENA_H
 #define MULL__ARENA_H
 
@@ -8,7 +8,8 @@
 
 typedef struct mull__arena mull__arena;
 
-/* mull__arena_new pushes an arena, which lives as long as the value on the stack. */
+/* mull__arena_new pushes an arena, which is dropped when the C function that calls this ends, by an
+ * error too; it has to stay where it is on the stack. */
 mull__arena *mull__arena_new(lua_State *L);
 
 /* mull__arena_take gives zeroed memory; raises where there is none. */
@@ -17,7 +18,7 @@ void *mull__arena_take(lua_State *L, mull__arena *arena, size_t count, size_t by
 /* mull__arena_copy gives a copy of the bytes with a NUL behind it. */
 char *mull__arena_copy(lua_State *L, mull__arena *arena, const char *bytes, size_t size);
 
-/* mull__arena_drop frees all of it at once, before the collector would. */
+/* mull__arena_drop frees all of it at once, before the function ends. */
 void mull__arena_drop(mull__arena *arena);
 
 #endif

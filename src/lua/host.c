@@ -156,6 +156,19 @@ int mull__protect(mull__host *host, const void *address, const char *what, lua_C
     return -1;
 }
 
+static int nothing(lua_State *L)
+{
+    (void)L;
+    return 0;
+}
+
+void mull__reserve_call(lua_State *L, int frame)
+{
+    luaL_checkstack(L, frame, NULL);
+    lua_pushcfunction(L, nothing);
+    lua_call(L, 0, 0);
+}
+
 struct told {
     const void *address;
     const mull_event *event;

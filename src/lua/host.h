@@ -40,6 +40,10 @@ int mull__anchors(lua_State *L, const void *address);
 int mull__protect(mull__host *host, const void *address, const char *what, lua_CFunction function,
                   void *argument);
 
+/* mull__reserve_call asks now for all the memory that it takes to begin a call of a function whose
+ * frame has so many slots. May raise. */
+void mull__reserve_call(lua_State *L, int frame);
+
 /* mull__host_log gives a line to the owner's log function; a warning or worse that finds none goes
  * to stderr, so it isn't lost. */
 void mull__host_log(mull__host *host, const void *address, mull_level level, const char *text);

@@ -3,32 +3,19 @@
 
 #include "json_encode.h"
 #include "raise.h"
+#include "scoped.h"
 #include "wire/json_tree.h"
 
 #include <lauxlib.h>
 
 static const char tree_type[] = "mulligan.json.tree";
 
-/* ---- The tree, kept by a userdata until it is read ------------------------------------------- */
-
-static int collect(lua_State *L)
+static int drop(lua_State *L)
 {
     mull__json **root = lua_touserdata(L, 1);
     mull__json_drop(*root);
     *root = NULL;
     return 0;
-}
-
-static mull__json **push_tree(lua_State *L)
-{
-    mull__json **root = lua_newuserdatauv(L, sizeof *root, 0);
-    *root = NULL;
-    if (luaL_newmetatable(L, tree_type)) {
-        lua_pushcfunction(L, collect);
-        lua_setfield(L, -2, "__gc");
-    }
-    lua_setmetatable(L, -2);
-    return root;
 }
 
 static void push(lua_State *L, const mull__json *value, int level);
@@ -101,13 +88,11 @@ static int decode(lua_State *L)
     size_t size;
     const char *text = luaL_checklstring(L, 1, &size);
     char why[256];
-    mull__json **root = push_tree(L);
+    mull__json **root = mull__scoped_new(L, sizeof *root, tree_type, drop);
     *root = mull__json_parse(text, size, why, sizeof why);
     if (!*root)
         return mull__raise(L, "MessageDeserializationError", "not JSON: %s", why);
     push(L, *root, 0);
-    mull__json_drop(*root);
-    *root = NULL;
     return 1;
 }
 

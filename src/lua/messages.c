@@ -71,20 +71,7 @@ static int push_answer(lua_State *L, const request *asked)
     return 1;
 }
 
-static int nothing(lua_State *L)
-{
-    (void)L;
-    return 0;
-}
-
-/* reserve_call asks now for all the memory that it takes to begin a call of any function. */
-static void reserve_call(lua_State *L)
-{
-    enum { LARGEST_FRAME = 256 };
-    luaL_checkstack(L, LARGEST_FRAME, NULL);
-    lua_pushcfunction(L, nothing);
-    lua_call(L, 0, 0);
-}
+enum { LARGEST_FRAME = 256 }; /* of any function */
 
 struct answer {
     request *asked;
@@ -100,7 +87,7 @@ static int call_back(lua_State *L)
     lua_rawgetp(L, -1, asked);
     int is_function = lua_getiuservalue(L, -1, 1) == LUA_TFUNCTION;
     int results = is_function ? push_answer(L, asked) : 0;
-    reserve_call(L);
+    mull__reserve_call(L, LARGEST_FRAME);
     answer->given = 1;
     forget(L, asked);
     if (is_function)
