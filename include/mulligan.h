@@ -426,7 +426,8 @@ typedef void (*mull_published_fn)(int status, void *data);
 
 /* mull_publish puts a message on a queue of a transport, `delay_ms` from now. `published` is called
  * on a later turn of the loop, if this returns 0. MULL_EINVAL: no such transport, no queue, text
- * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB;
+ * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB, there are
+ * more than 1,000 headers, or these and the other texts have more than 1 MiB in all;
  * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EIO: it is broken for good. */
 MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                           int64_t delay_ms, mull_published_fn published, void *data);
@@ -435,7 +436,8 @@ MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull
  * call's consumer: with the acknowledgement where the transport can, before it elsewhere. If the
  * call fails, it never leaves. Headers that begin with `mulligan-` are left out: they belong to the
  * message that is handled. Any thread. MULL_EDONE as mull_done; MULL_EREFUSED: the transport can't
- * delay, or not for so long; MULL_ETOOBIG. */
+ * delay, or not for so long; MULL_ETOOBIG as for mull_publish, or all that the call sends takes
+ * more than 64 MiB: what was held before stays so. */
 MULL_API int mull_send(mull_engine *engine, mull_call call, const mull_message *message,
                        int64_t delay_ms);
 

@@ -204,6 +204,89 @@ static void what_cannot_be_a_message_is_refused(void **state)
     rig_close(&r);
 }
 
+enum { MIB = 1024 * 1024, MOST_HEADERS = 1000 };
+
+/* Each text counts with its NUL. */
+static void a_message_has_a_thousand_headers_and_a_mebibyte_of_texts_at_most(void **state)
+{
+    (void)state;
+    static char names[MOST_HEADERS + 1][8], text[MIB];
+    mull_header headers[MOST_HEADERS + 1];
+    for (int i = 0; i <= MOST_HEADERS; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        headers[i] = (mull_header){.name = names[i], .value = ""};
+    }
+    rig r;
+    rig_open(&r, "", "memory:", NULL);
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    message.headers = headers;
+    message.header_count = MOST_HEADERS + 1;
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_ETOOBIG);
+    message.header_count = MOST_HEADERS;
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), 0);
+
+    message.header_count = 1;
+    headers[0].value = memset(text, 'x', MIB - 1);
+    text[MIB - 2 - 2 - 1] = 0; /* beside "q" and "0" */
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), 0);
+    message.key = "";
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_ETOOBIG);
+    message.key = text;
+    message.header_count = 2; /* the room is used up before they are reached */
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_ETOOBIG);
+    rig_close(&r);
+}
+
+typedef struct sender {
+    size_t body_size;
+    uint64_t sent; /* by the last call, before it was too much */
+} sender;
+
+static void send_all_it_may(mull_engine *engine, mull_call call, const mull_message *message,
+                            void *data)
+{
+    (void)message;
+    static const char body[MIB];
+    sender *s = data;
+    mull_message sent = MULL_INIT(mull_message);
+    sent.queue = "out";
+    sent.body = body;
+    sent.body_size = s->body_size;
+    int status;
+    for (s->sent = 0; (status = mull_send(engine, call, &sent, 0)) == 0;)
+        s->sent++;
+    assert_int_equal(status, MULL_ETOOBIG);
+    mull_done(engine, call, NULL);
+}
+
+/* It counts what keeping them takes: else small ones would be without end. */
+static void a_call_sends_64_mebibytes_at_most(void **state)
+{
+    (void)state;
+    sender s = {.body_size = MIB};
+    rig r;
+    rig_open(&r, "", "memory:", NULL);
+    mull_consumer_options consumer = rig_consumer(send_all_it_may, &s);
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_engine_start(r.engine), 0);
+    for (uint64_t calls = 1; calls <= 2; calls++) {
+        rig_publish(&r, "q", "1");
+        rig_advance(&r, 0);
+        assert_int_equal(s.sent, 63);
+        mull_depth depth = {0};
+        assert_int_equal(mull_queue_depth(r.engine, "t", "out", store_depth, &depth), 0);
+        rig_advance(&r, 0);
+        assert_int_equal(depth.ready, calls * 63); /* those before it leave */
+    }
+    s.body_size = 0;
+    rig_publish(&r, "q", "1");
+    rig_advance(&r, 0);
+    assert_in_range(s.sent, 1000, 64 * MIB / sizeof(mull_message));
+    assert_int_equal(rig_counts(&r).done, 3);
+    rig_close(&r);
+}
+
 /* ---- Ending the engine ----------------------------------------------------------------------- */
 
 static void end_well(mull_engine *engine, mull_call call, const mull_message *message, void *data)
@@ -437,6 +520,8 @@ int main(void)
         cmocka_unit_test(a_call_that_timed_out_keeps_its_slot_until_its_handler_ends),
         cmocka_unit_test(what_a_failed_call_sent_never_leaves),
         cmocka_unit_test(what_cannot_be_a_message_is_refused),
+        cmocka_unit_test(a_message_has_a_thousand_headers_and_a_mebibyte_of_texts_at_most),
+        cmocka_unit_test(a_call_sends_64_mebibytes_at_most),
         cmocka_unit_test(run_returns_when_the_engine_has_stopped),
         cmocka_unit_test(an_engine_may_be_closed_by_its_handler),
         cmocka_unit_test(it_runs_on_the_embedders_loop),

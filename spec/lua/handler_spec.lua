@@ -173,6 +173,11 @@ describe("a handler", function()
         end)
 
         it("fails for what is no message", function()
+            local many, wide = {}, {}
+            for number = 1, 1001 do
+                many[tostring(number)] = ""
+                wide[tostring(number % 100)] = ("x"):rep(11000)
+            end
             local bad = {
                 { "", "x" },
                 { "out" },
@@ -184,6 +189,8 @@ describe("a handler", function()
                 { "out", "x", { id = "a\0b" } },
                 { "out", "x", { delay = 5 } },
                 { "out", ("x"):rep(16 * 1024 * 1024 + 1) },
+                { "out", "x", { headers = many } },
+                { "out", "x", { headers = wide } },
             }
             local words = {
                 "queue must be a name",
@@ -196,6 +203,8 @@ describe("a handler", function()
                 "id must be UTF-8",
                 "delay must be 0 or a text",
                 "larger than allowed",
+                "more than 1000 headers",
+                "more than 1 MiB of text",
             }
             local said = {}
             start(function()

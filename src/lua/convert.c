@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "host.h"
 #include "raise.h"
+#include "runtime/seams.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ enum { CAUSE_TEXT = 8 * 1024, CAUSE_VALUES = 64, CAUSE_BYTES = 2 * 1024 };
 typedef struct source {
     lua_State *L;
     mull__arena *arena;
+    const char *whole; /* what all of it together is */
     int strict;
     size_t values, bytes, steps; /* how many are left */
     int seen; /* of an error: where on the stack the tables lie that were read already */
@@ -35,12 +37,12 @@ typedef struct source {
 
 static source of_error(lua_State *L, mull__arena *arena, int strict)
 {
-    return (source){L, arena, strict, .values = VALUES, .bytes = BYTES, .steps = STEPS};
+    return (source){L, arena, "an error", strict, .values = VALUES, .bytes = BYTES, .steps = STEPS};
 }
 
 static source of_message(lua_State *L, mull__arena *arena)
 {
-    return (source){L, arena, .strict = 1, .values = SIZE_MAX, .bytes = SIZE_MAX};
+    return (source){L, arena, "a message", .strict = 1, .bytes = BYTES};
 }
 
 /* grant takes room for so many values; 0: there isn't as much. */
@@ -100,7 +102,7 @@ static const char *text(source *s, int index, const char *what)
     if (size <= s->bytes)
         return copy_text(s, index, size, what);
     if (s->strict)
-        luaL_error(s->L, "an error can't have more than %d MiB of text", BYTES / 1024 / 1024);
+        luaL_error(s->L, "%s can't have more than %d MiB of text", s->whole, BYTES / 1024 / 1024);
     return NULL;
 }
 
@@ -568,8 +570,10 @@ static void read_headers(source *s, mull_message *message)
     if (!lua_istable(L, at))
         luaL_error(L, "headers must be a table of strings");
     size_t room = 0;
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1))
-        room++;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        if (++room > MULL__HEADERS_MAX)
+            luaL_error(L, "a message can't have more than %d headers", (int)MULL__HEADERS_MAX);
+    }
     mull_header *headers = mull__arena_take(L, s->arena, room, sizeof *headers);
     size_t count = 0;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {

@@ -328,6 +328,9 @@ int mull__lua_send(lua_State *L)
     mull__read_outgoing(L, 1, arena, &message, &delay_ms);
     int status = mull_send(job->engine, job->call, &message, delay_ms);
     mull__arena_drop(arena);
+    if (status == MULL_ETOOBIG)
+        return luaL_error(L, "mulligan.send: the message is larger than allowed, or all that the "
+                             "call sends is, together");
     if (status != 0)
         return luaL_error(L, "mulligan.send: %s", mull_strerror(status));
     return 0;

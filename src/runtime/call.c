@@ -140,8 +140,11 @@ int mull__done_short(mull_engine *engine, mull_call call)
 }
 
 /* keep puts an outgoing message behind the others of a call. Under the mutex. */
-static int keep(mull_engine *engine, mull__flow *flow, const mull_outgoing *outgoing)
+static int keep(mull_engine *engine, mull__flow *flow, const mull_outgoing *outgoing, size_t bytes)
 {
+    bytes += sizeof *flow->sends;
+    if (bytes > MULL__SENDS_MAX - flow->send_bytes)
+        return MULL_ETOOBIG;
     if (flow->send_count == flow->send_room) {
         size_t room = flow->send_room ? flow->send_room * 2 : 4;
         mull_outgoing *sends = mull__grow(&engine->allocator, flow->sends, room, sizeof *sends);
@@ -151,6 +154,7 @@ static int keep(mull_engine *engine, mull__flow *flow, const mull_outgoing *outg
         flow->send_room = room;
     }
     flow->sends[flow->send_count++] = *outgoing;
+    flow->send_bytes += bytes;
     return 0;
 }
 
@@ -162,11 +166,12 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *message, 
     if (status != 0)
         return status;
     mull_outgoing outgoing;
+    size_t bytes;
     int64_t due_ms = mull__engine_due(engine, delay_ms);
     char id[33] = "";
     if (!message->id)
         mull__engine_id(engine, id);
-    status = mull__outgoing_copy(&engine->allocator, &outgoing, message, id, due_ms);
+    status = mull__outgoing_copy(&engine->allocator, &outgoing, &bytes, message, id, due_ms);
     if (status != 0)
         return status;
 
@@ -176,7 +181,7 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *message, 
     if (status == 0)
         status = mull__delay_check(slot->flow->consumer->port, delay_ms);
     if (status == 0)
-        status = keep(engine, slot->flow, &outgoing);
+        status = keep(engine, slot->flow, &outgoing, bytes);
     uv_mutex_unlock(&engine->mutex);
     if (status != 0)
         mull__outgoing_free(&engine->allocator, &outgoing);
@@ -192,5 +197,5 @@ void mull__sends_drop(mull__flow *flow)
         mull__outgoing_free(allocator, &flow->sends[i]);
     mull__free(allocator, flow->sends);
     flow->sends = NULL;
-    flow->send_count = flow->send_room = 0;
+    flow->send_count = flow->send_room = flow->send_bytes = 0;
 }

@@ -154,10 +154,25 @@ int mull__delay_check(const mull_port *port, int64_t delay_ms)
     return delay_ms == 0 || fits ? 0 : MULL_EREFUSED;
 }
 
-static int is_header(const mull_header *header)
+/* take_valid takes a text out of what is left of the room for them; 0: it isn't UTF-8. A text that
+ * finds no room leaves none. */
+static int take_valid(size_t *left, const char *text)
 {
-    return header->name && header->name[0] && header->value && mull__utf8_valid(header->name) &&
-           mull__utf8_valid(header->value);
+    if (!text)
+        return 1;
+    size_t size = strnlen(text, *left) + 1;
+    if (size > *left) {
+        *left = 0;
+        return 1;
+    }
+    *left -= size;
+    return mull__utf8_valid(text);
+}
+
+static int take_header(size_t *left, const mull_header *header)
+{
+    return header->name && header->name[0] && header->value && take_valid(left, header->name) &&
+           take_valid(left, header->value);
 }
 
 /* is_repeated: not every transport can carry a name twice, so none has to. */
@@ -175,13 +190,16 @@ int mull__message_check(const mull_message *message)
         (message->body_size > 0 && !message->body) ||
         (message->header_count > 0 && !message->headers))
         return MULL_EINVAL;
-    if (!mull__utf8_valid(message->id) || !mull__utf8_valid(message->type) ||
-        !mull__utf8_valid(message->key) || !mull__utf8_valid(message->queue))
+    if (message->body_size > MULL__BODY_MAX || message->header_count > MULL__HEADERS_MAX)
+        return MULL_ETOOBIG;
+    size_t left = MULL__TEXTS_MAX + 1; /* so that 0 is too many */
+    if (!take_valid(&left, message->id) || !take_valid(&left, message->type) ||
+        !take_valid(&left, message->key) || !take_valid(&left, message->queue))
         return MULL_EINVAL;
-    for (size_t i = 0; i < message->header_count; i++)
-        if (!is_header(&message->headers[i]) || is_repeated(message->headers, i))
+    for (size_t i = 0; i < message->header_count && left > 0; i++)
+        if (!take_header(&left, &message->headers[i]) || is_repeated(message->headers, i))
             return MULL_EINVAL;
-    return message->body_size > MULL__BODY_MAX ? MULL_ETOOBIG : 0;
+    return left == 0 ? MULL_ETOOBIG : 0;
 }
 
 /* take_message puts the headers first: their address is the block's, even where there are none. */
@@ -211,13 +229,14 @@ static mull_message take_message(block *b, const mull_message *message)
     return copy;
 }
 
-int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out,
+int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out, size_t *bytes,
                         const mull_message *message, const char *id, int64_t due_ms)
 {
     block b = {0};
     mull_message with_id = *message;
     with_id.id = message->id ? message->id : id;
     take_message(&b, &with_id);
+    *bytes = b.used;
     b.memory = mull__alloc(allocator, b.used);
     b.used = 0;
     if (!b.memory)

@@ -27,8 +27,6 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-enum { MULL__BODY_MAX = 16 * 1024 * 1024 };
-
 /* ---- Timers ---------------------------------------------------------------------------------- */
 
 struct mull_timer {
@@ -201,9 +199,10 @@ typedef struct mull__flow {
     mull_header *headers; /* of the settlement; one block */
     mull_outgoing *sends; /* each message one block; guarded by the mutex while the call is open */
     size_t send_count, send_room;
-    uint32_t tries; /* to settle */
-    int fault_code; /* what a test's fault answers in place of the transport */
-    int abandoned;  /* it could not be settled before the end: released when the port closes */
+    size_t send_bytes; /* that they take */
+    uint32_t tries;    /* to settle */
+    int fault_code;    /* what a test's fault answers in place of the transport */
+    int abandoned;     /* it could not be settled before the end: released when the port closes */
 } mull__flow;
 
 /* ---- The engine ------------------------------------------------------------------------------ */
@@ -343,8 +342,9 @@ mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *
 void mull__outgoing_free(const mull_allocator *allocator, mull_outgoing *outgoing);
 
 /* mull__outgoing_copy copies a message that a handler sends: it gets `id` where it has none, and
- * none of our headers, which a handler that passes its message's on would hand down. */
-int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out,
+ * none of our headers, which a handler that passes its message's on would hand down. `bytes` is
+ * what the copy takes. */
+int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out, size_t *bytes,
                         const mull_message *message, const char *id, int64_t due_ms);
 int mull__message_check(const mull_message *message);
 int mull__delay_check(const mull_port *port, int64_t delay_ms); /* MULL_EREFUSED */

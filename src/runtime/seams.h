@@ -5,6 +5,16 @@
 
 #include "mulligan/transport.h"
 
+/* What is published or sent has at most so many bytes of body, so many headers, and so many bytes
+ * of texts: its queue, id, type, key and headers, each with its NUL. What one call sends takes at
+ * most so many bytes while it is held. */
+enum {
+    MULL__BODY_MAX = 16 * 1024 * 1024,
+    MULL__HEADERS_MAX = 1000,
+    MULL__TEXTS_MAX = 1024 * 1024,
+    MULL__SENDS_MAX = 64 * 1024 * 1024
+};
+
 /* mull__engine_now reads the engine's monotonic clock, in milliseconds. */
 int64_t mull__engine_now(const mull_engine *engine);
 
