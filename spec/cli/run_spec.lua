@@ -200,6 +200,21 @@ not JSON
         assert.same({ ready = 0, delayed = 0, claimed = 0 }, queues.depth(url, "slow"))
     end)
 
+    -- As many as there can be until it is gone: some find each step of its end.
+    for _, signal in ipairs { "HUP", "TERM", "INT" } do
+        it("ends in 0 whenever another SIG" .. signal .. " comes while it is being stopped", function()
+            for _ = 1, 10 do
+                local job = folder:start_mulligan { "run" }
+                process.await("the consumers", function()
+                    return job.err():find("policy_loaded", 1, true)
+                end)
+                job.kill("TERM")
+                os.execute(("while kill -s %s %d 2>/dev/null; do :; done"):format(signal, job.pid()))
+                assert.equal(0, job.wait(), job.err())
+            end
+        end)
+    end
+
     it("tells a script that a signal came before the queues were empty", function()
         send '{"type":"Redelivered","fails":1}\n'
         folder:write("policy.lua", 'require("mulligan.policy").bus():default():redeliver { "1h" }')

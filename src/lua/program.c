@@ -8,6 +8,7 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -31,19 +32,44 @@ static void survive(int signal_number)
         signal(signal_number, SIG_IGN);
 }
 
-/* survive_hangups is for where no engine takes SIGHUP: after its end libuv has put the default
- * back, which is death. */
-static int survive_hangups(lua_State *L)
+/* An engine takes these. When it closes, libuv puts their default back, which is death: of a
+ * process that may still wait for somebody to read its log. */
+static const int taken[] = {SIGTERM, SIGINT, SIGHUP};
+enum { TAKEN = sizeof taken / sizeof taken[0] };
+
+static void mask_taken(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < TAKEN; i++)
+        sigaddset(&set, taken[i]);
+    pthread_sigmask(how, &set, NULL);
+}
+
+/* hold_signals lets them wait until survive_signals. No other thread takes them instead: that of
+ * the log has them blocked, and those of transports have ended before libuv lets go of them. */
+static int hold_signals(lua_State *L)
 {
     (void)L;
-    survive(SIGHUP);
+    mask_taken(SIG_BLOCK);
+    return 0;
+}
+
+/* survive_signals: from now on they do nothing. */
+static int survive_signals(lua_State *L)
+{
+    (void)L;
+    for (int i = 0; i < TAKEN; i++)
+        survive(taken[i]);
+    mask_taken(SIG_UNBLOCK);
     return 0;
 }
 
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"survive_hangups", survive_hangups}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"hold_signals", hold_signals}, {"survive_signals", survive_signals}, {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__ceiling_open(L);
     lua_setfield(L, -2, "memory_limit");

@@ -185,8 +185,9 @@ function run.main(words)
     add_all(problems, of_policy)
     local code = #problems > 0 and cli.complain_of(problems)
         or work(read, policy, engine, lines, words.until_empty)
+    program.hold_signals()
     engine:close()
-    program.survive_hangups()
+    program.survive_signals()
     policy:close()
     return code
 end
