@@ -151,9 +151,12 @@ end
 -- What was raised, as a problem: the first line of it, with its place apart.
 local function problem_of(path, raised)
     local meta = getmetatable(raised)
-    local message = ("error was called with a %s, where a text says more"):format(type(raised))
+    local well, message = false, nil
     if type(raised) == "string" or type(meta) == "table" and meta.__tostring then
-        message = tostring(raised)
+        well, message = pcall(tostring, raised)
+    end
+    if not well then
+        message = ("error was called with a %s, where a text says more"):format(type(raised))
     end
     local first = text.clean((message:match("^[^\n]*")))
     local line, rest = first:match("^" .. path:gsub("%p", "%%%0") .. ":(%d+): (.*)$")
