@@ -104,13 +104,18 @@ local keys = {
     "fallback", "generation",
 }
 
+-- Another program may have put bytes into a message that are no text.
+local function mended(value)
+    return type(value) == "string" and text.mend(value) or value
+end
+
 local function some_of(from, names)
     if not from then
         return nil
     end
     local some = {}
     for _, name in ipairs(names) do
-        some[name] = from[name] == nil and json.null or from[name]
+        some[name] = from[name] == nil and json.null or mended(from[name])
     end
     return some
 end
@@ -131,7 +136,7 @@ local function as_json(moment, level, event)
     local parts = {}
     for number, key in ipairs(keys) do
         local value = fields[key]
-        parts[number] = ("%s:%s"):format(json.encode(key), value == nil and "null" or json.encode(value))
+        parts[number] = ("%s:%s"):format(json.encode(key), value == nil and "null" or json.encode(mended(value)))
     end
     return "{" .. table.concat(parts, ",") .. "}"
 end

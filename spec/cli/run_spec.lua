@@ -1,4 +1,5 @@
 -- mulligan run: what it prints and logs, and what it says of a mulligan.lua or policy that is wrong.
+local database = require "support.database"
 local json = require("mulligan").json
 local process = require "support.process"
 local queues = require "support.queues"
@@ -164,6 +165,25 @@ not JSON
         assert.is_truthy(err:find("OrderHandler: policy.lua:6: policy.lua:7: attempt to compare", 1, true), err)
     end)
 
+    it("has a line also where what it says is no UTF-8", function()
+        folder:write("policy.lua", POLICY .. 'bus:on("Odd", function() error("\\xFF", 0) end):dead_letter()')
+        send '{"type":"Odd","fails":1}\n'
+        database.rows(folder:path("orders.db"), "UPDATE messages SET id = CAST(x'ff6964' AS TEXT), "
+            .. "type = CAST(x'74ff' AS TEXT), key = CAST(x'ff' AS TEXT)")
+        local run = folder:mulligan { "run", "--until-empty", "--log-format", "json" }
+        local seen = {}
+        for line in run.err:gmatch("[^\n]+") do
+            local event = json.decode(line)
+            if event.message then
+                seen[#seen + 1] = { event.event, event.text, event.message.id, event.message.type, event.message.key }
+            end
+        end
+        assert.same({
+            { "matcher_failed", "policy.lua:6: ?", "?id", "t?", "?" },
+            { "decided", nil, "?id", "t?", "?" },
+        }, seen, run.err)
+    end)
+
     it("leaves out what is below the level", function()
         send(WORK)
         local err = folder:mulligan({ "run", "--until-empty", "--log-level", "error" }).err
@@ -293,6 +313,8 @@ not JSON
             folder:write("mulligan.lua", "\nerror('two\\nlines')")
             refused("mulligan: mulligan.lua:2: two\n")
             folder:write("mulligan.lua", "error({})")
+            refused("mulligan: mulligan.lua: error was called with a table, where a text says more\n")
+            folder:write("mulligan.lua", "error(setmetatable({}, { __tostring = error }))")
             refused("mulligan: mulligan.lua: error was called with a table, where a text says more\n")
             folder:write("mulligan.lua", 'require("mulligan").error { type = "Early", message = "no" }')
             refused("mulligan: mulligan.lua: Early: no\n")

@@ -9,8 +9,8 @@ function text.valid(value)
     return utf8.len(value) ~= nil and not value:find("\0", 1, true)
 end
 
--- A string for one line of output, whatever bytes it has.
-function text.clean(value)
+-- A string in UTF-8, whatever bytes it has.
+function text.mend(value)
     local out, at = {}, 1
     while at <= #value do
         local _, bad = utf8.len(value, at)
@@ -21,7 +21,12 @@ function text.clean(value)
         end
         at = stop + 2
     end
-    return (table.concat(out):gsub("%c", " "))
+    return table.concat(out)
+end
+
+-- The same for one line of output.
+function text.clean(value)
+    return (text.mend(value):gsub("%c", " "))
 end
 
 -- A string of at most so many bytes and "...", without half a character at the end.
