@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BODY_SIZE = 256, ROUNDS = 5 };
+enum { BODY_SIZE = 256, HEADERS_MAX = 100, ROUNDS = 5 };
 
 #define MULL__STATEMENT_ENUM(name, text) SQL_##name,
 enum { MULL__STATEMENTS(MULL__STATEMENT_ENUM) SQL_COUNT };
@@ -26,6 +26,7 @@ static const char *const texts[] = {MULL__STATEMENTS(TEXT)};
 
 static const char *path;
 static int messages;
+static char headers[HEADERS_MAX * 64] = "{}"; /* of each message */
 
 static void die(const char *what, const char *why)
 {
@@ -101,7 +102,7 @@ static void insert(plain *f, int number, const char *body)
     sqlite3_bind_text(row, 2, "orders", -1, SQLITE_STATIC);
     sqlite3_bind_int(row, 3, 0);
     sqlite3_bind_text(row, 4, id, -1, SQLITE_STATIC);
-    sqlite3_bind_text(row, 7, "{}", -1, SQLITE_STATIC);
+    sqlite3_bind_text(row, 7, headers, -1, SQLITE_STATIC);
     sqlite3_bind_int64(row, 8, (sqlite3_int64)time(NULL) * 1000);
     run(f, SQL_INSERT);
     sqlite3_bind_int(f->statements[SQL_INSERT_BODY], 1, number);
@@ -144,6 +145,7 @@ static int claim_group(plain *f, int group, int64_t token)
     while (sqlite3_step(read) == SQLITE_ROW) {
         claimed[count++] = sqlite3_column_int64(read, 0);
         sqlite3_column_text(read, 2);
+        sqlite3_column_text(read, 5);
         sqlite3_column_blob(read, 6);
         bytes_seen += sqlite3_column_bytes(read, 6);
     }
@@ -303,13 +305,26 @@ static double compare(uint32_t concurrency)
     return middle;
 }
 
+static void write_headers(int count)
+{
+    size_t end = 0;
+    for (int i = 0; i < count; i++)
+        end += (size_t)snprintf(headers + end, sizeof headers - end,
+                                "%s\"header-%02d\":\"01J9ZQ4T7X8M2V5K3B6N0C1D%02d\"", i ? "," : "{",
+                                i, i);
+    if (count > 0)
+        snprintf(headers + end, sizeof headers - end, "}");
+}
+
 int main(int argc, char **argv)
 {
     static const uint32_t concurrencies[] = {16, 64, 256};
     path = argc > 1 ? argv[1] : "bench.db";
     messages = argc > 2 ? atoi(argv[2]) : 50000;
-    if (messages < 1)
-        die("usage", "sqlite [FILE] [MESSAGES]");
+    int header_count = argc > 3 ? atoi(argv[3]) : 0;
+    if (messages < 1 || header_count < 0 || header_count > HEADERS_MAX)
+        die("usage", "sqlite [FILE] [MESSAGES] [HEADERS]");
+    write_headers(header_count);
     claimed = malloc(sizeof *claimed * (size_t)messages);
     if (!claimed)
         die("usage", "too many messages");
