@@ -4,9 +4,9 @@
  * or in the file. The clocks are the real ones, since what failed is tried again in real time. */
 #include "roster.h"
 #include "sample.h"
+#include "sqlite_purse.h"
 
 #include <jansson.h>
-#include <sqlite3.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -23,34 +23,11 @@ static const char policy_text[] =
 
 /* ---- Whose memory ---------------------------------------------------------------------------- */
 
-static purse ours, sqlites, janssons;
-static sqlite3_mem_methods sqlite_plain;
-
-static void *sqlite_malloc(int bytes)
-{
-    return purse_refuses(&sqlites) ? NULL : sqlite_plain.xMalloc(bytes);
-}
-
-static void *sqlite_realloc(void *pointer, int bytes)
-{
-    return purse_refuses(&sqlites) ? NULL : sqlite_plain.xRealloc(pointer, bytes);
-}
+static purse ours, janssons;
 
 static void *jansson_malloc(size_t bytes)
 {
     return purse_refuses(&janssons) ? NULL : malloc(bytes);
-}
-
-/* take_over comes before anything of SQLite's is used. */
-static void take_over(void)
-{
-    sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite_plain);
-    sqlite3_mem_methods methods = sqlite_plain;
-    methods.xMalloc = sqlite_malloc;
-    methods.xRealloc = sqlite_realloc;
-    sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
-    sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0); /* each of its requests is one of ours */
-    json_set_alloc_funcs(jansson_malloc, free);
 }
 
 /* ---- A life ---------------------------------------------------------------------------------- */
@@ -244,7 +221,8 @@ int main(void)
         cmocka_unit_test(the_nth_of_janssons_fails),
         cmocka_unit_test(janssons_are_had_again_at_last),
     };
-    take_over();
+    sqlite_take_over();
+    json_set_alloc_funcs(jansson_malloc, free);
     snprintf(path, sizeof path, "/tmp/mulligan-memory-%ld.db", (long)getpid());
     snprintf(url, sizeof url, "sqlite:%s", path);
     if (!getenv("MULL_EVERY"))

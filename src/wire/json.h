@@ -1,4 +1,5 @@
-/* json.h: headers to and from JSON: an object of strings. */
+/* json.h: headers to JSON: an object of strings. Who reads them must not do it by jansson's reader:
+ * where that finds no memory for a long string it reads on behind the end of what it has. */
 #ifndef MULL__JSON_H
 #define MULL__JSON_H
 
@@ -8,11 +9,5 @@
  * there are none. MULL_ENOMEM; MULL_EINVAL: a header that isn't UTF-8. */
 int mull__headers_to_json(char **out, const mull_allocator *allocator, const mull_header *headers,
                           size_t count);
-
-/* mull__headers_from_json reads what the former wrote into one block from the allocator: an array
- * with its strings behind it, to be freed by mull__free. MULL_ENOMEM; MULL_EINVAL: no object of
- * strings, or one with a NUL in a string. */
-int mull__headers_from_json(mull_header **out, size_t *count, const mull_allocator *allocator,
-                            const char *text);
 
 #endif

@@ -8,7 +8,6 @@
  */
 #include "base/alloc.h"
 #include "store.h"
-#include "wire/json.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -64,22 +63,18 @@ static int read_strings(mull__store *store, mull__claim *claim, sqlite3_stmt *ro
 static int read_headers(mull__store *store, mull__claim *claim, sqlite3_stmt *row)
 {
     const char *text = (const char *)sqlite3_column_text(row, HEADERS);
-    if (!text || strcmp(text, "{}") == 0)
-        return SQLITE_OK;
+    if (!text)
+        return SQLITE_OK; /* out of memory, as the end of the statement will say */
     mull_message *message = &claim->delivery.message;
-    int status =
-        mull__headers_from_json(&claim->headers, &message->header_count, &store->allocator, text);
-    if (status == MULL_ENOMEM)
-        return SQLITE_NOMEM;
-    if (status != 0) {
-        char line[128];
-        snprintf(
-            line, sizeof line,
-            "message number %lld: its headers are no JSON object of strings; delivered without",
-            (long long)claim->number);
-        mull_port_log(store->port, MULL_ERROR_LEVEL, line);
-    }
+    int code = mull__store_headers(store, text, &claim->headers, &message->header_count);
     message->headers = claim->headers;
+    if (code != SQLITE_ERROR)
+        return code;
+    char line[128];
+    snprintf(line, sizeof line,
+             "message number %lld: its headers are no JSON object of strings; delivered without",
+             (long long)claim->number);
+    mull_port_log(store->port, MULL_ERROR_LEVEL, line);
     return SQLITE_OK;
 }
 

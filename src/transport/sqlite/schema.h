@@ -90,6 +90,7 @@
     X(DUE, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms > 0 AND due_ms <= ?3"                    \
                                " ORDER BY due_ms, seq LIMIT ?2")                                   \
     X(FRESH, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms = 0 ORDER BY seq LIMIT ?2")            \
+    X(HEADERS, "SELECT key, atom FROM json_each(?1)")                                              \
     X(CLAIM, "UPDATE messages SET owner = ?2, token = ?3, deliveries = deliveries + 1"             \
              " WHERE number = ?1")                                                                 \
     X(NEXT_DUE, "SELECT min(due_ms) FROM messages"                                                 \

@@ -9,6 +9,7 @@
  *   place.c    whether the files are still where they were
  *   trouble.c  errors in words
  *   claim.c    messages out of the file
+ *   headers.c  ... and their headers
  *   settle.c   and back into it: publishes too
  *
  * Functions that return int give an SQLite code, SQLITE_OK where all went well. A bad one means
@@ -241,6 +242,13 @@ int mull__store_next_due(mull__store *store, const char *queue, int64_t now_ms, 
 int mull__store_depth(mull__store *store, const char *queue, mull_depth *depth);
 
 void mull__claim_free(const mull_allocator *allocator, mull__claim *claim);
+
+/* ---- headers.c ------------------------------------------------------------------------------- */
+
+/* mull__store_headers reads headers as a row has them into one block from the allocator: an array
+ * with its strings behind it, to be freed by mull__free; NULL where there are none. SQLITE_ERROR:
+ * the text is no JSON object of strings, or has one that a header can't have. */
+int mull__store_headers(mull__store *store, const char *text, mull_header **out, size_t *count);
 
 /* ---- settle.c -------------------------------------------------------------------------------- */
 
