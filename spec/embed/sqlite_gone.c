@@ -366,28 +366,29 @@ static void a_page_spoiled_before_it_is_read(void **state)
 
 /* ---- Between the look and the commit --------------------------------------------------------- */
 
-static int armed; /* the next commit finds the database moved */
+static void (*at_commit)(void); /* what the next commit finds done; NULL: nothing */
 
-static int move_at_commit(void *data)
+static int act_at_commit(void *data)
 {
     (void)data;
-    if (armed)
-        move_database();
-    armed = 0;
+    void (*act)(void) = at_commit;
+    at_commit = NULL;
+    if (act)
+        act();
     return 0;
 }
 
 static int watch_commits(sqlite3 *db, const char **why, const struct sqlite3_api_routines *api)
 {
     (void)why, (void)api;
-    sqlite3_commit_hook(db, move_at_commit, NULL);
+    sqlite3_commit_hook(db, act_at_commit, NULL);
     return SQLITE_OK;
 }
 
 static void arm(mull_engine *engine, mull_call call, const mull_message *message, void *data)
 {
     (void)message, (void)data;
-    armed = 1;
+    at_commit = move_database;
     mull_done(engine, call, NULL);
 }
 
@@ -398,7 +399,7 @@ static void a_commit_into_a_file_that_is_gone_is_not_safe(void **state)
     live l = {0};
     new_engine(&l);
     assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
-    armed = 1;
+    at_commit = move_database;
     publish(&l, "a", "body");
     assert_int_equal(mull_engine_run(l.engine), MULL_EIO);
     assert_int_equal(l.published, 0);
@@ -422,6 +423,45 @@ static void a_commit_into_a_file_that_is_gone_is_not_safe(void **state)
     mull_policy_free(l.policy);
     sqlite3_cancel_auto_extension((void (*)(void))watch_commits);
     assert_int_equal(rename(with("-kept"), path), 0);
+}
+
+/* loop_folder makes the database's path one that leads nowhere, and that nobody can ask about: not
+ * even whether there is something. */
+static void loop_folder(void)
+{
+    char kept[80];
+    snprintf(kept, sizeof kept, "%s-kept", folder);
+    assert_int_equal(rename(folder, kept), 0);
+    assert_int_equal(symlink(folder, folder), 0);
+}
+
+static void straighten_folder(void)
+{
+    char kept[80];
+    snprintf(kept, sizeof kept, "%s-kept", folder);
+    assert_int_equal(unlink(folder), 0);
+    assert_int_equal(rename(kept, folder), 0);
+}
+
+static void loop_folder_at_commit(void)
+{
+    at_commit = loop_folder;
+}
+
+/* What was committed is answered neither as safe, nor as undone and tried again: the claims of that
+ * transaction would be nobody's for as long as their owner lives. */
+static void where_nobody_can_say_whether_it_is_gone_it_ends(void **state)
+{
+    (void)state;
+    fate f;
+    sqlite3_auto_extension((void (*)(void))watch_commits);
+    suffer(&f, loop_folder_at_commit, "nobody can say whether it is still where it was");
+    sqlite3_cancel_auto_extension((void (*)(void))watch_commits);
+    straighten_folder();
+    sqlite3 *db = look_in();
+    sql(db, "DELETE FROM messages WHERE id = 'z'"); /* it may be there */
+    sqlite3_close(db);
+    recover(&f);
 }
 
 /* ---- Beside another transport ---------------------------------------------------------------- */
@@ -488,6 +528,26 @@ static void the_others_end_in_peace(void **state)
     close_on_loop(&p.l);
 }
 
+/* ---- At the end ------------------------------------------------------------------------------ */
+
+/* One that only sends looks after its files when it sends, and when it closes. */
+static void by_closing_no_log_of_others_is_removed(void **state)
+{
+    (void)state;
+    live l = {0};
+    make_on_loop(&l, 1);
+    publish(&l, "a", "body");
+    await(l.published);
+    make_log_anew();
+    close_on_loop(&l);
+    sqlite3 *db = look_in();
+    assert_string_equal(ask(db, "PRAGMA integrity_check"), "ok");
+    assert_int_equal(count(db, "id = 'a'"), 1);
+    assert_int_equal(count(db, "id = '5'"), 1);
+    sqlite3_close(db);
+    assert_logged(&l, "its -wal was replaced");
+}
+
 /* ---- While nothing is asked of it ------------------------------------------------------------ */
 
 static void keep_call(mull_engine *engine, mull_call call, const mull_message *message, void *data)
@@ -540,6 +600,8 @@ int main(void)
         TEST(the_first_page_spoiled_at_open),
         TEST(a_page_spoiled_before_it_is_read),
         TEST(a_commit_into_a_file_that_is_gone_is_not_safe),
+        TEST(where_nobody_can_say_whether_it_is_gone_it_ends),
+        LOOP_TEST(by_closing_no_log_of_others_is_removed),
         LOOP_TEST(it_is_noticed_while_idle),
         LOOP_TEST(it_is_noticed_while_all_are_at_work),
         LOOP_TEST(the_others_end_in_peace),

@@ -5,8 +5,9 @@
  *   BEGIN, look ── changes ── COMMIT, look ── answers
  *
  * What is answered as safe was on the disk, in files that were found in their places afterwards.
- * The first look only keeps harm small: who opened the file after its log was replaced writes to
- * another one, and the index of both is the same.
+ * Where it can't be said after a commit, what was in it is neither safe nor undone, so it ends as
+ * if they were gone. The first look only keeps harm small: who opened the file after its log was
+ * replaced writes to another one, and the index of both is the same.
  */
 #include "base/alloc.h"
 #include "store.h"
@@ -61,14 +62,14 @@ static int is_missing(int error)
     return error == ENOENT || error == ENOTDIR;
 }
 
-/* look gives a file's fate. -1: nobody can say. */
+/* look gives a file's fate. Negative: nobody can say, an errno. */
 static int look(const mull__watched *file)
 {
     struct stat status;
     if (!file->known)
         return MULL__IN_PLACE;
     if (stat(file->path, &status) != 0)
-        return is_missing(errno) ? MULL__MISSING : -1;
+        return is_missing(errno) ? MULL__MISSING : -errno;
     return status.st_ino == file->inode && status.st_dev == file->device ? MULL__IN_PLACE
                                                                          : MULL__REPLACED;
 }
@@ -82,7 +83,7 @@ static int look_at_database(mull__store *store)
     struct stat status;
     if (stat(sqlite3_db_filename(store->db, "main"), &status) == 0)
         return MULL__REPLACED;
-    return is_missing(errno) ? MULL__MISSING : -1;
+    return is_missing(errno) ? MULL__MISSING : -errno;
 }
 
 int mull__place_check(mull__store *store)
@@ -91,8 +92,10 @@ int mull__place_check(mull__store *store)
     static const char *const ends[] = {"", "-wal", "-shm"};
     int fates[] = {look_at_database(store), look(&place->wal), look(&place->shm)};
     for (int i = 0; i < 3; i++) {
-        if (fates[i] < 0)
+        if (fates[i] < 0) {
+            place->error = -fates[i];
             return SQLITE_IOERR_FSTAT;
+        }
         if (fates[i] == MULL__IN_PLACE)
             continue;
         place->fate = (mull__fate)fates[i];
@@ -100,6 +103,13 @@ int mull__place_check(mull__store *store)
         return SQLITE_READONLY_DBMOVED;
     }
     return SQLITE_OK;
+}
+
+int mull__place_confirm(mull__store *store)
+{
+    int code = mull__place_check(store);
+    store->place.unsure = code == SQLITE_IOERR_FSTAT;
+    return code;
 }
 
 /* save brings what is in a log without a name into the file, where it can be found. */
@@ -116,7 +126,7 @@ void mull__place_leave(mull__store *store)
     mull__place *place = &store->place;
     if (!sqlite3_get_autocommit(store->db))
         mull__store_rollback(store);
-    if (place->fate == MULL__MISSING && strcmp(place->end, "-wal") == 0)
+    if (!place->unsure && place->fate == MULL__MISSING && strcmp(place->end, "-wal") == 0)
         save(store);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
@@ -126,7 +136,12 @@ void mull__place_words(const mull__store *store, char *why, size_t size)
     const mull__place *place = &store->place;
     const char *what =
         place->fate == MULL__REPLACED ? "replaced by another file" : "deleted or moved";
-    if (!place->end)
+    if (place->unsure)
+        snprintf(why, size,
+                 "nobody can say whether it is still where it was (%s); make its path accessible, "
+                 "and start again: what was claimed will be handed out again",
+                 strerror(place->error));
+    else if (!place->end)
         snprintf(why, size, "was moved while it was in use; put it back, and start again");
     else if (!place->end[0])
         snprintf(why, size,

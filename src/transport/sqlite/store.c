@@ -90,7 +90,7 @@ int mull__store_commit(mull__store *store)
             return code;
     }
     int code = mull__store_run(store, MULL__SQL_COMMIT);
-    return code == SQLITE_OK ? mull__place_check(store) : code;
+    return code == SQLITE_OK ? mull__place_confirm(store) : code;
 }
 
 void mull__store_rollback(mull__store *store)

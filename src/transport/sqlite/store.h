@@ -73,6 +73,8 @@ typedef struct mull__place {
     mull__fate fate; /* of the one that is gone, if any */
     const char *end; /* of its name: "", "-wal" or "-shm"; NULL: none was found gone */
     int saved;       /* the log was deleted, and what was in it is in the file */
+    int error;       /* errno: why nobody could say where one is; 0 */
+    int unsure;      /* ... when it had to be said */
 } mull__place;
 
 typedef struct mull__store {
@@ -171,6 +173,10 @@ void mull__place_forget(mull__store *store);
 /* mull__place_check: SQLITE_READONLY_DBMOVED, and `place` says which: one was deleted, moved or
  * replaced. SQLITE_IOERR_FSTAT: nobody can say. */
 int mull__place_check(mull__store *store);
+
+/* mull__place_confirm is the last check after a commit, and before a close: where nobody can say,
+ * nobody ever will, so trouble is for good. */
+int mull__place_confirm(mull__store *store);
 
 /* mull__place_leave sees to it that nothing is written any more, not by closing either; but first
  * it brings into the file what is in a log that was deleted. */

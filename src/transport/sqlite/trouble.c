@@ -19,11 +19,14 @@ int mull__trouble(mull__store *store, int code, char *why, size_t size)
     in_sqlite(store, code, words, sizeof words);
     if (mull__place_check(store) == SQLITE_READONLY_DBMOVED)
         code = SQLITE_READONLY_DBMOVED; /* the cause of the rest */
-    if (code == SQLITE_READONLY_DBMOVED) {
+    if (code == SQLITE_READONLY_DBMOVED || store->place.unsure) {
         mull__place_leave(store);
         mull__place_words(store, why, size);
         return 1;
     }
+    if (code == SQLITE_IOERR_FSTAT && store->place.error)
+        snprintf(words, sizeof words, "nobody can say whether it is still where it was: %s",
+                 strerror(store->place.error));
     switch (code & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:

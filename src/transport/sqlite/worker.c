@@ -480,6 +480,10 @@ static void finish(mull__worker *worker)
     mull_port_log(worker->store.port, MULL_DEBUG, line);
     if (worker->health != MULL_BROKEN)
         mull__store_disown(&worker->store);
+    /* Closing writes too, and removes the log: that of others, where ours is gone. */
+    int code = worker->health != MULL_BROKEN ? mull__place_confirm(&worker->store) : SQLITE_OK;
+    if (code != SQLITE_OK)
+        report(worker, code);
     mull__store_close(&worker->store);
     uv_mutex_lock(&worker->mutex);
     worker->answers.finished = 1;
