@@ -67,9 +67,41 @@ static void nobody_is_dead_by_a_file_that_was_replaced(void **state)
         assert_int_equal(unlink(lock), 0);
         assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
     }
-    assert_int_equal(other.lock.marked, 1);
     assert_int_equal(mull__lock_ask(&other, one.owner), MULL__MAY_LIVE);
     assert_int_equal(mull__lock_tend(&other), SQLITE_OK);
+    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
+}
+
+/* Who came when the file was away has no byte in it, and lives all the same. */
+static void nobody_is_dead_by_a_file_that_was_put_back(void **state)
+{
+    mull__store third;
+    char why[256];
+    (void)state;
+    move(lock, kept);
+    assert_int_equal(mull__store_open(&third, &port, path, why, sizeof why), 0);
+    assert_int_equal(mull__store_own(&third), SQLITE_OK);
+    move(kept, lock);
+    transact(&other);
+    mull__life known = mull__lock_ask(&other, third.owner);
+    int tended = mull__lock_tend(&one); /* it had gone over */
+    mull__life back = mull__lock_ask(&one, third.owner);
+    mull__store_close(&third);
+    assert_int_equal(tended, SQLITE_OK);
+    assert_true(known != MULL__DEAD && back != MULL__DEAD);
+}
+
+/* ... and so does who was in two others meanwhile. */
+static void nobody_is_dead_by_a_file_that_comes_back_late(void **state)
+{
+    char second[96];
+    (void)state;
+    snprintf(second, sizeof second, "%s-kept-wal", path);
+    move(lock, kept);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    move(lock, second);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    move(kept, lock);
     assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
 }
 
@@ -90,7 +122,7 @@ static void who_comes_at_the_last_moment_isnt_buried(void **state)
     assert_int_equal(unlink(lock), 0);
     assert_int_equal(mull__lock_tend(&other), SQLITE_OK);
     transact(&other);
-    for (news = 0; !other.lock.marked || !news; sqlite3_sleep(1))
+    for (news = 0; other.lock.marked_to < one.owner || !news; sqlite3_sleep(1))
         assert_int_equal(mull__store_look(&other, &news), SQLITE_OK);
     assert_int_equal(other.other_count, 1);
     assert_int_equal(other.others[0].life, MULL__DEAD);
@@ -110,6 +142,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORES_TEST(who_moved_on_is_alive_in_the_file_before),
         STORES_TEST(nobody_is_dead_by_a_file_that_was_replaced),
+        STORES_TEST(nobody_is_dead_by_a_file_that_was_put_back),
+        STORES_TEST(nobody_is_dead_by_a_file_that_comes_back_late),
         STORES_TEST(the_time_to_wait_begins_with_a_transaction),
         STORES_TEST(who_comes_at_the_last_moment_isnt_buried),
     };

@@ -7,13 +7,15 @@
  * Somebody may delete the file, or put another in its place. Then:
  *
  *   - Each owner, which looks several times a second, takes its byte of the file that is there now,
- *     made anew where there is none. It keeps the byte of the one before, too: somebody may be
- *     asking there. Several who make it at once get the same file.
- *   - Nobody is declared dead by a file that isn't the one at the path, or that isn't *marked*:
- *     owners that live may not have got to it yet. Who finds no other owner in the database marks
- *     it, and who has waited for them: from its first transaction on, since one that is busy with a
- *     transaction can't look, and then for MARK_MS.
- *   - The mark is the file's own inode number, so a copy that is put in its place has none.
+ *     made anew where there is none. Several who make it at once get the same file. An earlier one
+ *     that has a name somewhere may come back, so it keeps its byte there, too.
+ *   - Nobody is declared dead by a file that isn't the one at the path, or that isn't *marked* up
+ *     to its number: owners that live may not have got to it yet. Who becomes an owner, and all
+ *     before it are within the mark, marks it up to itself; and so does who has waited for those
+ *     that are not: from its next transaction on, since one that is busy with a transaction can't
+ *     look, and then for MARK_MS. Numbers only grow, so an owner that came while the file was away
+ *     is above its mark.
+ *   - The mark begins with the file's inode number, so a copy that is put in its place has none.
  *
  * An owner that doesn't get to it within that time, stopped or stuck, loses its claims: their
  * settles find the tokens gone, and the messages were handed out again.
@@ -53,8 +55,7 @@ static void let_go(int file, int64_t owner)
 {
     struct flock lock = byte_at(owner);
     lock.l_type = F_UNLCK;
-    if (file >= 0)
-        fcntl(file, F_OFD_SETLK, &lock);
+    fcntl(file, F_OFD_SETLK, &lock);
 }
 
 /* is_free: where the kernel can't say, nobody's claims are taken away. */
@@ -73,41 +74,91 @@ static int is_at_path(const mull__lock *lock, int file)
            there.st_ino == open.st_ino && there.st_dev == open.st_dev;
 }
 
-static int read_mark(const mull__lock *lock)
+/* read_mark gives the owner up to whom the file is marked; 0: it isn't. */
+static int64_t read_mark(const mull__lock *lock)
 {
-    char text[32] = "";
+    char text[64] = "", *rest;
     struct stat open;
-    return fstat(lock->file, &open) == 0 && pread(lock->file, text, sizeof text - 1, 0) > 0 &&
-           strtoull(text, NULL, 10) == (unsigned long long)open.st_ino;
+    if (fstat(lock->file, &open) != 0 || pread(lock->file, text, sizeof text - 1, 0) <= 0 ||
+        strtoull(text, &rest, 10) != (unsigned long long)open.st_ino)
+        return 0;
+    return strtoll(rest, NULL, 10);
 }
 
 /* mark: where that can't be written, others wait as we did. */
-static void mark(mull__lock *lock)
+static void mark(mull__lock *lock, int64_t to)
 {
     char text[160];
     struct stat open;
-    if (lock->marked || fstat(lock->file, &open) != 0)
+    lock->marked_to = to;
+    if (fstat(lock->file, &open) != 0)
         return;
-    int length = snprintf(text, sizeof text, "%llu\n%s", (unsigned long long)open.st_ino, notice);
-    lock->marked = pwrite(lock->file, text, (size_t)length, 0) == length;
+    int length = snprintf(text, sizeof text, "%llu %-20lld\n%s", (unsigned long long)open.st_ino,
+                          (long long)to, notice);
+    ssize_t written = pwrite(lock->file, text, (size_t)length, 0);
+    (void)written;
 }
 
-/* is_marked: one that we waited for is as good as marked, even where it can't be written to. */
-static int is_marked(mull__lock *lock)
+/* marked_to is what the file says by now, or what we know better. */
+static int64_t marked_to(mull__lock *lock)
 {
-    if (lock->marked || (lock->marked = read_mark(lock)))
+    int64_t there = read_mark(lock);
+    if (there > lock->marked_to)
+        lock->marked_to = there;
+    return lock->marked_to;
+}
+
+/* is_marked: one that we waited for is as good as marked, even where it can't be written to. One
+ * wait at a time, so that it ends, however many owners come and die meanwhile. */
+static int is_marked(mull__lock *lock, int64_t owner)
+{
+    if (owner <= lock->marked_to || owner <= marked_to(lock))
         return 1;
+    if (lock->wait_to <= lock->marked_to) {
+        lock->wait_to = owner;
+        lock->since_ms = 0;
+    }
     if (!lock->since_ms || mull__monotonic_ms() - lock->since_ms < MARK_MS)
         return 0;
-    mark(lock);
-    return 1;
+    mark(lock, lock->wait_to);
+    return owner <= lock->marked_to;
 }
 
 static void use(mull__lock *lock, int file)
 {
     lock->file = file;
-    lock->marked = read_mark(lock);
-    lock->since_ms = 0;
+    lock->marked_to = read_mark(lock);
+    lock->wait_to = lock->since_ms = 0;
+}
+
+/* ---- Files that are away --------------------------------------------------------------------- */
+
+static int has_name(int file)
+{
+    struct stat open;
+    return fstat(file, &open) == 0 && open.st_nlink > 0;
+}
+
+static void forget_away(mull__lock *lock, int index)
+{
+    lock->away_count--;
+    memmove(&lock->away[index], &lock->away[index + 1],
+            (size_t)(lock->away_count - index) * sizeof lock->away[0]);
+}
+
+/* put_away keeps a file, with our byte, as long as somebody might put it back. */
+static void put_away(mull__lock *lock, int file)
+{
+    if (!has_name(file)) {
+        close(file);
+        return;
+    }
+    for (int i = lock->away_count - 1; i >= 0; i--)
+        if (!has_name(lock->away[i]) || (i == 0 && lock->away_count == MULL__LOCKS_AWAY)) {
+            close(lock->away[i]);
+            forget_away(lock, i);
+        }
+    lock->away[lock->away_count++] = file;
 }
 
 /* complain says why there is no lock to be had. */
@@ -135,38 +186,43 @@ void mull__lock_close(mull__store *store)
     mull__lock *lock = &store->lock;
     if (lock->file >= 0)
         close(lock->file);
-    if (lock->before >= 0)
-        close(lock->before);
+    for (int i = 0; i < lock->away_count; i++)
+        close(lock->away[i]);
     mull__free(&store->allocator, lock->path);
-    *lock = (mull__lock){.file = -1, .before = -1};
+    *lock = (mull__lock){.file = -1};
 }
 
-/* move_to makes `file` the one in use, and keeps that of now as the one before. */
+/* move_to makes `file` the one in use, and puts that of now away. */
 static int move_to(mull__store *store, int file)
 {
     mull__lock *lock = &store->lock;
     if (store->owner && take(file, store->owner) != 0)
-        return -1;
-    if (lock->before != file && lock->before >= 0)
-        close(lock->before);
-    lock->before = lock->file;
+        return complain(lock, errno);
+    put_away(lock, lock->file);
     use(lock, file);
-    return 0;
+    return SQLITE_OK;
 }
 
 static int move_over(mull__store *store)
 {
     mull__lock *lock = &store->lock;
-    if (is_at_path(lock, lock->before)) /* it was put back */
-        return move_to(store, lock->before) == 0 ? SQLITE_OK : complain(lock, errno);
+    for (int i = 0; i < lock->away_count; i++) {
+        int file = lock->away[i];
+        if (!is_at_path(lock, file))
+            continue;
+        forget_away(lock, i);
+        int code = move_to(store, file);
+        if (code != SQLITE_OK)
+            put_away(lock, file);
+        return code;
+    }
     int file = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC, (mode_t)lock->mode);
     if (file < 0)
         return complain(lock, errno);
-    if (move_to(store, file) == 0)
-        return SQLITE_OK;
-    int error = errno;
-    close(file);
-    return complain(lock, error);
+    int code = move_to(store, file);
+    if (code != SQLITE_OK)
+        close(file);
+    return code;
 }
 
 int mull__lock_tend(mull__store *store)
@@ -174,12 +230,13 @@ int mull__lock_tend(mull__store *store)
     mull__lock *lock = &store->lock;
     if (is_at_path(lock, lock->file)) {
         lock->why[0] = 0;
-        is_marked(lock); /* so that those who come later need not wait */
+        is_marked(lock, store->owner); /* so that those who come later need not wait */
         return SQLITE_OK;
     }
     int code = move_over(store);
     if (code != SQLITE_OK)
         return code;
+    is_marked(lock, store->owner);
     lock->why[0] = 0;
     char line[512];
     snprintf(line, sizeof line,
@@ -206,13 +263,16 @@ int mull__lock_hold(mull__store *store, int64_t owner)
 void mull__lock_drop(mull__store *store)
 {
     let_go(store->lock.file, store->owner);
-    let_go(store->lock.before, store->owner);
+    for (int i = 0; i < store->lock.away_count; i++)
+        let_go(store->lock.away[i], store->owner);
     store->owner = 0;
 }
 
-void mull__lock_mark(mull__store *store)
+void mull__lock_mark(mull__store *store, int64_t highest)
 {
-    mark(&store->lock);
+    mull__lock *lock = &store->lock;
+    if (highest == 0 || highest <= marked_to(lock))
+        mark(lock, store->owner);
 }
 
 void mull__lock_began(mull__store *store)
@@ -227,7 +287,7 @@ mull__life mull__lock_ask(mull__store *store, int64_t owner)
     if (!is_free(lock->file, owner))
         return MULL__ALIVE;
     /* In this order: who holds a byte of another file by now held that of this one before. */
-    if (!is_marked(lock) || !is_at_path(lock, lock->file))
+    if (!is_marked(lock, owner) || !is_at_path(lock, lock->file))
         return lock->since_ms ? MULL__MAY_LIVE : MULL__TO_BE_ASKED;
     return MULL__DEAD;
 }

@@ -295,7 +295,7 @@ static int open_all(const complaint *to, mull__store *store)
 int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,
                      size_t why_size)
 {
-    *store = (mull__store){.port = port, .lock = {.file = -1, .before = -1}, .version = -1};
+    *store = (mull__store){.port = port, .lock = {.file = -1}, .version = -1};
     store->allocator = *mull_port_allocator(port);
     atomic_init(&store->ahead_ms, INT64_MIN);
     complaint to = {path, why, why_size};

@@ -47,6 +47,15 @@ static int insert_row(mull__store *store, int64_t owner)
     return mull__store_run(store, MULL__SQL_OWNER_NEW);
 }
 
+static int64_t highest_other(const mull__store *store)
+{
+    int64_t highest = 0;
+    for (size_t i = 0; i < store->other_count; i++)
+        if (store->others[i].owner > highest)
+            highest = store->others[i].owner;
+    return highest;
+}
+
 static int become(mull__store *store)
 {
     int code = read_others(store);
@@ -54,9 +63,11 @@ static int become(mull__store *store)
         code = insert_row(store, 0);
     if (code == SQLITE_OK)
         code = mull__lock_hold(store, sqlite3_last_insert_rowid(store->db));
-    if (code == SQLITE_OK && store->other_count == 0)
-        mull__lock_mark(store);
-    return code == SQLITE_OK ? mull__store_commit(store) : code;
+    if (code == SQLITE_OK)
+        code = mull__store_commit(store);
+    if (code == SQLITE_OK)
+        mull__lock_mark(store, highest_other(store));
+    return code;
 }
 
 int mull__store_own(mull__store *store)

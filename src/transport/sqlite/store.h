@@ -45,15 +45,19 @@ typedef struct mull__owner_seen {
     mull__life life;
 } mull__owner_seen;
 
+enum { MULL__LOCKS_AWAY = 16 };
+
 /* mull__lock is the lock file; see lock.c. */
 typedef struct mull__lock {
     char *path;
     unsigned mode;
-    int file;         /* -1: none */
-    int before;       /* the one before, if somebody replaced it; -1 */
-    int marked;       /* who has no byte in it is dead */
-    int64_t since_ms; /* monotonic: our first transaction since it was opened; 0: none yet */
-    char why[256];    /* it can't be used; "": it can */
+    int file;                   /* -1: none */
+    int away[MULL__LOCKS_AWAY]; /* earlier ones that may come back, oldest first */
+    int away_count;
+    int64_t marked_to; /* an owner up to this who has no byte in it is dead */
+    int64_t wait_to;   /* those above that, and up to this, have time to come over ... */
+    int64_t since_ms;  /* ... counted from here, monotonic: our next transaction; 0: none yet */
+    char why[256];     /* it can't be used; "": it can */
 } mull__lock;
 
 /* mull__watched is a file that should stay the same. */
@@ -206,8 +210,9 @@ int mull__lock_tend(mull__store *store);
 int mull__lock_hold(mull__store *store, int64_t owner);
 void mull__lock_drop(mull__store *store);
 
-/* mull__lock_mark: there is no other owner, in this transaction. */
-void mull__lock_mark(mull__store *store);
+/* mull__lock_mark: we are an owner, committed, and `highest` (0: none) was the highest of the
+ * others then. */
+void mull__lock_mark(mull__store *store, int64_t highest);
 
 /* mull__lock_began: a transaction to write has begun. */
 void mull__lock_began(mull__store *store);
