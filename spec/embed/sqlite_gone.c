@@ -190,17 +190,25 @@ static void moved_and_put_back(void **state)
     recover(&f);
 }
 
+static void refused(const char *why)
+{
+    live l = {0};
+    new_engine(&l);
+    assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
+    assert_logged(&l, why);
+    mull_engine_close(l.engine, NULL, NULL);
+    mull_policy_free(l.policy);
+}
+
+/* A new file would make SQLite delete the old one's log, and so would an empty one. */
 static void moved_without_its_log(void **state)
 {
     (void)state;
     fate f;
-    live l = {0};
     suffer(&f, move_database, "is broken");
-    new_engine(&l); /* a new file would make SQLite delete the old one's log */
-    assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
-    assert_logged(&l, "isn't there, but its log");
-    mull_engine_close(l.engine, NULL, NULL);
-    mull_policy_free(l.policy);
+    refused("isn't there, but its log");
+    fclose(fopen(path, "w"));
+    refused("is empty, but its log");
     assert_int_equal(rename(with("-kept"), path), 0);
     recover(&f);
 }
@@ -321,16 +329,6 @@ static void a_page_spoiled_while_running(void **state)
     suffer(&f, spoil_bodies, "is damaged (database disk image is malformed); put back a copy");
     mend();
     recover(&f);
-}
-
-static void refused(const char *why)
-{
-    live l = {0};
-    new_engine(&l);
-    assert_int_equal(mull_engine_transport(l.engine, "t", url), MULL_EIO);
-    assert_logged(&l, why);
-    mull_engine_close(l.engine, NULL, NULL);
-    mull_policy_free(l.policy);
 }
 
 static void the_first_page_spoiled_at_open(void **state)

@@ -81,8 +81,8 @@ static int check_folder(const complaint *to)
     return 0;
 }
 
-/* check_log: where a database was moved away without its log, a new one would cost what is in it.
- */
+/* check_log: where a database was moved away without its log, or emptied, opening it would cost
+ * what is in the log. */
 static int check_log(const complaint *to)
 {
     struct stat status;
@@ -91,12 +91,13 @@ static int check_log(const complaint *to)
     if (length < 0 || (size_t)length >= sizeof log || stat(log, &status) != 0 ||
         status.st_size == 0)
         return 0;
-    if (stat(to->path, &status) == 0)
-        return 0; /* another process made both just now */
+    int there = stat(to->path, &status) == 0;
+    if (there && status.st_size > 0)
+        return 0; /* another process made both just now, the log last */
     return complain(to,
-                    "isn't there, but its log %s is, with messages in it: put the file back, or "
-                    "remove that as well",
-                    log);
+                    "%s, but its log %s %s, with messages in it: put the file back, or remove "
+                    "that as well",
+                    there ? "is empty" : "isn't there", log, there ? "isn't" : "is");
 }
 
 static int check_place(const complaint *to)
@@ -109,12 +110,12 @@ static int check_place(const complaint *to)
             return complain(to, "is no regular file");
         if (access(to->path, R_OK | W_OK) != 0)
             return complain(to, "can't be read and written: %s", strerror(errno));
+        if (status.st_size > 0)
+            return check_folder(to);
     } else if (errno != ENOENT) {
         return complain(to, "%s", strerror(errno));
-    } else if (check_log(to) != 0) {
-        return MULL_EIO;
     }
-    return check_folder(to);
+    return check_log(to) != 0 ? MULL_EIO : check_folder(to);
 }
 
 /* ---- Is it our database? --------------------------------------------------------------------- */
