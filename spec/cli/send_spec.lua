@@ -1,4 +1,5 @@
 -- mulligan send: what it puts where, and what it refuses.
+local database = require "support.database"
 local process = require "support.process"
 local queues = require "support.queues"
 
@@ -83,6 +84,19 @@ describe("mulligan send", function()
             sent.err)
         assert.equal(1, queues.depth(url, "work").ready)
     end)
+
+    -- The answer comes when the input's end has been read.
+    for _, input in ipairs { "one\n", "one\ntwo\nthree\n" } do
+        it(("says so where the database refuses %q"):format(input), function()
+            assert.same(WELL, send({ "work", "--transport", url }, { stdin = "before\n" }))
+            database.rows(folder:path("q.db"), [[
+                CREATE TRIGGER refuse BEFORE INSERT ON messages BEGIN SELECT RAISE(ABORT, 'no room'); END]])
+            local sent = send({ "work", "--transport", url }, { stdin = input })
+            assert.same({ 1, "" }, { sent.code, sent.out })
+            assert.is_truthy(sent.err:find("\nmulligan: send: 0 messages are safe\n", 1, true), sent.err)
+            assert.equal(1, queues.depth(url, "work").ready)
+        end)
+    end
 
     it("finds a transport by its name in mulligan.lua, and in the environment", function()
         folder:write("mulligan.lua", 'require("mulligan").transport("orders", "sqlite:q.db")')

@@ -177,13 +177,13 @@ end
 -- pour publishes all that the source gives; how many are safe, and the exit code.
 local function pour(engine, transport, queue, source, given)
     local open, open_bytes, safe, code = 0, 0, 0, 0
-    local ended, waits = false, false
+    local ended, gave_up, waits = false, false, false -- ended: nothing more is published
     local step
 
     local function give_up(words, ...)
         code = 1
         cli.complain(words, ...)
-        ended = true
+        ended, gave_up = true, true
     end
 
     local function raised(why)
@@ -195,7 +195,7 @@ local function pour(engine, transport, queue, source, given)
         open, open_bytes = open - 1, open_bytes - size
         if well then
             safe = safe + 1
-        elseif not ended then
+        elseif not gave_up then
             give_up("send: %s", why)
         end
         if waits then
@@ -246,7 +246,7 @@ local function pour(engine, transport, queue, source, given)
 
     engine:after(0, guarded(step, raised))
     local well, message = engine:run()
-    if not well and not ended then
+    if not well and not gave_up then
         give_up("send: %s", message)
     end
     return safe, code
