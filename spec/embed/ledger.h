@@ -452,7 +452,8 @@ static inline void check_end(sqlite3 *db, const life *l, const found *before)
 }
 
 /* mark_lock puts a lock file beside a database that was put somewhere else, as if it had been there
- * all the time (see lock.c). By one that is new, nobody would be taken for dead at first. */
+ * all the time, for all owners so far (see lock.c). By one that is new, nobody would be taken for
+ * dead at first. */
 static inline void mark_lock(void)
 {
     char name[96];
@@ -461,7 +462,7 @@ static inline void mark_lock(void)
     struct stat status;
     if (!file || fstat(fileno(file), &status) != 0)
         fail_msg("%s can't be made", name);
-    fprintf(file, "%llu\n", (unsigned long long)status.st_ino);
+    fprintf(file, "%llu 1000\n", (unsigned long long)status.st_ino);
     fclose(file);
 }
 

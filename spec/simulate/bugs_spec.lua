@@ -46,8 +46,8 @@ end
 
 -- git would look for the patched files in the repository around the copy.
 local function plant(patch)
-    must(("cd %s/tree && GIT_CEILING_DIRECTORIES=$(dirname $PWD) git apply -C1 --whitespace=nowarn spec/simulate/bugs/%s")
-        :format(folder, patch))
+    local apply = "git apply -C1 --whitespace=nowarn spec/simulate/bugs/" .. patch
+    must(("cd %s/tree && GIT_CEILING_DIRECTORIES=$(dirname $PWD) %s"):format(folder, apply))
 end
 
 local function compile()
