@@ -292,12 +292,15 @@ typedef struct mull_policy_options {
 } mull_policy_options;
 
 /* mull_policy_load compiles a policy to a table. Each mistake is told to `problem`, in the order of
- * lines. MULL_EPOLICY: there are mistakes; MULL_ENOMEM; MULL_EINVAL: neither path nor text. */
+ * lines. MULL_EPOLICY: there are mistakes, or its files change while they are read, again and
+ * again; MULL_ENOMEM; MULL_EINVAL: neither path nor text. */
 MULL_API int mull_policy_load(mull_policy **out, const mull_policy_options *options);
 
 /* mull_policy_reload builds a whole new generation from the same options, with `text` for another
  * text (NULL: read the file again), and publishes it, or changes nothing. 0: published; 1: the same
- * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile.
+ * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile. No lock is
+ * held when `event` is told, so that what threads that reload at once tell may come in another
+ * order: mull_policy_generation says what is in force.
  * MULL_EREFUSED: an engine that runs with this policy couldn't work with the new one, or the files
  * have no rule left where those in force have some; `problem` is told why, as of mistakes.
  * MULL_ESTATE: called out of `problem` or `log` of a load of the same policy. */
