@@ -2,10 +2,14 @@
  */
 #include "base/cgroup.h"
 #include "lua/ceiling.h"
+#include "lua/json.h"
 #include "runtime/seams.h"
+#include "wire/json_tree.h"
 
+#include <jansson.h>
 #include <lauxlib.h>
 #include <lualib.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,6 +161,126 @@ static void what_is_above_it_is_refused_and_garbage_is_none_of_it(void **state)
     assert_int_equal(ceiling.used, 0);
 }
 
+/* ---- JSON, whose tree isn't Lua's memory ----------------------------------------------------- */
+
+static size_t jansson_has, jansson_had; /* bytes now, and at most */
+
+static void *count_malloc(size_t size)
+{
+    void *memory = malloc(size);
+    jansson_has += malloc_usable_size(memory) + 8; /* and malloc's own word */
+    jansson_had = jansson_has > jansson_had ? jansson_has : jansson_had;
+    return memory;
+}
+
+static void count_free(void *memory)
+{
+    jansson_has -= memory ? malloc_usable_size(memory) + 8 : 0;
+    free(memory);
+}
+
+static void begin_counting(void)
+{
+    jansson_has = jansson_had = 0;
+    json_set_alloc_funcs(count_malloc, count_free);
+}
+
+/* repeat gives `before`, `item` so many times, and `after`; with a number in the place of a "#". */
+static char *repeat(const char *before, const char *item, int times, const char *after)
+{
+    char *text = malloc(strlen(before) + (size_t)times * (strlen(item) + 10) + strlen(after) + 1);
+    assert_non_null(text);
+    char *end = text + sprintf(text, "%s", before);
+    for (int i = 0; i < times; i++) {
+        const char *mark = strchr(item, '#');
+        end += mark ? sprintf(end, "%.*s%d%s", (int)(mark - item), item, i, mark + 1)
+                    : sprintf(end, "%s", item);
+    }
+    sprintf(end, "%s", after);
+    return text;
+}
+
+static void a_tree_weighs_what_it_takes(void **state)
+{
+    enum { FEW = 300, MANY = 70000 };
+    static const char *const texts[][3] = {
+        {"[", "[],", "[]]"},
+        {"[", "[[]],", "[]]"},
+        {"[", "{},", "{}]"},
+        {"[", "0,", "0]"},
+        {"[", "1.5,", "0]"},
+        {"[", "\"\",", "0]"},
+        {"[", "\"a text of some length, as there are many\",", "0]"},
+        {"\"", "one long text, ", "\""},
+        {"\"", "\\u00fc", "\""},
+        {"[", "12345678901234567890,", "0]"},
+        {"{", "\"#\":0,", "\"k\":0}"},
+        {"{", "\"a name of some length, and #\":{\"a\":[]},", "\"k\":0}"},
+        {"{", "\"#\":\"\",", "\"k\":0}"},
+        {"[", "{\"a\":0},", "0]"},
+        {"[", "{\"a\":\"b\",\"c\":[1,2,3],\"d\":{\"e\":true,\"f\":null}},\n    ", "0]"},
+        {"[", "[", "0"}, /* and what is no JSON */
+        {"", "\"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        for (int times = 0; times <= MANY; times = times ? times * 233 : FEW) {
+            char *text = repeat(texts[i][0], texts[i][1], times, texts[i][2]), why[256];
+            size_t size = strlen(text), weight = mull__json_weight(text, size);
+            begin_counting();
+            mull__json *root = mull__json_parse(text, size, why, sizeof why);
+            mull__json_drop(root);
+            if (jansson_had > weight || (root && times && weight > 4 * jansson_had))
+                fail_msg("%s: %zu bytes weigh %zu", texts[i][1], jansson_had, weight);
+            assert_int_equal(jansson_has, 0);
+            free(text);
+        }
+    }
+    json_set_alloc_funcs(malloc, free);
+}
+
+static void push_decode(lua_State *L)
+{
+    mull__open_json(L);
+    lua_getfield(L, -1, "decode");
+    lua_setglobal(L, "decode");
+    lua_pop(L, 1);
+}
+
+/* It is refused before any of it is there, and garbage makes room for it. */
+static void a_tree_counts_as_luas_while_it_is_there(void **state)
+{
+    (void)state;
+    mull__ceiling ceiling;
+    lua_State *L = begin(&ceiling);
+    push_decode(L);
+    ceiling.most = 16 * MIB;
+    begin_counting();
+    assert_int_equal(run(L, "large = '[' .. ('[],'):rep(50000) .. '[]]' decode(large)"),
+                     LUA_ERRMEM);
+    assert_string_equal(lua_tostring(L, -1), "not enough memory");
+    lua_settop(L, 0);
+    assert_int_equal(jansson_had, 0);
+    assert_int_equal(run(L, "collectgarbage() collectgarbage('stop')"), LUA_OK);
+    size_t used = ceiling.used;
+    assert_int_equal(run(L, "decode('[[],[]]') pcall(decode, '[1, 2') pcall(decode, '[]]')\n"
+                            "pcall(decode, ('['):rep(1000) .. (']'):rep(1000))"),
+                     LUA_OK);
+    lua_gc(L, LUA_GCCOLLECT);
+    assert_in_range(ceiling.used, 1, used + 1024);
+    assert_int_equal(run(L, "local text = '[' .. ('[],'):rep(20000) .. '[]]'\n"
+                            "local garbage = {}\n"
+                            "for i = 1, 4 do garbage[i] = ('x'):rep(2 << 20) .. i end\n"
+                            "assert(not pcall(decode, text))\n"
+                            "garbage = nil\n"
+                            "decode(text)"),
+                     LUA_OK);
+    assert_int_equal(jansson_has, 0);
+    lua_close(L);
+    assert_int_equal(ceiling.used, 0);
+    json_set_alloc_funcs(malloc, free);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +288,8 @@ int main(void)
         cmocka_unit_test(as_little_as_the_groups_around_it_may_have),
         cmocka_unit_test(three_quarters_of_that_unless_it_is_moved),
         cmocka_unit_test(what_is_above_it_is_refused_and_garbage_is_none_of_it),
+        cmocka_unit_test(a_tree_weighs_what_it_takes),
+        cmocka_unit_test(a_tree_counts_as_luas_while_it_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,43 @@ void mull__ceiling_over(mull__ceiling *ceiling, lua_State *L)
     lua_setallocf(L, resize, ceiling);
 }
 
+/* ---- What others have for the state ---------------------------------------------------------- */
+
+static mull__ceiling *ceiling_of(lua_State *L)
+{
+    void *data;
+    return lua_getallocf(L, &data) == resize ? data : NULL;
+}
+
+/* is_over: what is charged has the limit of objects, so that buffers have their quarter. */
+static int is_over(const mull__ceiling *ceiling, size_t bytes)
+{
+    size_t most = most_of(ceiling, 1);
+    return bytes > most || ceiling->used > most - bytes;
+}
+
+int mull__ceiling_charge(lua_State *L, size_t bytes)
+{
+    mull__ceiling *ceiling = ceiling_of(L);
+    if (!ceiling)
+        return 1;
+    if (is_over(ceiling, bytes))
+        lua_gc(L, LUA_GCCOLLECT);
+    if (is_over(ceiling, bytes))
+        return 0;
+    ceiling->used += bytes;
+    return 1;
+}
+
+void mull__ceiling_refund(lua_State *L, size_t bytes)
+{
+    mull__ceiling *ceiling = ceiling_of(L);
+    if (ceiling)
+        ceiling->used -= bytes;
+}
+
+/* ---- mulligan.program ------------------------------------------------------------------------ */
+
 static int memory_limit(lua_State *L)
 {
     void *data;

@@ -6,7 +6,7 @@
 #include <lua.h>
 #include <stddef.h>
 
-/* mull__ceiling counts what Lua allocates, and nothing else. It outlives the state. */
+/* mull__ceiling counts what Lua allocates, and what it is charged with. It outlives the state. */
 typedef struct mull__ceiling {
     size_t used, most; /* bytes */
 } mull__ceiling;
@@ -19,5 +19,11 @@ void mull__ceiling_over(mull__ceiling *ceiling, lua_State *L);
 /* mull__ceiling_open pushes the function memory_limit(bytes), which moves the state's ceiling. The
  * function fails, with nil and why, where too little would be left to work with. */
 void mull__ceiling_open(lua_State *L);
+
+/* mull__ceiling_charge takes so many bytes of malloc's for a while, as if Lua had them, where the
+ * state is under a ceiling; 0: there aren't so many, even without the garbage. May raise.
+ * mull__ceiling_refund gives them back. */
+int mull__ceiling_charge(lua_State *L, size_t bytes);
+void mull__ceiling_refund(lua_State *L, size_t bytes);
 
 #endif

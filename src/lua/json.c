@@ -1,6 +1,7 @@
 /* json.c: decoding; see json.h. */
 #include "json.h"
 
+#include "ceiling.h"
 #include "json_encode.h"
 #include "raise.h"
 #include "scoped.h"
@@ -10,11 +11,17 @@
 
 static const char tree_type[] = "mulligan.json.tree";
 
+typedef struct tree {
+    mull__json *root;
+    size_t charged;
+} tree;
+
 static int drop(lua_State *L)
 {
-    mull__json **root = lua_touserdata(L, 1);
-    mull__json_drop(*root);
-    *root = NULL;
+    tree *t = lua_touserdata(L, 1);
+    mull__json_drop(t->root);
+    mull__ceiling_refund(L, t->charged);
+    *t = (tree){0};
     return 0;
 }
 
@@ -88,11 +95,17 @@ static int decode(lua_State *L)
     size_t size;
     const char *text = luaL_checklstring(L, 1, &size);
     char why[256];
-    mull__json **root = mull__scoped_new(L, sizeof *root, tree_type, drop);
-    *root = mull__json_parse(text, size, why, sizeof why);
-    if (!*root)
+    tree *t = mull__scoped_new(L, sizeof *t, tree_type, drop);
+    size_t weight = mull__json_weight(text, size);
+    if (!mull__ceiling_charge(L, weight)) {
+        lua_pushliteral(L, "not enough memory"); /* without a place, as Lua says it */
+        return lua_error(L);
+    }
+    t->charged = weight;
+    t->root = mull__json_parse(text, size, why, sizeof why);
+    if (!t->root)
         return mull__raise(L, "MessageDeserializationError", "not JSON: %s", why);
-    push(L, *root, 0);
+    push(L, t->root, 0);
     return 1;
 }
 

@@ -96,6 +96,35 @@ void mull__json_drop(mull__json *root)
     json_decref((json_t *)(void *)root);
 }
 
+/* What each of these adds to a tree at most: by the sizes of jansson's structs, what malloc rounds
+ * them up to, and what is copied while a list or map grows. Names are copied into their maps. */
+static size_t weight_of(char mark)
+{
+    switch (mark) {
+    case '[':
+        return 192;
+    case '{':
+        return 320;
+    case ',':
+        return 64;
+    case ':':
+        return 144;
+    case '"':
+        return 80;
+    default:
+        return 0;
+    }
+}
+
+size_t mull__json_weight(const char *text, size_t size)
+{
+    const char *end = text + size;
+    size_t weight = 512 + 3 * size; /* strings, and the wide copy */
+    for (const char *at = text; at < end; at += *at == '"' ? string_length(at, end) : 1)
+        weight += weight_of(*at);
+    return weight;
+}
+
 /* ---- Looking --------------------------------------------------------------------------------- */
 
 void mull__json_look(const mull__json *value, mull__json_view *view)

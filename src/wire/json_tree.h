@@ -10,6 +10,10 @@ typedef struct mull__json mull__json;
 /* mull__json_parse gives the tree's root, to be freed by mull__json_drop; NULL: no JSON, or out of
  * memory, with where and why in `why`. A whole number that doesn't fit 64 bits is a MULL_NUMBER. */
 mull__json *mull__json_parse(const char *text, size_t size, char *why, size_t why_size);
+
+/* mull__json_weight gives how many bytes mull__json_parse takes for this text: never fewer than it
+ * does, and about twice as many. A tree is up to 80 times as large as its text. */
+size_t mull__json_weight(const char *text, size_t size);
 void mull__json_drop(mull__json *root);
 
 /* mull__json_view is what a value is: `text` of `size` bytes for a string, `size` items or members
