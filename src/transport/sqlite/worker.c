@@ -225,10 +225,20 @@ static int claim_all(mull__worker *worker)
     return SQLITE_OK;
 }
 
+/* must_probe: a number is taken, so that there is something to write; nothing else would show
+ * whether that is possible again. */
+static int must_probe(const mull__worker *worker)
+{
+    return worker->unwritable && worker->batch.count == 0;
+}
+
 static int do_all(mull__worker *worker)
 {
     mull__store *store = &worker->store;
+    int64_t number;
     int code = mull__store_begin(store);
+    if (code == SQLITE_OK && must_probe(worker))
+        code = mull__store_number(store, &number);
     mull__link *link = mull__list_first(&worker->batch);
     for (; link && code == SQLITE_OK; link = mull__list_after(&worker->batch, link))
         code = do_job(worker, MULL__ENTRY(link, mull__job, link));
@@ -281,14 +291,26 @@ static void undo(mull__worker *worker, int code)
         reader->out = reader->out_before;
 }
 
-static void report(mull__worker *worker, int code)
+/* report_well: that what couldn't be written to works again is shown by writing only; must_probe
+ * will. */
+static void report_well(mull__worker *worker, int wrote)
 {
-    worker->retry_at = code == SQLITE_OK ? 0 : uv_hrtime() + RETRY_AFTER;
-    if (code == SQLITE_OK) {
-        if (worker->health == MULL_DOWN && !worker->store.lock.why[0])
-            post_state(worker, MULL_UP, "works again");
+    if (worker->unwritable && !wrote) {
+        worker->retry_at = uv_hrtime() + RETRY_AFTER;
+        news_for(worker, NULL);
         return;
     }
+    worker->retry_at = 0;
+    worker->unwritable = 0;
+    if (worker->health == MULL_DOWN && !worker->store.lock.why[0])
+        post_state(worker, MULL_UP, "works again");
+}
+
+static void report(mull__worker *worker, int code)
+{
+    worker->retry_at = uv_hrtime() + RETRY_AFTER;
+    int kind = code & 0xff;
+    worker->unwritable |= kind == SQLITE_FULL || kind == SQLITE_READONLY || kind == SQLITE_IOERR;
     char why[512];
     int broken = mull__trouble(&worker->store, code, why, sizeof why);
     if (broken || worker->health == MULL_UP)
@@ -311,11 +333,13 @@ static void transact(mull__worker *worker)
 {
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out_before = reader->out;
+    int changes = sqlite3_total_changes(worker->store.db);
     int code = do_all(worker);
-    report(worker, code);
     if (code == SQLITE_OK) {
+        report_well(worker, sqlite3_total_changes(worker->store.db) != changes);
         tally(worker);
     } else {
+        report(worker, code);
         undo(worker, code);
         news_for(worker, NULL);
     }

@@ -88,6 +88,7 @@ typedef struct mull__worker {
     int claiming;                             /* in this transaction */
     uint64_t looked_at, retry_at, busy_since; /* uv_hrtime */
     mull_health health;
+    int unwritable; /* it may be, until something was written */
     uint64_t commits, claimed, settled, published;
 } mull__worker;
 
