@@ -118,8 +118,8 @@ typedef struct mull_transport_ops {
 
     /* close ends what is under way (settles and publishes that were taken are carried out and
      * answered), delivers nothing more, gives back nothing (the engine did), and answers
-     * mull_port_closed on a later turn;
-     * `self` is gone then. Deliveries not released by then are not touched again by the engine. */
+     * mull_port_closed on a later turn; `self` is gone then. Deliveries not released by then are
+     * not touched again by the engine. */
     void (*close)(void *self);
 } mull_transport_ops;
 

@@ -5,6 +5,8 @@
 #include "runtime/engine.h"
 #include "transport/sqlite/store.h"
 
+#include <sys/stat.h>
+
 static int64_t no_time(void *data)
 {
     (void)data;
@@ -72,23 +74,65 @@ static void nobody_is_dead_by_a_file_that_was_replaced(void **state)
     assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
 }
 
-/* Who came when the file was away has no byte in it, and lives all the same. */
+/* come makes one more owner. */
+static void come(mull__store *store)
+{
+    char why[256];
+    assert_int_equal(mull__store_open(store, &port, path, why, sizeof why), 0);
+    assert_int_equal(mull__store_own(store), SQLITE_OK);
+}
+
+/* Who came when the file was away has no byte in it, and lives all the same: for who stayed with
+ * the file, who went over to another one and is back, and who comes after that. */
 static void nobody_is_dead_by_a_file_that_was_put_back(void **state)
 {
-    mull__store third;
-    char why[256];
+    mull__store third, late;
     (void)state;
     move(lock, kept);
-    assert_int_equal(mull__store_open(&third, &port, path, why, sizeof why), 0);
-    assert_int_equal(mull__store_own(&third), SQLITE_OK);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    come(&third);
     move(kept, lock);
-    transact(&other);
-    mull__life known = mull__lock_ask(&other, third.owner);
-    int tended = mull__lock_tend(&one); /* it had gone over */
-    mull__life back = mull__lock_ask(&one, third.owner);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    come(&late);
+    mull__life by_other = mull__lock_ask(&other, third.owner);
+    mull__life by_one = mull__lock_ask(&one, third.owner);
+    mull__life by_late = mull__lock_ask(&late, third.owner);
     mull__store_close(&third);
-    assert_int_equal(tended, SQLITE_OK);
-    assert_true(known != MULL__DEAD && back != MULL__DEAD);
+    mull__store_close(&late);
+    assert_true(by_other != MULL__DEAD && by_one != MULL__DEAD && by_late != MULL__DEAD);
+}
+
+static void who_comes_is_known_to_be_dead_at_once(void **state)
+{
+    mull__store third;
+    (void)state;
+    come(&third);
+    int64_t owner = third.owner;
+    assert_int_equal(mull__lock_ask(&one, owner), MULL__ALIVE);
+    mull__store_close(&third); /* as by a kill: its row stays */
+    assert_int_equal(mull__lock_ask(&one, owner), MULL__DEAD);
+}
+
+static void who_comes_to_a_new_file_declares_nobody_dead(void **state)
+{
+    mull__store third;
+    (void)state;
+    assert_int_equal(unlink(lock), 0);
+    come(&third);
+    mull__life life = mull__lock_ask(&third, one.owner);
+    mull__store_close(&third);
+    assert_int_equal(life, MULL__TO_BE_ASKED);
+}
+
+/* However many come and die meanwhile, who was waited for first isn't waited for longer. */
+static void a_wait_goes_on_whoever_else_is_asked_for(void **state)
+{
+    (void)state;
+    assert_int_equal(unlink(lock), 0);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    transact(&one);
+    assert_int_equal(mull__lock_ask(&one, one.owner + 100), MULL__MAY_LIVE);
+    assert_true(one.lock.since_ms != 0);
 }
 
 /* ... and so does who was in two others meanwhile. */
@@ -135,6 +179,28 @@ static void who_comes_at_the_last_moment_isnt_buried(void **state)
     sqlite3_close(db);
 }
 
+/* It is made by whoever comes first, root too, and used by all who may use the database. */
+static void it_is_as_open_as_the_database(void **state)
+{
+    struct stat there;
+    (void)state;
+    assert_int_equal(chmod(path, 0664), 0);
+    int may_give = geteuid() == 0 && chown(path, 12345, 54321) == 0;
+    mull__store_close(&other);
+    assert_int_equal(unlink(lock), 0);
+    char why[256];
+    mode_t before = umask(077);
+    int opened = mull__store_open(&other, &port, path, why, sizeof why);
+    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    umask(before);
+    assert_int_equal(opened, 0);
+    assert_int_equal(stat(lock, &there), 0);
+    assert_int_equal(there.st_mode & 0777, 0664);
+    if (may_give)
+        assert_true(there.st_uid == 12345 && there.st_gid == 54321);
+    assert_int_equal(mull__store_own(&other), SQLITE_OK);
+}
+
 #define STORES_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_stores, tear_down_stores)
 
 int main(void)
@@ -144,8 +210,12 @@ int main(void)
         STORES_TEST(nobody_is_dead_by_a_file_that_was_replaced),
         STORES_TEST(nobody_is_dead_by_a_file_that_was_put_back),
         STORES_TEST(nobody_is_dead_by_a_file_that_comes_back_late),
+        STORES_TEST(who_comes_is_known_to_be_dead_at_once),
+        STORES_TEST(who_comes_to_a_new_file_declares_nobody_dead),
+        STORES_TEST(a_wait_goes_on_whoever_else_is_asked_for),
         STORES_TEST(the_time_to_wait_begins_with_a_transaction),
         STORES_TEST(who_comes_at_the_last_moment_isnt_buried),
+        STORES_TEST(it_is_as_open_as_the_database),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

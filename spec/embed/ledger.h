@@ -462,7 +462,7 @@ static inline void mark_lock(void)
     struct stat status;
     if (!file || fstat(fileno(file), &status) != 0)
         fail_msg("%s can't be made", name);
-    fprintf(file, "%llu 1000\n", (unsigned long long)status.st_ino);
+    fprintf(file, "%llu %lld\n", (unsigned long long)status.st_ino, (long long)INT64_MAX);
     fclose(file);
 }
 

@@ -345,7 +345,7 @@ static void the_first_page_spoiled_at_open(void **state)
     recover(&f);
 }
 
-/* take_apart: what opens in order may be spoiled further in, which is found when it is read. */
+/* What opens in order may be spoiled further in, which is found when it is read. */
 static void a_page_spoiled_before_it_is_read(void **state)
 {
     (void)state;

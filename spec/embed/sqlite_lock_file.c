@@ -196,8 +196,7 @@ static void it_may_be_put_back(void **state)
     sqlite3_close(db);
 }
 
-/* ---- Who is dead, or seems so
- * ----------------------------------------------------------------------------- */
+/* ---- Who is dead, or seems so ---------------------------------------------------------------- */
 
 /* stand_still stops the process with its first message; with another one, later, it dies. */
 static void stand_still(mull_engine *engine, mull_call call, const mull_message *message,

@@ -169,13 +169,28 @@ static int complain(mull__lock *lock, int error)
     return SQLITE_IOERR_LOCK;
 }
 
-const char *mull__lock_open(mull__store *store, unsigned mode)
+/* open_file opens what is at the path, or makes it: for all who may use the database, as SQLite
+ * makes its own files, whatever the umask, and for root too. Where that fails, others will say. */
+static int open_file(const mull__store *store)
+{
+    struct stat database, made;
+    int known = stat(sqlite3_db_filename(store->db, "main"), &database) == 0;
+    mode_t mode = known ? database.st_mode & 0777 : 0644;
+    int file = open(store->lock.path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
+    if (!known || file < 0 || fstat(file, &made) != 0 || made.st_size > 0)
+        return file;
+    int given = geteuid() != 0 || fchown(file, database.st_uid, database.st_gid) == 0;
+    if (given && (made.st_mode & 0777) != mode)
+        fchmod(file, mode);
+    return file;
+}
+
+const char *mull__lock_open(mull__store *store)
 {
     mull__lock *lock = &store->lock;
-    int file = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC, (mode_t)mode);
+    int file = open_file(store);
     if (file < 0)
         return strerror(errno);
-    lock->mode = mode;
     use(lock, file);
     struct flock byte = byte_at(0);
     return fcntl(file, F_OFD_GETLK, &byte) == 0 ? NULL : strerror(errno);
@@ -216,7 +231,7 @@ static int move_over(mull__store *store)
             put_away(lock, file);
         return code;
     }
-    int file = open(lock->path, O_RDWR | O_CREAT | O_CLOEXEC, (mode_t)lock->mode);
+    int file = open_file(store);
     if (file < 0)
         return complain(lock, errno);
     int code = move_to(store, file);

@@ -265,9 +265,7 @@ static int open_lock(const complaint *to, mull__store *store)
         return MULL_ENOMEM;
     }
     snprintf(store->lock.path, size, "%s-lock", path);
-    struct stat status;
-    unsigned mode = stat(path, &status) == 0 ? status.st_mode & 0777 : 0644;
-    const char *why = mull__lock_open(store, mode);
+    const char *why = mull__lock_open(store);
     return why ? complain(to, "its lock file %s: %s", store->lock.path, why) : 0;
 }
 

@@ -6,9 +6,10 @@
  *   owners     processes that claim messages, alive or just killed
  *   counter    one row: the next number
  *
- *   fresh ──claim──> claimed ──settle──> gone, or fresh again (redelivered, dead letter, given
- * back) (deliveries = 0)    │ └── its owner died ──> suspect (deliveries > 0) ──claim──> claimed
- * ...
+ *   fresh (deliveries = 0) ──claim──> claimed ──settle──> gone, or fresh again
+ *                                        │                 (redelivered, dead letter, given back)
+ *                                        └── its owner died ──> suspect (deliveries > 0)
+ *                                                               ──claim──> claimed ...
  */
 #ifndef MULL__SQLITE_SCHEMA_H
 #define MULL__SQLITE_SCHEMA_H

@@ -50,7 +50,6 @@ enum { MULL__LOCKS_AWAY = 16 };
 /* mull__lock is the lock file; see lock.c. */
 typedef struct mull__lock {
     char *path;
-    unsigned mode;
     int file;                   /* -1: none */
     int away[MULL__LOCKS_AWAY]; /* earlier ones that may come back, oldest first */
     int away_count;
@@ -198,7 +197,7 @@ int mull__trouble(mull__store *store, int code, char *why, size_t size);
 /* ---- lock.c ---------------------------------------------------------------------------------- */
 
 /* mull__lock_open opens the lock file at its path and tries it out. NULL, or what is wrong. */
-const char *mull__lock_open(mull__store *store, unsigned mode);
+const char *mull__lock_open(mull__store *store);
 void mull__lock_close(mull__store *store);
 
 /* mull__lock_tend goes over to the file that is at the path now. SQLITE_IOERR_LOCK: it can't, and
