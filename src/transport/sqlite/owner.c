@@ -64,10 +64,8 @@ static int become(mull__store *store)
     if (code == SQLITE_OK)
         code = mull__lock_hold(store, sqlite3_last_insert_rowid(store->db));
     if (code == SQLITE_OK)
-        code = mull__store_commit(store);
-    if (code == SQLITE_OK)
         mull__lock_mark(store, highest_other(store));
-    return code;
+    return code == SQLITE_OK ? mull__store_commit(store) : code;
 }
 
 int mull__store_own(mull__store *store)

@@ -209,8 +209,8 @@ int mull__lock_tend(mull__store *store);
 int mull__lock_hold(mull__store *store, int64_t owner);
 void mull__lock_drop(mull__store *store);
 
-/* mull__lock_mark: we are an owner, committed, and `highest` (0: none) was the highest of the
- * others then. */
+/* mull__lock_mark: we are an owner, and `highest` (0: none) is the highest of the others, in this
+ * transaction: before its commit, so that whoever finds our row finds us within the mark, too. */
 void mull__lock_mark(mull__store *store, int64_t highest);
 
 /* mull__lock_began: a transaction to write has begun. */
