@@ -196,10 +196,8 @@ describe("processes that are killed while they make the file", function()
             assert.equal("done 1, retried 0, redelivered 0, dead-lettered 0, discarded 0\n", run.out, run.err)
             local path = folder:path("orders.db")
             assert.same({ { "ok" } }, database.rows(path, "PRAGMA integrity_check"))
-            assert.same({ { "1" } }, database.rows(path, "SELECT count(*) FROM messages"))
-            -- Who died before it could mark the lock file is struck off by whoever stays for a second.
-            local owners = tonumber(database.rows(path, "SELECT count(*) FROM owners")[1][1])
-            assert.is_true(owners <= #jobs, owners)
+            assert.same({ { "0", "1" } }, database.rows(path,
+                "SELECT (SELECT count(*) FROM owners), (SELECT count(*) FROM messages)"))
             folder:remove()
         end
     end)
