@@ -3,6 +3,7 @@
 #include "json_encode.h"
 
 #include "base/utf8.h"
+#include "type.h"
 
 #include <inttypes.h>
 #include <lauxlib.h>
@@ -34,9 +35,10 @@ static growing *push_text(lua_State *L)
 {
     growing *out = lua_newuserdatauv(L, sizeof *out, 0);
     *out = (growing){0};
-    if (luaL_newmetatable(L, text_type)) {
+    if (!mull__type_get(L, text_type)) {
         lua_pushcfunction(L, collect);
         lua_setfield(L, -2, "__gc");
+        mull__type_keep(L, text_type);
     }
     lua_setmetatable(L, -2);
     return out;

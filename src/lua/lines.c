@@ -1,6 +1,8 @@
 /* lines.c: see lines.h. */
 #include "lines.h"
 
+#include "type.h"
+
 #include <errno.h>
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -134,13 +136,14 @@ int mull__lua_lines(lua_State *L)
     luaL_argcheck(L, limit >= 0, 1, "must be 0 or more");
     reader *made = lua_newuserdatauv(L, sizeof *made, 0);
     *made = (reader){.limit = (size_t)limit};
-    if (luaL_newmetatable(L, type_name)) {
+    if (!mull__type_get(L, type_name)) {
         lua_pushcfunction(L, collect);
         lua_setfield(L, -2, "__gc");
         lua_createtable(L, 0, 1);
         lua_pushcfunction(L, next);
         lua_setfield(L, -2, "next");
         lua_setfield(L, -2, "__index");
+        mull__type_keep(L, type_name);
     }
     lua_setmetatable(L, -2);
     return 1;

@@ -2,6 +2,7 @@
 #include "raise.h"
 
 #include "base/utf8.h"
+#include "type.h"
 
 #include <lauxlib.h>
 #include <stdarg.h>
@@ -36,9 +37,10 @@ static int show(lua_State *L)
 static void mark(lua_State *L, int index)
 {
     index = lua_absindex(L, index);
-    if (luaL_newmetatable(L, type_name)) {
+    if (!mull__type_get(L, type_name)) {
         lua_pushcfunction(L, show);
         lua_setfield(L, -2, "__tostring");
+        mull__type_keep(L, type_name);
     }
     lua_setmetatable(L, index);
 }

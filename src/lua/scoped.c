@@ -2,6 +2,7 @@
 #include "scoped.h"
 
 #include "host.h"
+#include "type.h"
 
 #include <lauxlib.h>
 #include <string.h>
@@ -15,11 +16,12 @@ enum { FRAME = 2 * LUA_MINSTACK };
 void *mull__scoped_new(lua_State *L, size_t size, const char *type, lua_CFunction drop)
 {
     void *made = memset(lua_newuserdatauv(L, size, 0), 0, size);
-    if (luaL_newmetatable(L, type)) {
+    if (!mull__type_get(L, type)) {
         lua_pushcfunction(L, drop);
         lua_setfield(L, -2, "__gc");
         lua_pushcfunction(L, drop);
         lua_setfield(L, -2, "__close");
+        mull__type_keep(L, type);
     }
     lua_setmetatable(L, -2);
     mull__reserve_call(L, FRAME);

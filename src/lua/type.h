@@ -1,0 +1,16 @@
+/* type.h: metatables by name, as luaL_newmetatable makes them, but whole or not at all: that one
+ * registers a table before it has any field, so that where memory ends between, the next caller
+ * finds one that lacks its __gc. */
+#ifndef MULL__TYPE_H
+#define MULL__TYPE_H
+
+#include <lua.h>
+
+/* mull__type_get pushes the metatable of a name and gives 1; the first time it pushes an empty
+ * table and gives 0, to be filled and then kept. */
+int mull__type_get(lua_State *L, const char *name);
+
+/* mull__type_keep makes the table on top, which stays there, the metatable of a name. */
+void mull__type_keep(lua_State *L, const char *name);
+
+#endif
