@@ -51,6 +51,14 @@ static void rig_init(rig *r, const char *text)
     assert_int_equal(fake_load(&r->policy, &r->fake, &r->purse, text, take_event, r), 0);
 }
 
+static mull_decider *rig_init_with_decider(rig *r, const char *text)
+{
+    mull_decider *decider;
+    rig_init(r, text);
+    assert_int_equal(mull_decider_new(&decider, r->policy), 0);
+    return decider;
+}
+
 static void rig_done(rig *r)
 {
     mull_policy_free(r->policy);
@@ -81,9 +89,7 @@ static void wrong_failures(void **state)
 {
     (void)state;
     rig r;
-    rig_init(&r, "a");
-    mull_decider *d;
-    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    mull_decider *d = rig_init_with_decider(&r, "a");
     mull_error error = error_of("Fails");
     mull_message message = MULL_INIT(mull_message);
     mull_failure right = MULL_INIT(mull_failure);
@@ -136,9 +142,7 @@ static void defaults_are_filled_in(void **state)
 {
     (void)state;
     rig r;
-    rig_init(&r, "a");
-    mull_decider *d;
-    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    mull_decider *d = rig_init_with_decider(&r, "a");
     mull_verdict v = decide(d, "Fails");
     assert_int_equal(v.action, MULL_RETRY);
     assert_int_equal(v.step, 1);
@@ -257,9 +261,7 @@ static void a_verdict_lives_until_the_next_call(void **state)
 {
     (void)state;
     rig r;
-    rig_init(&r, "a");
-    mull_decider *d;
-    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    mull_decider *d = rig_init_with_decider(&r, "a");
     mull_verdict v = decide(d, "Ends");
     for (int i = 0; i < 5; i++)
         assert_int_equal(reload(&r, i % 2 ? "a" : "b"), 0);
@@ -273,9 +275,7 @@ static void a_generation_may_outlive_the_holder(void **state)
 {
     (void)state;
     rig r;
-    rig_init(&r, "f");
-    mull_decider *d;
-    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    mull_decider *d = rig_init_with_decider(&r, "f");
     mull_verdict v = decide(d, "Fails");
     mull__generation *kept = mull__generation_keep(mull__decider_generation(d));
     assert_int_equal(reload(&r, "b"), 0);
@@ -318,9 +318,7 @@ static void functions(void **state)
 {
     (void)state;
     rig r;
-    rig_init(&r, "f");
-    mull_decider *d;
-    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    mull_decider *d = rig_init_with_decider(&r, "f");
     assert_int_equal(decide(d, "Fails").rule.line, FAKE_LINE_A);
     assert_int_equal(r.fake.matched, 1);
     assert_int_equal(r.matcher_failed, 0);
@@ -340,9 +338,7 @@ static void a_decider_is_not_asked_out_of_its_own_event(void **state)
 {
     (void)state;
     rig r;
-    rig_init(&r, "f");
-    mull_decider *d;
-    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    mull_decider *d = rig_init_with_decider(&r, "f");
     r.again = d;
     assert_int_equal(decide(d, "Ends").rule.line, 3);
     assert_int_equal(r.status_of_again, MULL_ESTATE);
@@ -356,9 +352,7 @@ static void a_reload_out_of_a_decision_leaves_what_that_decides_by(void **state)
 {
     (void)state;
     rig r;
-    rig_init(&r, "f");
-    mull_decider *d;
-    assert_int_equal(mull_decider_new(&d, r.policy), 0);
+    mull_decider *d = rig_init_with_decider(&r, "f");
     r.again = d;
     char first[33];
     mull_policy_generation(r.policy, first);
