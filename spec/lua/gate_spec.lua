@@ -92,6 +92,23 @@ describe("the gate", function()
         assert.equal(1, rig:counts().done)
     end)
 
+    it("tells it once, however many settles fail meanwhile, and anew when it begins again", function()
+        start("", function()
+            mulligan.sleep("1s")
+        end, nil, { concurrency = 3 })
+        local function lines_after(faults)
+            rig:fault("settle", { times = faults, code = "io" })
+            for _ = 1, 3 do
+                assert(rig:publish("work", "x"))
+            end
+            rig:run_until_empty()
+            return select(2, table.concat(rig:log(), "\n"):gsub("isn't settled", ""))
+        end
+        assert.equal(1, lines_after(6)) -- two tries of each
+        assert.equal(2, lines_after(3))
+        assert.equal(6, rig:counts().done)
+    end)
+
     it("gives back what fails while the engine stops, with its calls counted", function()
         local clock, calls = testing.clock(), 0
         start('bus:default():retry(3, "1s")', function()

@@ -159,12 +159,11 @@ void mull__settle_again(mull__flow *flow, int status)
         mull__flow_abandon(flow);
         return;
     }
-    if (flow->tries++ == 0) {
-        flow->consumer->failing++;
+    /* One line for all that fail meanwhile: the first says that it begins. */
+    if (flow->tries++ == 0 && flow->consumer->failing++ == 0)
         mull__engine_log(engine, MULL_WARNING,
                          "%s: message %s isn't settled (%s); trying again, taking nothing new",
                          flow->consumer->name, flow->message.id, mull_strerror(status));
-    }
     int hopeless = flow->tries > TRIES_WHEN_STOPPING || port->health == MULL_DOWN;
     if (engine->grace_over && hopeless)
         give_up(flow);
