@@ -105,12 +105,15 @@ static void read_tier(lua_State *L, mull__plain_tier *tier, const char *name)
     lua_pop(L, 1);
 }
 
-static void read_field(lua_State *L, void *item)
+/* read_test reads a test of a field of the error against one literal. */
+static void read_test(lua_State *L, void *item)
 {
     mull_field *field = item;
     mull_value *value = &field->value;
     field->name = text_of(L, "name");
-    switch (lua_getfield(L, -1, "value")) {
+    lua_getfield(L, -1, "value");
+    lua_getfield(L, -1, "literals");
+    switch (lua_rawgeti(L, -1, 1)) {
     case LUA_TSTRING:
         value->kind = MULL_STRING;
         value->as.string = lua_tostring(L, -1);
@@ -127,7 +130,7 @@ static void read_field(lua_State *L, void *item)
             value->as.number = lua_tonumber(L, -1);
         break;
     }
-    lua_pop(L, 1);
+    lua_pop(L, 3);
 }
 
 static void read_matcher(lua_State *L, mull__plain_matcher *matcher)
@@ -135,7 +138,7 @@ static void read_matcher(lua_State *L, mull__plain_matcher *matcher)
     matcher->kind = MULL__MATCH_ALWAYS;
     if (lua_getfield(L, -1, "matcher") == LUA_TTABLE) {
         matcher->fields =
-            each(L, &matcher->field_count, "fields", sizeof *matcher->fields, read_field);
+            each(L, &matcher->field_count, "tests", sizeof *matcher->fields, read_test);
         matcher->kind = matcher->fields ? MULL__MATCH_FIELDS : MULL__MATCH_FUNCTION;
         matcher->function = (uint32_t)integer_of(L, "number", 0);
     }

@@ -24,7 +24,7 @@ local function value_mistake(name, value)
 end
 
 local function read_fields(book, here, given)
-    local fields, wrong = {}, false
+    local tests, wrong = {}, false
     local keys, strange = order.keys(given)
     if not keys or #keys == 0 then
         local why = keys and "the matcher is an empty table; leave it out, or name a field: { status = 503 }"
@@ -45,10 +45,10 @@ local function read_fields(book, here, given)
                 book:problem(here, why)
             end
             wrong = wrong or not name or value == lost or why
-            fields[#fields + 1] = { name = key, value = value }
+            tests[#tests + 1] = { subject = "error", name = key, value = { kind = "one_of", literals = { value } } }
         end
     end
-    return not wrong and { fields = fields } or nil
+    return not wrong and { kind = "tests", tests = tests } or nil
 end
 
 -- read gives a rule's matcher from what `on` was given; nil where it was wrong.
@@ -57,7 +57,7 @@ function matcher.read(book, here, given)
         return nil
     elseif type(given) == "function" then
         book.functions[#book.functions + 1] = given
-        return { number = #book.functions - 1 }
+        return { kind = "function", number = #book.functions - 1 }
     elseif type(given) == "table" then
         return read_fields(book, here, given)
     end

@@ -20,7 +20,7 @@ end
 
 -- add begins a rule and gives the stage that its chain is said to.
 local function add(book, data, here, type_name, has_matcher, given)
-    local rule = { type = type_name, file = here.file, line = here.line }
+    local rule = { type = type_name, file = here.file, line = here.line, scope = data.label }
     if has_matcher then
         rule.matcher = matcher.read(book, here, given)
     end
@@ -81,18 +81,19 @@ local function set(book, data, word, here, n, value)
     elseif n == 0 then
         book:problem(here, ("%s needs a value: %s"):format(word, setting.takes))
     elseif value == false then
-        data.settings[setting.field] = false
+        data.settings[setting.field], data.places[setting.field] = false, here
     else
         local read = setting.read(book, here, word, value)
         if read ~= nil then
-            data.settings[setting.field] = read
+            data.settings[setting.field], data.places[setting.field] = read, here
         end
     end
     return words.ended(book, "scope", word)
 end
 
 local function new(book, kind, name)
-    local data = { kind = kind, name = name, rules = {}, settings = {} }
+    local label = name and ("%s:%s"):format(kind, name) or kind
+    local data = { kind = kind, name = name, label = label, rules = {}, settings = {}, places = {} }
     local acts = {
         on = function(...)
             return on(book, data, ...)
@@ -154,42 +155,44 @@ function scope.check(book, stopped)
     end
 end
 
--- A rule as docs/plain-rules.md has it.
-local function plain_rule(rule)
-    return {
-        type = rule.type,
-        file = rule.file,
-        line = rule.line,
-        matcher = rule.matcher,
-        retry = rule.retry,
-        redeliver = rule.redeliver,
-        action = rule.action,
-        queue = rule.queue,
-        note = rule.note,
-    }
-end
-
--- The rules that count: one without a matcher replaces those before it for its type.
+-- The rules that count, and those that don't: one without a matcher replaces those before it for its
+-- type.
 local function in_force(rules)
-    local last, kept = {}, {}
+    local last, kept, replaced = {}, {}, {}
     for _, rule in ipairs(rules) do
         if not rule.matcher then
+            local before = last[rule.type]
+            if before then
+                replaced[#replaced + 1] = { type = rule.type, word = "on", file = before.file, line = before.line,
+                    by_file = rule.file, by_line = rule.line }
+            end
             last[rule.type] = rule
         end
     end
     for _, rule in ipairs(rules) do
         if rule.matcher or last[rule.type] == rule then
-            kept[#kept + 1] = plain_rule(rule)
+            kept[#kept + 1] = rule
         end
     end
-    return kept
+    return kept, replaced
 end
 
 -- list gives the scopes as docs/plain-rules.md has them; only for a policy without mistakes.
 function scope.list(book)
     local list = {}
     for i, data in ipairs(in_order(book)) do
-        list[i] = { kind = data.kind, name = data.name, rules = in_force(data.rules), settings = data.settings }
+        local rules, replaced = in_force(data.rules)
+        list[i] = {
+            kind = data.kind,
+            name = data.name,
+            rules = rules,
+            cause_rules = {},
+            unrecoverable = {},
+            settings = data.settings,
+            places = data.places,
+            includes = {},
+            replaced = replaced,
+        }
     end
     return list
 end
