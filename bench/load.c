@@ -1,0 +1,206 @@
+/* load.c: what loading a policy costs, beside what Lua itself needs for the same bytes.
+ *
+ *   load    mull_policy_load of a file, and all that belongs to it: the holder made, the embedded
+ *           files parsed, a Lua state opened, the policy's file read and run once (it has no
+ *           functions, so no decider needs a state of its own), its result compiled to a table
+ *   plain   a lua_State with the standard libraries, which loads and runs the same bytes, where
+ *           every word of policy, a scope or a rule is an empty function that returns self
+ *
+ * Both read the file anew each time. The two take turns. With `once` it does each a single time,
+ * for callgrind, which counts between the entry and the end of a function:
+ *
+ *   valgrind --tool=callgrind --toggle-collect=mull_policy_load load once 1000
+ *   valgrind --tool=callgrind --toggle-collect=run_plain load once 1000
+ *
+ * bench/README.md has the command. */
+#include "mulligan.h"
+
+#include <lauxlib.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROUNDS = 21, MOST_RATIO = 5 };
+
+static void die(const char *what, const char *why)
+{
+    fprintf(stderr, "bench/load: %s: %s\n", what, why);
+    exit(2);
+}
+
+/* ---- The policy ------------------------------------------------------------------------------ */
+
+/* Chains as policies have them: most rules are one of the first two. */
+static void write_rule(FILE *file, int i)
+{
+    switch (i % 10) {
+    case 3:
+        fprintf(file, "bus:on(\"Type%d\", { status = %d, transient = true })\n", i, 400 + i % 200);
+        fprintf(file, "   :retry(5, \"100ms\", \"exponential\")\n   :then_redeliver()\n");
+        break;
+    case 5:
+        fprintf(file, "bus:on(\"Type%d\"):dead_letter(\"parked-%d\")\n", i, i % 7);
+        break;
+    case 7:
+        fprintf(file, "bus:on(\"Type%d\")\n   :redeliver { attempts = %d, delay = \"2m\" }\n", i,
+                3 + i % 5);
+        fprintf(file, "   :then_dead_letter()\n");
+        break;
+    case 9:
+        fprintf(file, "bus:on(\"Type%d\"):discard(\"known since %d\")\n", i, 2000 + i % 25);
+        break;
+    default:
+        fprintf(file, "bus:on(\"Type%d\"):retry(3, \"200ms\")", i);
+        fprintf(file, ":then_redeliver { \"30s\", \"5m\" }\n");
+        break;
+    }
+}
+
+static char path[] = "/tmp/mulligan-load-XXXXXX";
+
+static void write_policy(int rules)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        die(path, "can't be written");
+    fprintf(file, "local policy = require \"mulligan.policy\"\nlocal bus = policy.bus()\n");
+    for (int i = 0; i < rules; i++)
+        write_rule(file, i);
+    fprintf(file, "bus:default():retry():then_redeliver()\n");
+    if (fclose(file) != 0)
+        die(path, "can't be written");
+}
+
+/* ---- Both sides ------------------------------------------------------------------------------ */
+
+static void on_problem(const char *file, int line, const char *text, void *data)
+{
+    (void)data;
+    fprintf(stderr, "%s:%d: %s\n", file, line, text);
+}
+
+static void load(int rules)
+{
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    options.path = path;
+    options.problem = on_problem;
+    mull_policy *policy;
+    if (mull_policy_load(&policy, &options) != 0)
+        die(path, "doesn't load");
+    if (mull_policy_rules(policy) != (size_t)rules + 1)
+        die(path, "lacks rules");
+    mull_policy_free(policy);
+}
+
+/* The words of the language that the file says, all of them empty. */
+static const char plain_words[] =
+    "local object = {}\n"
+    "local function word(self) return self end\n"
+    "for name in ('on default retry redeliver then_redeliver dead_letter then_dead_letter "
+    "discard'\n"
+    "    ):gmatch('%S+') do object[name] = word end\n"
+    "package.loaded['mulligan.policy'] = { bus = function() return object end }\n";
+
+/* run_plain is not inlined, so that callgrind finds it. */
+__attribute__((noinline)) static void run_plain(void)
+{
+    lua_State *L = luaL_newstate();
+    if (!L)
+        die("plain", "out of memory");
+    luaL_openlibs(L);
+    if (luaL_dostring(L, plain_words) || luaL_dofile(L, path))
+        die("plain", lua_tostring(L, -1));
+    lua_close(L);
+}
+
+/* ---- Measuring ------------------------------------------------------------------------------- */
+
+/* The thread's own time: the machine may have more to do. */
+static double now_ms(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof *values, by_size);
+    return values[ROUNDS / 2];
+}
+
+typedef struct took {
+    double load_ms, plain_ms, ratio;
+} took;
+
+static took measure(int rules)
+{
+    double loads[ROUNDS], plains[ROUNDS], ratios[ROUNDS];
+    write_policy(rules);
+    for (int i = 0; i < ROUNDS; i++) {
+        double start = now_ms();
+        load(rules);
+        double middle = now_ms();
+        run_plain();
+        loads[i] = middle - start;
+        plains[i] = now_ms() - middle;
+        ratios[i] = loads[i] / plains[i];
+    }
+    return (took){median(loads), median(plains), median(ratios)};
+}
+
+/* compare prints what each number of rules takes; what is fixed is what no rules take. 1: loading
+ * 1,000 rules takes too long. */
+static int compare(void)
+{
+    static const int sizes[] = {0, 1000, 20000};
+    int slow = 0;
+    took fixed = {0, 0, 0};
+    printf("%7s %10s %10s %7s %16s %16s\n", "rules", "load, ms", "plain, ms", "ratio",
+           "load, us a rule", "plain, us a rule");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int rules = sizes[i];
+        took t = measure(rules);
+        printf("%7d %10.2f %10.2f %7.2f", rules, t.load_ms, t.plain_ms, t.ratio);
+        if (rules == 0)
+            fixed = t;
+        else
+            printf(" %16.2f %16.2f", (t.load_ms - fixed.load_ms) * 1e3 / rules,
+                   (t.plain_ms - fixed.plain_ms) * 1e3 / rules);
+        printf("\n");
+        fflush(stdout);
+        slow |= rules == 1000 && t.ratio > MOST_RATIO;
+    }
+    return slow;
+}
+
+int main(int argc, char **argv)
+{
+    int file = mkstemp(path);
+    if (file < 0)
+        die(path, "can't be made");
+    close(file);
+    int status = 0;
+    if (argc == 3 && strcmp(argv[1], "once") == 0) {
+        int rules = atoi(argv[2]);
+        write_policy(rules);
+        load(rules);
+        run_plain();
+    } else if (argc == 1) {
+        status = compare();
+    } else {
+        fprintf(stderr, "usage: load [once RULES]\n");
+        status = 2;
+    }
+    unlink(path);
+    return status;
+}
