@@ -54,8 +54,8 @@ static inline int fake_table(fake *f, const char *text, mull__table **table)
         rules[0].redeliver = (mull__plain_tier)REDELIVER(7);
     }
     if (functions) {
-        rules[0].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, NULL, 0, 0};
-        rules[1].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, NULL, 0, !pass};
+        rules[0].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = 0};
+        rules[1].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = !pass};
     }
     mull__plain_scope scope = {.kind = b ? MULL__HOST : MULL__BUS, .rules = rules, .rule_count = 3};
     mull__plain plain = {NULL, 0, &scope, 1, functions ? 2 : 0};

@@ -37,6 +37,16 @@
         .type = (name), .file = "policy.lua", .line = (at), .end = MULL_DEAD_LETTER                \
     }
 
+/* A test that a field of the error equals the literal pointed to. */
+#define EQUALS(field, literal)                                                                     \
+    {                                                                                              \
+        .subject = MULL__OF_ERROR, .name = (field), .value = {                                     \
+            .kind = MULL__ONE_OF,                                                                  \
+            .literals = (literal),                                                                 \
+            .literal_count = 1                                                                     \
+        }                                                                                          \
+    }
+
 /* new_table compiles, or fails the test. */
 static inline mull__table *new_table(const mull__plain *plain)
 {

@@ -139,9 +139,9 @@ static void many_types(void **state)
 /* matches: a rule for { field = literal } passes for an error that carries `actual` there. */
 static int matches(const char *field, mull_value literal, mull_value actual)
 {
-    mull_field named = {field, literal};
+    mull__plain_test named = EQUALS(field, &literal);
     mull__plain_rule rule = DEAD_LETTER_RULE("Error", 1);
-    rule.matcher = (mull__plain_matcher){MULL__MATCH_FIELDS, &named, 1, 0};
+    rule.matcher = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = &named, .test_count = 1};
     mull__plain_scope bus = {.kind = MULL__BUS, .rules = &rule, .rule_count = 1};
     mull__table *table = new_table(&(mull__plain){NULL, 0, &bus, 1, 0});
     mull_field carried[] = {{"other", INTEGER_VALUE(1)}, {field, actual}, {field, literal}};
@@ -197,7 +197,8 @@ static void literals_for_what_every_error_has(void **state)
 /* sample has something of everything. */
 typedef struct sample {
     mull__plain_parent parents[1];
-    mull_field literals[2];
+    mull_value literals[2];
+    mull__plain_test tests[2];
     int64_t delays[2];
     mull__plain_rule rules[3];
     mull__plain_scope scopes[3];
@@ -208,21 +209,24 @@ static void sample_init(sample *s)
 {
     memset(s, 0, sizeof *s);
     s->parents[0] = (mull__plain_parent){"Child", "Parent"};
-    s->literals[0] = (mull_field){"code", STRING_VALUE("40P01")};
-    s->literals[1] = (mull_field){"status", INTEGER_VALUE(503)};
+    s->literals[0] = STRING_VALUE("40P01");
+    s->literals[1] = INTEGER_VALUE(503);
+    s->tests[0] = (mull__plain_test)EQUALS("code", &s->literals[0]);
+    s->tests[1] = (mull__plain_test)EQUALS("status", &s->literals[1]);
     s->delays[0] = 1000;
     s->delays[1] = 60000;
-    s->rules[0] = (mull__plain_rule){.type = "Child",
-                                     .file = "policy.lua",
-                                     .line = 3,
-                                     .matcher = {MULL__MATCH_FIELDS, s->literals, 2, 0},
-                                     .retry = RETRY(3),
-                                     .end = MULL_DISCARD,
-                                     .note = "stale"};
+    s->rules[0] =
+        (mull__plain_rule){.type = "Child",
+                           .file = "policy.lua",
+                           .line = 3,
+                           .matcher = {MULL__MATCH_TESTS, .tests = s->tests, .test_count = 2},
+                           .retry = RETRY(3),
+                           .end = MULL_DISCARD,
+                           .note = "stale"};
     s->rules[1] = (mull__plain_rule){.type = "Parent",
                                      .file = "more.lua",
                                      .line = 4,
-                                     .matcher = {MULL__MATCH_FUNCTION, NULL, 0, 1},
+                                     .matcher = {MULL__MATCH_FUNCTION, .function = 1},
                                      .redeliver = {.on = 1,
                                                    .attempts = 2,
                                                    .delays = s->delays,
@@ -281,17 +285,17 @@ static void digests_differ_with_each_part(void **state)
     (void)state;
     DIFFERS(s.parents[0].parent = "Error");
     DIFFERS(s.parents[0].child = "Kid");
-    DIFFERS(s.literals[0].name = "kode");
-    DIFFERS(s.literals[0].value = STRING_VALUE("40P02"));
-    DIFFERS(s.literals[1].value = NUMBER_VALUE(503.0));
-    DIFFERS(s.literals[1].value = INTEGER_VALUE(504));
-    DIFFERS(s.literals[1].value = BOOLEAN_VALUE(1));
+    DIFFERS(s.tests[0].name = "kode");
+    DIFFERS(s.literals[0] = STRING_VALUE("40P02"));
+    DIFFERS(s.literals[1] = NUMBER_VALUE(503.0));
+    DIFFERS(s.literals[1] = INTEGER_VALUE(504));
+    DIFFERS(s.literals[1] = BOOLEAN_VALUE(1));
     DIFFERS(s.delays[1]++);
     DIFFERS(s.rules[1].redeliver.delay_count = 1);
     DIFFERS(s.rules[0].type = "Parent");
     DIFFERS(s.rules[0].file = "policy2.lua");
     DIFFERS(s.rules[0].line++);
-    DIFFERS(s.rules[0].matcher.field_count = 1);
+    DIFFERS(s.rules[0].matcher.test_count = 1);
     DIFFERS(s.rules[0].matcher.kind = MULL__MATCH_ALWAYS);
     DIFFERS(s.rules[1].matcher.function = 0);
     DIFFERS(s.rules[0].retry.attempts++);
@@ -324,7 +328,7 @@ static void a_table_keeps_nothing_of_the_plain_policy(void **state)
     sample_init(s);
     s->rules[0].type = type;
     s->rules[0].note = note;
-    s->literals[0].value.as.string = code;
+    s->literals[0].as.string = code;
     mull__table *table = new_table(&s->plain);
     free(type);
     free(note);

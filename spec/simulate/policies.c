@@ -42,7 +42,8 @@ typedef struct sketch {
     mull__plain plain;
     mull__plain_scope scopes[SCOPES_MAX];
     mull__plain_rule rules[SCOPES_MAX][RULES_MAX];
-    mull_field fields[SCOPES_MAX][RULES_MAX];
+    mull__plain_test tests[SCOPES_MAX][RULES_MAX];
+    mull_value codes[SCOPES_MAX][RULES_MAX]; /* their literals */
     int64_t delays[SCOPES_MAX][RULES_MAX][2][3];
     int unlimited;
 } sketch;
@@ -86,16 +87,22 @@ static mull__plain_tier draw_tier(sketch *k, int64_t delays[3], int redeliver)
     return tier;
 }
 
-static void draw_matcher(sketch *k, mull__plain_rule *rule, mull_field *field)
+static void draw_matcher(sketch *k, mull__plain_rule *rule, mull__plain_test *test,
+                         mull_value *code)
 {
     switch (pick(k, 5)) {
     case 0:
-        *field = (mull_field){"code", {.kind = MULL_INTEGER, .as.integer = (int64_t)pick(k, 3)}};
-        rule->matcher = (mull__plain_matcher){MULL__MATCH_FIELDS, field, 1, 0};
+        *code = (mull_value){.kind = MULL_INTEGER, .as.integer = (int64_t)pick(k, 3)};
+        *test = (mull__plain_test){
+            .subject = MULL__OF_ERROR,
+            .name = "code",
+            .value = {.kind = MULL__ONE_OF, .literals = code, .literal_count = 1},
+        };
+        rule->matcher = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = test, .test_count = 1};
         break;
     case 1:
         rule->matcher =
-            (mull__plain_matcher){MULL__MATCH_FUNCTION, NULL, 0, k->plain.function_count++};
+            (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = k->plain.function_count++};
         break;
     default:
         break;
@@ -110,7 +117,7 @@ static void draw_rule(sketch *k, int scope, int index)
                                .file = "policy.lua",
                                .line = 1 + scope * 10 + index,
                                .end = MULL_DEAD_LETTER};
-    draw_matcher(k, rule, &k->fields[scope][index]);
+    draw_matcher(k, rule, &k->tests[scope][index], &k->codes[scope][index]);
     uint64_t chain = pick(k, 10);
     if (chain >= 2 && chain != 4)
         rule->redeliver = draw_tier(k, k->delays[scope][index][1], 1);

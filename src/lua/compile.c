@@ -54,6 +54,15 @@ static double number_of(lua_State *L, const char *name)
     return value;
 }
 
+/* place_in gives the number of a name in a list of words, or that of the last one. */
+static int place_in(const char *const *words, int count, const char *name)
+{
+    int place = 0;
+    while (place < count - 1 && strcmp(words[place], name ? name : "") != 0)
+        place++;
+    return place;
+}
+
 /* each reads the list in field `name` into an array of `bytes` each, with `read` called for every
  * item while it is on top. */
 static void *each(lua_State *L, size_t *count, const char *name, size_t bytes,
@@ -76,6 +85,140 @@ static void *each(lua_State *L, size_t *count, const char *name, size_t bytes,
     return items;
 }
 
+/* ---- Matchers -------------------------------------------------------------------------------- */
+
+/* MATCHER_ROOM is the stack that a level of a matcher takes at most, with its lists. */
+enum { MATCHER_ROOM = 8 };
+
+/* check_depth: matchers and is_not are walked by functions that call themselves. */
+static void check_depth(lua_State *L, int depth)
+{
+    if (depth > MULL__NESTING_MAX)
+        luaL_error(L, "a matcher is nested more than %d deep", MULL__NESTING_MAX);
+    luaL_checkstack(L, MATCHER_ROOM, "a matcher too deep");
+}
+
+/* read_scalar reads the string, number or boolean on top; nil is MULL_NIL. */
+static void read_scalar(lua_State *L, void *item)
+{
+    mull_value *value = item;
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING:
+        *value = (mull_value){.kind = MULL_STRING, .as.string = lua_tostring(L, -1)};
+        break;
+    case LUA_TBOOLEAN:
+        *value = (mull_value){.kind = MULL_BOOLEAN, .as.boolean = lua_toboolean(L, -1)};
+        break;
+    case LUA_TNUMBER:
+        if (lua_isinteger(L, -1))
+            *value = (mull_value){.kind = MULL_INTEGER, .as.integer = lua_tointeger(L, -1)};
+        else
+            *value = (mull_value){.kind = MULL_NUMBER, .as.number = lua_tonumber(L, -1)};
+        break;
+    default:
+        *value = (mull_value){.kind = MULL_NIL};
+        break;
+    }
+}
+
+static mull_value scalar_of(lua_State *L, const char *name)
+{
+    mull_value value;
+    lua_getfield(L, -1, name);
+    read_scalar(L, &value);
+    lua_pop(L, 1);
+    return value;
+}
+
+/* read_value reads the value in the table on top. */
+static void read_value(lua_State *L, mull__plain_value *value, int depth)
+{
+    static const char *const kinds[] = {
+        [MULL__ONE_OF] = "one_of",   [MULL__BETWEEN] = "between", [MULL__CONTAINS] = "contains",
+        [MULL__MATCHES] = "matches", [MULL__PRESENT] = "present", [MULL__ABSENT] = "absent",
+        [MULL__NOT] = "not",
+    };
+    check_depth(L, depth);
+    value->kind = (mull__value_kind)place_in(kinds, 7, text_of(L, "kind"));
+    value->literals =
+        each(L, &value->literal_count, "literals", sizeof *value->literals, read_scalar);
+    value->low = scalar_of(L, "low");
+    value->high = scalar_of(L, "high");
+    value->text = text_of(L, "text");
+    if (value->kind == MULL__NOT) {
+        mull__plain_value *inner = take(L, 1, sizeof *inner);
+        lua_getfield(L, -1, "value");
+        read_value(L, inner, depth + 1);
+        lua_pop(L, 1);
+        value->inner = inner;
+    }
+}
+
+static void read_test(lua_State *L, void *item)
+{
+    static const char *const subjects[] = {
+        [MULL__OF_ERROR] = "error",
+        [MULL__OF_CTX] = "ctx",
+        [MULL__OF_MESSAGE] = "message",
+        [MULL__OF_HEADER] = "header",
+    };
+    mull__plain_test *test = item;
+    test->subject = (mull__subject)place_in(subjects, 4, text_of(L, "subject"));
+    test->name = text_of(L, "name");
+    lua_getfield(L, -1, "value");
+    read_value(L, &test->value, 1);
+    lua_pop(L, 1);
+}
+
+static void read_matcher(lua_State *L, mull__plain_matcher *matcher, int depth);
+
+static void read_parts(lua_State *L, mull__plain_matcher *matcher, int depth)
+{
+    lua_getfield(L, -1, "parts");
+    size_t count = (size_t)lua_rawlen(L, -1);
+    mull__plain_matcher *parts = take(L, count, sizeof *parts);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        read_matcher(L, &parts[i], depth + 1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    matcher->parts = parts;
+    matcher->part_count = count;
+}
+
+/* read_matcher reads the matcher on top. */
+static void read_matcher(lua_State *L, mull__plain_matcher *matcher, int depth)
+{
+    static const char *const kinds[] = {
+        [MULL__MATCH_ALWAYS] = "always",     [MULL__MATCH_TESTS] = "tests",
+        [MULL__MATCH_FUNCTION] = "function", [MULL__MATCH_ALL] = "all",
+        [MULL__MATCH_ANY] = "any",           [MULL__MATCH_NONE] = "none",
+    };
+    check_depth(L, depth);
+    matcher->kind = (mull__matcher_kind)place_in(kinds, 6, text_of(L, "kind"));
+    switch (matcher->kind) {
+    case MULL__MATCH_TESTS:
+        matcher->tests = each(L, &matcher->test_count, "tests", sizeof *matcher->tests, read_test);
+        break;
+    case MULL__MATCH_FUNCTION:
+        matcher->function = (uint32_t)integer_of(L, "number", 0);
+        break;
+    default:
+        read_parts(L, matcher, depth);
+        break;
+    }
+}
+
+/* read_matcher_of reads the matcher of the rule or declaration on top. */
+static void read_matcher_of(lua_State *L, mull__plain_matcher *matcher)
+{
+    matcher->kind = MULL__MATCH_ALWAYS;
+    if (lua_getfield(L, -1, "matcher") == LUA_TTABLE)
+        read_matcher(L, matcher, 1);
+    lua_pop(L, 1);
+}
+
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
 static void read_delay(lua_State *L, void *item)
@@ -83,64 +226,47 @@ static void read_delay(lua_State *L, void *item)
     *(int64_t *)item = lua_tointeger(L, -1);
 }
 
-static mull__backoff backoff_named(const char *name)
+static mull__backoff backoff_of(lua_State *L)
 {
-    if (name && strcmp(name, "constant") == 0)
-        return MULL__CONSTANT;
-    return name && strcmp(name, "linear") == 0 ? MULL__LINEAR : MULL__EXPONENTIAL;
+    static const char *const words[] = {
+        [MULL__CONSTANT] = "constant",
+        [MULL__LINEAR] = "linear",
+        [MULL__EXPONENTIAL] = "exponential",
+    };
+    return (mull__backoff)place_in(words, 3, text_of(L, "backoff"));
+}
+
+static void read_jitter(lua_State *L, mull__plain_tier *tier)
+{
+    tier->jitter_kind = MULL__JITTER_FRACTION;
+    if (lua_getfield(L, -1, "jitter") == LUA_TSTRING)
+        tier->jitter_kind = strcmp(lua_tostring(L, -1), "full") == 0 ? MULL__JITTER_FULL
+                                                                     : MULL__JITTER_DECORRELATED;
+    else
+        tier->jitter = lua_tonumber(L, -1);
+    lua_pop(L, 1);
+}
+
+static int64_t attempts_of(lua_State *L)
+{
+    int kind = lua_getfield(L, -1, "attempts");
+    int64_t attempts = kind == LUA_TSTRING ? MULL_UNLIMITED : lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return attempts;
 }
 
 static void read_tier(lua_State *L, mull__plain_tier *tier, const char *name)
 {
     if (lua_getfield(L, -1, name) == LUA_TTABLE) {
         tier->on = 1;
-        tier->attempts = integer_of(L, "attempts", 0);
+        tier->attempts = attempts_of(L);
         tier->delays = each(L, &tier->delay_count, "delays", sizeof *tier->delays, read_delay);
         tier->base_ms = integer_of(L, "base_ms", 0);
-        tier->backoff = backoff_named(text_of(L, "backoff"));
+        tier->backoff = backoff_of(L);
         tier->factor = number_of(L, "factor");
         tier->max_delay_ms = integer_of(L, "max_delay_ms", MULL__NO_CAP);
-        tier->jitter = number_of(L, "jitter");
-    }
-    lua_pop(L, 1);
-}
-
-/* read_test reads a test of a field of the error against one literal. */
-static void read_test(lua_State *L, void *item)
-{
-    mull_field *field = item;
-    mull_value *value = &field->value;
-    field->name = text_of(L, "name");
-    lua_getfield(L, -1, "value");
-    lua_getfield(L, -1, "literals");
-    switch (lua_rawgeti(L, -1, 1)) {
-    case LUA_TSTRING:
-        value->kind = MULL_STRING;
-        value->as.string = lua_tostring(L, -1);
-        break;
-    case LUA_TBOOLEAN:
-        value->kind = MULL_BOOLEAN;
-        value->as.boolean = lua_toboolean(L, -1);
-        break;
-    default:
-        value->kind = lua_isinteger(L, -1) ? MULL_INTEGER : MULL_NUMBER;
-        if (value->kind == MULL_INTEGER)
-            value->as.integer = lua_tointeger(L, -1);
-        else
-            value->as.number = lua_tonumber(L, -1);
-        break;
-    }
-    lua_pop(L, 3);
-}
-
-static void read_matcher(lua_State *L, mull__plain_matcher *matcher)
-{
-    matcher->kind = MULL__MATCH_ALWAYS;
-    if (lua_getfield(L, -1, "matcher") == LUA_TTABLE) {
-        matcher->fields =
-            each(L, &matcher->field_count, "tests", sizeof *matcher->fields, read_test);
-        matcher->kind = matcher->fields ? MULL__MATCH_FIELDS : MULL__MATCH_FUNCTION;
-        matcher->function = (uint32_t)integer_of(L, "number", 0);
+        read_jitter(L, tier);
+        tier->hint = text_of(L, "hint");
     }
     lua_pop(L, 1);
 }
@@ -151,13 +277,23 @@ static void read_rule(lua_State *L, void *item)
     rule->type = text_of(L, "type");
     rule->file = text_of(L, "file");
     rule->line = (int)integer_of(L, "line", 0);
-    read_matcher(L, &rule->matcher);
+    rule->scope = text_of(L, "scope");
+    read_matcher_of(L, &rule->matcher);
     read_tier(L, &rule->retry, "retry");
     read_tier(L, &rule->redeliver, "redeliver");
     const char *action = text_of(L, "action");
     rule->end = action && strcmp(action, "discard") == 0 ? MULL_DISCARD : MULL_DEAD_LETTER;
     rule->queue = text_of(L, "queue");
     rule->note = text_of(L, "note");
+}
+
+static void read_unrecoverable(lua_State *L, void *item)
+{
+    mull__plain_unrecoverable *declared = item;
+    declared->type = text_of(L, "type");
+    declared->file = text_of(L, "file");
+    declared->line = (int)integer_of(L, "line", 0);
+    read_matcher_of(L, &declared->matcher);
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
@@ -168,6 +304,27 @@ static int64_t limit_of(lua_State *L, const char *name)
     int64_t value = lua_getfield(L, -1, name) == LUA_TBOOLEAN ? MULL__OFF : lua_tointeger(L, -1);
     lua_pop(L, 1);
     return value; /* nil: MULL__UNSET */
+}
+
+/* function_of reads a setting that is the number of a function. */
+static int64_t function_of(lua_State *L, const char *name)
+{
+    int64_t value = limit_of(L, name);
+    int kind = lua_getfield(L, -1, name);
+    lua_pop(L, 1);
+    return kind == LUA_TNUMBER ? value + 1 : value;
+}
+
+static void read_rate_limit(lua_State *L, mull__plain_settings *settings)
+{
+    int kind = lua_getfield(L, -1, "rate_limit");
+    if (kind == LUA_TTABLE) {
+        settings->rate_after = integer_of(L, "after", 1);
+        settings->rate_wait_ms = integer_of(L, "wait_ms", 0);
+    } else if (kind == LUA_TBOOLEAN) {
+        settings->rate_after = MULL__OFF;
+    }
+    lua_pop(L, 1);
 }
 
 static void read_settings(lua_State *L, mull__plain_settings *settings)
@@ -182,10 +339,56 @@ static void read_settings(lua_State *L, mull__plain_settings *settings)
     lua_pop(L, 1);
     settings->max_attempts = limit_of(L, "max_attempts");
     settings->max_deliveries = limit_of(L, "max_deliveries");
+    read_rate_limit(L, settings);
+    settings->override = function_of(L, "override");
+    settings->notify = function_of(L, "notify");
     lua_pop(L, 1);
 }
 
-static mull__scope_kind kind_named(const char *name)
+static void read_places(lua_State *L, mull__plain_place *places)
+{
+    static const char *const names[] = {
+        [MULL__DEAD_LETTER_QUEUE] = "dead_letter_queue",
+        [MULL__MAX_AGE] = "max_age_ms",
+        [MULL__MAX_ATTEMPTS] = "max_attempts",
+        [MULL__MAX_DELIVERIES] = "max_deliveries",
+        [MULL__RATE_LIMIT] = "rate_limit",
+        [MULL__OVERRIDE] = "override",
+        [MULL__NOTIFY] = "notify",
+    };
+    if (lua_getfield(L, -1, "places") == LUA_TTABLE)
+        for (int i = 0; i < MULL__SETTINGS; i++) {
+            if (lua_getfield(L, -1, names[i]) == LUA_TTABLE) {
+                places[i].file = text_of(L, "file");
+                places[i].line = (int)integer_of(L, "line", 0);
+            }
+            lua_pop(L, 1);
+        }
+    lua_pop(L, 1);
+}
+
+static void read_include(lua_State *L, void *item)
+{
+    mull__plain_include *include = item;
+    include->scope = text_of(L, "scope");
+    include->file = text_of(L, "file");
+    include->line = (int)integer_of(L, "line", 0);
+}
+
+static void read_replaced(lua_State *L, void *item)
+{
+    mull__plain_replaced *gone = item;
+    gone->type = text_of(L, "type");
+    gone->scope = text_of(L, "scope");
+    gone->file = text_of(L, "file");
+    gone->line = (int)integer_of(L, "line", 0);
+    gone->by_file = text_of(L, "by_file");
+    gone->by_line = (int)integer_of(L, "by_line", 0);
+    const char *word = text_of(L, "word");
+    gone->by_cause = word && strcmp(word, "on_cause") == 0;
+}
+
+static mull__scope_kind scope_kind_of(lua_State *L)
 {
     static const char *const names[] = {
         [MULL__CONSUMER] = "consumer",
@@ -193,19 +396,25 @@ static mull__scope_kind kind_named(const char *name)
         [MULL__BUS] = "bus",
         [MULL__HOST] = "host",
     };
-    mull__scope_kind kind = MULL__CONSUMER;
-    while (kind < MULL__HOST && strcmp(names[kind], name ? name : "") != 0)
-        kind++;
-    return kind;
+    return (mull__scope_kind)place_in(names, MULL__SCOPE_KINDS, text_of(L, "kind"));
 }
 
 static void read_scope(lua_State *L, void *item)
 {
     mull__plain_scope *scope = item;
-    scope->kind = kind_named(text_of(L, "kind"));
+    scope->kind = scope_kind_of(L);
     scope->name = text_of(L, "name");
     scope->rules = each(L, &scope->rule_count, "rules", sizeof *scope->rules, read_rule);
+    scope->cause_rules =
+        each(L, &scope->cause_rule_count, "cause_rules", sizeof *scope->cause_rules, read_rule);
+    scope->unrecoverable = each(L, &scope->unrecoverable_count, "unrecoverable",
+                                sizeof *scope->unrecoverable, read_unrecoverable);
     read_settings(L, &scope->settings);
+    read_places(L, scope->settings.places);
+    scope->includes =
+        each(L, &scope->include_count, "includes", sizeof *scope->includes, read_include);
+    scope->replaced =
+        each(L, &scope->replaced_count, "replaced", sizeof *scope->replaced, read_replaced);
 }
 
 static void read_parent(lua_State *L, void *item)

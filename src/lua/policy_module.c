@@ -200,7 +200,7 @@ static int scopes(lua_State *L)
     const mull__table *table = mull__generation_table(generation);
     lua_Integer count = 0;
     for (size_t i = 0; i < table->scope_count; i++)
-        count += table->scopes[i].rule_count > 0;
+        count += mull__scope_rules(&table->scopes[i]) > 0;
     mull__generation_drop(generation);
     lua_pushinteger(L, count);
     return 1;

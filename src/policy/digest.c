@@ -29,29 +29,60 @@ static void add_text(mull__digest *digest, const char *text)
         mull__digest_add(digest, text, strlen(text));
 }
 
-static void add_literal(mull__digest *digest, const mull_field *literal)
+/* ---- Matchers -------------------------------------------------------------------------------- */
+
+static void add_scalar(mull__digest *digest, const mull_value *value)
 {
-    add_text(digest, literal->name);
-    add_number(digest, literal->value.kind);
-    switch (literal->value.kind) {
+    add_number(digest, value->kind);
+    switch (value->kind) {
     case MULL_BOOLEAN:
-        add_number(digest, literal->value.as.boolean != 0);
+        add_number(digest, value->as.boolean != 0);
         break;
     case MULL_INTEGER:
-        add_number(digest, (uint64_t)literal->value.as.integer);
+        add_number(digest, (uint64_t)value->as.integer);
         break;
     case MULL_NUMBER:
-        add_real(digest, literal->value.as.number);
+        add_real(digest, value->as.number);
         break;
     case MULL_STRING:
-        add_text(digest, literal->value.as.string);
+        add_text(digest, value->as.string);
         break;
-    case MULL_NIL:
+    case MULL_NIL: /* an open end */
     case MULL_LIST:
     case MULL_MAP:
         break; /* never literals */
     }
 }
+
+static void add_value(mull__digest *digest, const mull__plain_value *value)
+{
+    for (; value; value = value->inner) { /* an inner one is the last piece of its outer one */
+        add_number(digest, value->kind);
+        add_number(digest, value->literal_count);
+        for (size_t i = 0; i < value->literal_count; i++)
+            add_scalar(digest, &value->literals[i]);
+        add_scalar(digest, &value->low);
+        add_scalar(digest, &value->high);
+        add_text(digest, value->text);
+    }
+}
+
+static void add_matcher(mull__digest *digest, const mull__plain_matcher *matcher)
+{
+    add_number(digest, matcher->kind);
+    add_number(digest, matcher->function);
+    add_number(digest, matcher->test_count);
+    for (size_t i = 0; i < matcher->test_count; i++) {
+        add_number(digest, matcher->tests[i].subject);
+        add_text(digest, matcher->tests[i].name);
+        add_value(digest, &matcher->tests[i].value);
+    }
+    add_number(digest, matcher->part_count);
+    for (size_t i = 0; i < matcher->part_count; i++)
+        add_matcher(digest, &matcher->parts[i]);
+}
+
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 static void add_tier(mull__digest *digest, const mull__plain_tier *tier)
 {
@@ -65,18 +96,22 @@ static void add_tier(mull__digest *digest, const mull__plain_tier *tier)
     add_real(digest, tier->factor);
     add_number(digest, (uint64_t)tier->max_delay_ms);
     add_real(digest, tier->jitter);
+    add_number(digest, tier->jitter_kind);
+    add_text(digest, tier->hint);
+}
+
+static void add_place(mull__digest *digest, const char *scope, const char *file, int line)
+{
+    add_text(digest, scope);
+    add_text(digest, file);
+    add_number(digest, (uint64_t)line);
 }
 
 static void add_rule(mull__digest *digest, const mull__rule *rule)
 {
-    add_text(digest, rule->source.file);
-    add_number(digest, (uint64_t)rule->source.line);
+    add_place(digest, rule->source.scope, rule->source.file, rule->source.line);
     add_number(digest, rule->type);
-    add_number(digest, rule->matcher.kind);
-    add_number(digest, rule->matcher.function);
-    add_number(digest, rule->matcher.field_count);
-    for (size_t i = 0; i < rule->matcher.field_count; i++)
-        add_literal(digest, &rule->matcher.fields[i]);
+    add_matcher(digest, &rule->matcher);
     add_tier(digest, &rule->retry);
     add_tier(digest, &rule->redeliver);
     add_number(digest, rule->end);
@@ -84,17 +119,51 @@ static void add_rule(mull__digest *digest, const mull__rule *rule)
     add_text(digest, rule->note);
 }
 
-static void add_scope(mull__digest *digest, const mull__scope *scope)
+static void add_rules(mull__digest *digest, const mull__rules *rules)
+{
+    add_number(digest, rules->count);
+    for (size_t i = 0; i < rules->count; i++)
+        add_rule(digest, &rules->items[i]);
+}
+
+/* ---- Scopes ---------------------------------------------------------------------------------- */
+
+/* add_settings takes a scope's bounds, which for a transport are those in force there. */
+static void add_settings(mull__digest *digest, const mull__scope *scope)
 {
     const mull__bounds *bounds = &scope->layer.bounds;
-    add_text(digest, scope->label);
+    add_number(digest, scope->sets);
     add_text(digest, bounds->dead_letter_queue);
     add_number(digest, (uint64_t)bounds->max_age_ms);
     add_number(digest, (uint64_t)bounds->max_attempts);
     add_number(digest, (uint64_t)bounds->max_deliveries);
-    add_number(digest, scope->rule_count);
-    for (size_t i = 0; i < scope->rule_count; i++)
-        add_rule(digest, &scope->rules[i]);
+    add_number(digest, (uint64_t)bounds->override);
+    add_number(digest, (uint64_t)scope->rate_after);
+    add_number(digest, (uint64_t)scope->rate_wait_ms);
+    add_number(digest, (uint64_t)scope->notify);
+    for (int i = 0; i < MULL__SETTINGS; i++)
+        add_place(digest, NULL, scope->places[i].file, scope->places[i].line);
+}
+
+static void add_scope(mull__digest *digest, const mull__scope *scope)
+{
+    add_text(digest, scope->label);
+    add_settings(digest, scope);
+    add_rules(digest, &scope->rules);
+    add_rules(digest, &scope->cause_rules);
+    add_rules(digest, &scope->unrecoverable);
+    add_number(digest, scope->include_count);
+    for (size_t i = 0; i < scope->include_count; i++)
+        add_place(digest, scope->includes[i].scope, scope->includes[i].file,
+                  scope->includes[i].line);
+    add_number(digest, scope->replaced_count);
+    for (size_t i = 0; i < scope->replaced_count; i++) {
+        const mull__plain_replaced *gone = &scope->replaced[i];
+        add_text(digest, gone->type);
+        add_place(digest, gone->scope, gone->file, gone->line);
+        add_place(digest, NULL, gone->by_file, gone->by_line);
+        add_number(digest, gone->by_cause != 0);
+    }
 }
 
 void mull__table_digest(const mull__table *table, char hex[33])

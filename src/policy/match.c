@@ -1,108 +1,252 @@
 /* match.c: see match.h. */
 #include "match.h"
 
-#include <string.h>
+#include <stdio.h>
 
-/* integer_equals compares without rounding: 2^53 + 1 is no double. */
-static int integer_equals(int64_t integer, double number)
+#include "fact.h"
+#include "value.h"
+
+/* The budget of a matcher's call in pattern steps, for all tests of one matcher together. */
+enum { PATTERN_STEPS = 100000, CAUSES = 16 };
+
+/* glance is a look at one error: the failure's own, or one of its causes, in which case `failure`
+ * is a copy that carries the cause as its error. */
+typedef struct glance {
+    const mull__inquiry *inquiry;
+    const mull_failure *failure;
+    mull__trial_kind kind;
+    unsigned depth;
+} glance;
+
+/* ---- One matcher ----------------------------------------------------------------------------- */
+
+/* ordeal is one matcher being tried. */
+typedef struct ordeal {
+    const glance *glance;
+    int64_t steps;                /* left */
+    const mull__plain_test *lost; /* the test at which what was tried last lost; NULL */
+    char why[512];                /* it raised */
+} ordeal;
+
+static int function_passes(ordeal *o, uint32_t function)
 {
-    return number >= -0x1p63 && number < 0x1p63 && (double)(int64_t)number == number &&
-           (int64_t)number == integer;
+    const mull__runner *runner = o->glance->inquiry->runner;
+    o->lost = NULL;
+    return runner->match(runner->state, function, o->glance->failure, o->why, sizeof o->why);
 }
 
-static int equals(const mull_value *a, const mull_value *b)
+static int raised(ordeal *o, const mull__plain_test *test, int code)
 {
-    if (a->kind == MULL_INTEGER && b->kind == MULL_NUMBER)
-        return integer_equals(a->as.integer, b->as.number);
-    if (a->kind == MULL_NUMBER && b->kind == MULL_INTEGER)
-        return integer_equals(b->as.integer, a->as.number);
-    if (a->kind != b->kind)
-        return 0;
-    switch (a->kind) {
-    case MULL_BOOLEAN:
-        return !a->as.boolean == !b->as.boolean;
-    case MULL_INTEGER:
-        return a->as.integer == b->as.integer;
-    case MULL_NUMBER:
-        return a->as.number == b->as.number;
-    case MULL_STRING:
-        return strcmp(a->as.string, b->as.string) == 0;
-    case MULL_NIL:
-    case MULL_LIST:
-    case MULL_MAP:
-        break; /* absent for table matchers */
-    }
-    return 0;
+    if (code == -1)
+        snprintf(o->why, sizeof o->why, "more than %d steps in the pattern for %s", PATTERN_STEPS,
+                 test->name);
+    else
+        snprintf(o->why, sizeof o->why, "the pattern for %s is too complex", test->name);
+    return MULL_EPOLICY;
 }
 
-/* own_text is the text of the fields that every error has; NULL for other names. */
-static const char *own_text(const mull_error *error, const char *name)
+static int tests_pass(ordeal *o, const mull__plain_matcher *matcher)
 {
-    if (strcmp(name, "message") == 0)
-        return error->message ? error->message : "";
-    if (strcmp(name, "stack") == 0)
-        return error->stack ? error->stack : "";
-    return strcmp(name, "type") == 0 ? error->type : NULL;
-}
-
-int mull__field_passes(const mull_field *literal, const mull_error *error)
-{
-    const char *text = own_text(error, literal->name);
-    if (text)
-        return equals(&literal->value, &(mull_value){.kind = MULL_STRING, .as.string = text});
-    for (size_t i = 0; i < error->field_count; i++)
-        if (strcmp(error->fields[i].name, literal->name) == 0)
-            return equals(&literal->value, &error->fields[i].value);
-    return 0;
-}
-
-static int function_passes(const mull__rule *rule, const mull_failure *failure,
-                           const mull__runner *runner)
-{
-    char why[512] = "";
-    int answer = runner->match(runner->state, rule->matcher.function, failure, why, sizeof why);
-    if (answer < 0 && runner->failed)
-        runner->failed(runner->data, failure, &rule->source, why);
-    return answer > 0;
-}
-
-static int fields_pass(const mull__plain_matcher *matcher, const mull_error *error)
-{
-    for (size_t i = 0; i < matcher->field_count; i++)
-        if (!mull__field_passes(&matcher->fields[i], error))
+    const mull_failure *failure = o->glance->failure;
+    for (size_t i = 0; i < matcher->test_count; i++) {
+        const mull__plain_test *test = &matcher->tests[i];
+        mull_value room;
+        const mull_value *given = mull__fact_of(test, failure, failure->error, &room);
+        int answer = mull__value_passes(&test->value, given, &o->steps);
+        if (answer < 0)
+            return raised(o, test, answer);
+        if (!answer) {
+            o->lost = test;
             return 0;
+        }
+    }
     return 1;
 }
 
-static int passes(const mull__rule *rule, const mull_failure *failure, const mull__runner *runner)
+static int matcher_passes(ordeal *o, const mull__plain_matcher *matcher);
+
+/* parts_pass looks no further than it must: `all` to the first that loses, the other two to the
+ * first that passes, each of them to the first that raises. */
+static int parts_pass(ordeal *o, const mull__plain_matcher *matcher)
 {
-    switch (rule->matcher.kind) {
-    case MULL__MATCH_FIELDS:
-        return fields_pass(&rule->matcher, failure->error);
+    int all = matcher->kind == MULL__MATCH_ALL, to_the_end = 1;
+    for (size_t i = 0; i < matcher->part_count && to_the_end; i++) {
+        int answer = matcher_passes(o, &matcher->parts[i]);
+        if (answer < 0)
+            return answer;
+        to_the_end = all == (answer != 0);
+    }
+    if (!all)
+        o->lost = NULL;
+    return matcher->kind == MULL__MATCH_ANY ? !to_the_end : to_the_end;
+}
+
+/* matcher_passes is 1, 0, or negative where it raised, with the reason in the ordeal. */
+static int matcher_passes(ordeal *o, const mull__plain_matcher *matcher)
+{
+    switch (matcher->kind) {
+    case MULL__MATCH_TESTS:
+        return tests_pass(o, matcher);
     case MULL__MATCH_FUNCTION:
-        return function_passes(rule, failure, runner);
+        return function_passes(o, matcher->function);
+    case MULL__MATCH_ALL:
+    case MULL__MATCH_ANY:
+    case MULL__MATCH_NONE:
+        return parts_pass(o, matcher);
     case MULL__MATCH_ALWAYS:
         break;
     }
     return 1;
 }
 
-static const mull__rule *match_type(const mull__scope *scope, uint32_t type,
-                                    const mull_failure *failure, const mull__runner *runner)
+/* ---- Rules ----------------------------------------------------------------------------------- */
+
+static void tell(const ordeal *o, const mull_rule *source, const mull__plain_matcher *matcher,
+                 int answer)
 {
-    const mull__rule *rule = mull__first_rule(scope, type);
-    while (rule && !passes(rule, failure, runner))
-        rule = mull__next_rule(scope, rule);
+    const mull__runner *runner = o->glance->inquiry->runner;
+    if (answer < 0 && runner->failed)
+        runner->failed(runner->data, o->glance->inquiry->failure, source, o->why);
+    if (!runner->tried)
+        return;
+    mull__trial trial = {
+        .kind = o->glance->kind,
+        .end = answer > 0   ? MULL__TRIAL_PASSED
+               : answer < 0 ? MULL__TRIAL_RAISED
+                            : MULL__TRIAL_LOST,
+        .source = source,
+        .matcher = matcher,
+        .test = answer == 0 ? o->lost : NULL,
+        .depth = o->glance->depth,
+        .why = answer < 0 ? o->why : NULL,
+    };
+    runner->tried(runner->data, &trial);
+}
+
+/* passes: a rule without a matcher does always. One that raises doesn't, as a whole. */
+static int passes(const glance *g, const mull_rule *source, const mull__plain_matcher *matcher)
+{
+    if (matcher->kind == MULL__MATCH_ALWAYS && !g->inquiry->runner->tried)
+        return 1;
+    ordeal o;
+    o.glance = g;
+    o.steps = PATTERN_STEPS;
+    o.lost = NULL;
+    o.why[0] = '\0';
+    int answer = matcher_passes(&o, matcher);
+    if (answer < 0 || g->inquiry->runner->tried)
+        tell(&o, source, matcher, answer);
+    return answer > 0;
+}
+
+static const mull__rule *pass_for_type(const glance *g, const mull__rules *rules, uint32_t type)
+{
+    const mull__rule *rule = mull__first_rule(rules, type);
+    while (rule && !passes(g, &rule->source, &rule->matcher))
+        rule = mull__next_rule(rules, rule);
     return rule;
 }
 
-const mull__rule *mull__match(const mull__scope *scope, const mull__lineage *lineage,
-                              const mull_failure *failure, const mull__runner *runner)
+/* pass_for_lineage leaves Error out. */
+static const mull__rule *pass_for_lineage(const glance *g, const mull__rules *rules,
+                                          const mull__lineage *lineage)
 {
     for (size_t i = 0; i < lineage->count; i++) {
-        const mull__rule *rule = match_type(scope, (uint32_t)lineage->types[i], failure, runner);
+        const mull__rule *rule = pass_for_type(g, rules, (uint32_t)lineage->types[i]);
         if (rule)
             return rule;
     }
-    return match_type(scope, MULL__ERROR_TYPE, failure, runner);
+    return NULL;
+}
+
+/* ---- Causes ---------------------------------------------------------------------------------- */
+
+/* repeats: the `depth`-th cause was looked at before, or is the error itself: a circle. */
+static int repeats(const mull_error *error, const mull_error *cause, unsigned depth)
+{
+    for (unsigned i = 0; i < depth; i++, error = error->cause)
+        if (error == cause)
+            return 1;
+    return 0;
+}
+
+/* pass_for_cause looks at one cause as at an error: its own lineage, Error last. */
+static const mull__rule *pass_for_cause(const mull__inquiry *inquiry, const mull_error *cause,
+                                        unsigned depth)
+{
+    mull_failure failure = *inquiry->failure;
+    failure.error = cause;
+    const glance g = {inquiry, &failure, MULL__TRIED_CAUSE_RULE, depth};
+    const mull__rules *rules = &inquiry->layer->rules->cause_rules;
+    mull__lineage lineage = mull__lineage_of(inquiry->table, cause, inquiry->seen);
+    const mull__rule *rule = pass_for_lineage(&g, rules, &lineage);
+    return rule ? rule : pass_for_type(&g, rules, MULL__ERROR_TYPE);
+}
+
+static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
+{
+    const mull_error *error = inquiry->failure->error, *cause = error->cause;
+    for (unsigned depth = 1; depth <= CAUSES && cause; depth++, cause = cause->cause) {
+        if (repeats(error, cause, depth))
+            break;
+        const mull__rule *rule = pass_for_cause(inquiry, cause, depth);
+        if (rule)
+            return rule;
+    }
+    return NULL;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage)
+{
+    const mull__scope *scope = inquiry->layer->rules;
+    if (!scope)
+        return NULL;
+    const glance g = {inquiry, inquiry->failure, MULL__TRIED_RULE, 0};
+    const mull__rule *rule = pass_for_lineage(&g, &scope->rules, lineage);
+    if (!rule && scope->cause_rules.count > 0)
+        rule = pass_for_causes(inquiry);
+    return rule ? rule : pass_for_type(&g, &scope->rules, MULL__ERROR_TYPE);
+}
+
+static int has_type(const mull__lineage *lineage, uint32_t type)
+{
+    for (size_t i = 0; i < lineage->count; i++)
+        if (lineage->types[i] == type)
+            return 1;
+    return 0;
+}
+
+/* may_be: some declaration, of whatever scope, is for a type of the lineage. */
+static int may_be(const mull__table *table, const mull__lineage *lineage)
+{
+    if (table->types[MULL__ERROR_TYPE].mark == MULL__UNRECOVERABLE)
+        return 1;
+    for (size_t i = 0; i < lineage->count; i++)
+        if (table->types[lineage->types[i]].mark == MULL__UNRECOVERABLE)
+            return 1;
+    return 0;
+}
+
+static int declared(const glance *g, const mull__rules *rules, const mull__lineage *lineage)
+{
+    return pass_for_lineage(g, rules, lineage) || pass_for_type(g, rules, MULL__ERROR_TYPE);
+}
+
+int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage)
+{
+    static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
+    static const mull_rule built_in = {.type = "MessageDeserializationError"};
+    if (!may_be(inquiry->table, lineage))
+        return 0;
+    const glance g = {inquiry, inquiry->failure, MULL__TRIED_UNRECOVERABLE, 0};
+    for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
+        const mull__scope *scope =
+            mull__scope_of(inquiry->table, inquiry->layer, (mull__scope_kind)kind);
+        if (scope && declared(&g, &scope->unrecoverable, lineage))
+            return 1;
+    }
+    return has_type(lineage, MULL__UNREADABLE_TYPE) && mull__built_in_holds(inquiry->layer) &&
+           passes(&g, &built_in, &always);
 }

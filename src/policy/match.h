@@ -1,15 +1,25 @@
-/* match.h: which rule of a scope decides. */
+/* match.h: which rule decides, and what no rule is asked for. */
 #ifndef MULL__MATCH_H
 #define MULL__MATCH_H
 
 #include "types.h"
 
-/* mull__match is the first rule that passes: those of each type of the lineage in turn, those of
- * Error last. NULL: none does. */
-const mull__rule *mull__match(const mull__scope *scope, const mull__lineage *lineage,
-                              const mull_failure *failure, const mull__runner *runner);
+/* mull__inquiry is what both look at. */
+typedef struct mull__inquiry {
+    const mull__table *table;
+    const mull__layer *layer;
+    const mull_failure *failure;
+    const mull__runner *runner;
+    uint64_t *seen; /* mull__table_seen words; the error's own lineage may be in it */
+} mull__inquiry;
 
-/* mull__field_passes: an error carries the field that a literal names, and it has its value. */
-int mull__field_passes(const mull_field *literal, const mull_error *error);
+/* mull__unrecoverable: some declaration in force, of whatever scope, or the built-in one holds for
+ * the error, whose lineage is given. */
+int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage);
+
+/* mull__match is the first rule in force that passes: those for each type of the error's lineage in
+ * turn, then the cause rules, those for Error last. NULL: none does. It may overwrite the lineage.
+ */
+const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage);
 
 #endif

@@ -2,10 +2,12 @@
  *
  *   table ── types    name, parent; found by name; 0 is Error
  *        ├── scopes   consumers and transports found by name
- *        │     ├── groups   type -> its first rule -> the next rule of that type -> ...
+ *        │     ├── rules, cause_rules, unrecoverable
+ *        │     │         each: type -> its first rule -> the next rule of that type -> ...
+ *        │     ├── places, includes, replaced: for those who look at a policy
  *        │     └── layer    what this scope puts over the farther ones: rules, bounds
  *        ├── base     the layer of bus over host over the defaults
- *        └── rules, groups, literals, delays, text: one array each, of which scopes hold slices
+ *        └── things, text: one block of memory each, of which all the others hold slices
  */
 #ifndef MULL__SHAPE_H
 #define MULL__SHAPE_H
@@ -16,16 +18,22 @@
 /* Types with a number of their own; others follow. */
 enum { MULL__ERROR_TYPE = 0, MULL__UNREADABLE_TYPE = 1 };
 
+/* mull__mark: a type is MULL__UNRECOVERABLE where it, or what it descends from, is declared so in
+ * some scope or built in: for all others no declaration has to be looked at. */
+typedef enum mull__mark { MULL__UNMARKED, MULL__RECOVERABLE, MULL__UNRECOVERABLE } mull__mark;
+
 typedef struct mull__type {
     const char *name;
     uint32_t parent; /* MULL__ERROR_TYPE where none was declared */
+    mull__mark mark; /* MULL__UNMARKED only while the table is built */
 } mull__type;
 
+/* mull__rule is a rule, a cause rule, or an unrecoverable declaration, which has no chain. */
 typedef struct mull__rule {
     mull_rule source;
     uint32_t type;
-    uint32_t next; /* of the same type in the same scope, as an index into its rules; MULL__NONE */
-    mull__plain_matcher matcher;       /* its fields are the table's literals */
+    uint32_t next; /* of the same type in the same rules, as an index; MULL__NONE */
+    mull__plain_matcher matcher;
     mull__plain_tier retry, redeliver; /* all zero where the chain has no such step */
     mull_action end;
     const char *queue, *note;
@@ -36,20 +44,31 @@ typedef struct mull__group {
     uint32_t first;
 } mull__group;
 
-/* MULL__INHERITED: a bound that a scope doesn't set. */
+/* mull__rules is a list of rules in the order written, found by type. */
+typedef struct mull__rules {
+    const mull__rule *items;
+    size_t count;
+    const mull__group *groups;
+    uint32_t group_mask;
+} mull__rules;
+
+/* MULL__INHERITED: a setting that a scope doesn't set. */
 #define MULL__INHERITED INT64_MIN
 
+/* mull__bounds are the settings that verdicts need. */
 typedef struct mull__bounds {
     const char *dead_letter_queue; /* NULL: inherited */
     int64_t max_age_ms;            /* each: MULL__INHERITED, MULL__OFF, or its value */
     int64_t max_attempts;
     int64_t max_deliveries;
+    int64_t override; /* the number of a function, and 1 */
 } mull__bounds;
 
 struct mull__scope;
 
 typedef struct mull__layer {
-    const struct mull__scope *rules; /* whose rules hold; NULL: nobody's so far */
+    const struct mull__scope *rules;                /* whose rules hold; NULL: nobody's so far */
+    const struct mull__scope *consumer, *transport; /* NULL: there is none */
     mull__bounds bounds;
 } mull__layer;
 
@@ -57,11 +76,16 @@ typedef struct mull__scope {
     mull__scope_kind kind;
     const char *name;  /* NULL for bus and host */
     const char *label; /* as mull_rule.scope */
-    const mull__rule *rules;
-    size_t rule_count;
-    const mull__group *groups;
-    uint32_t group_mask;
+    mull__rules rules, cause_rules, unrecoverable;
     mull__layer layer; /* its own; a transport's lies over the base already */
+    unsigned sets;     /* bit MULL__DEAD_LETTER_QUEUE, ...: what it sets itself, to false too */
+    /* The settings that no verdict needs, as in mull__bounds. */
+    int64_t rate_after, rate_wait_ms, notify;
+    mull__plain_place places[MULL__SETTINGS];
+    const mull__plain_include *includes;
+    size_t include_count;
+    const mull__plain_replaced *replaced; /* their scopes are there */
+    size_t replaced_count;
 } mull__scope;
 
 struct mull__table {
@@ -71,31 +95,37 @@ struct mull__table {
     size_t type_count;
     mull__scope *scopes;
     size_t scope_count;
-    mull__rule *rules;
-    size_t rule_count;
-    mull__group *groups;
-    mull_field *literals;
-    int64_t *delays;
-    char *text; /* every string */
+    const mull__scope *bus, *host; /* NULL: the policy says nothing to it */
+    size_t rule_count;             /* rules and cause rules, over all scopes */
+    size_t unrecoverable_count;    /* declarations over all scopes, and the built-in one */
     uint32_t function_count;
     mull__layer base;
+    char *things, *text;
 };
 
-/* mull__first_rule is a scope's first rule for a type, NULL where it has none. */
-static inline const mull__rule *mull__first_rule(const mull__scope *scope, uint32_t type)
+/* mull__scope_rules is how many rules a scope has, its own and included, cause rules too. */
+static inline size_t mull__scope_rules(const mull__scope *scope)
 {
-    for (uint32_t at = type & scope->group_mask;; at = (at + 1) & scope->group_mask) {
-        if (scope->groups[at].type == type)
-            return &scope->rules[scope->groups[at].first];
-        if (scope->groups[at].type == MULL__NONE)
+    return scope->rules.count + scope->cause_rules.count;
+}
+
+/* mull__first_rule is the first rule for a type, NULL where there is none. */
+static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint32_t type)
+{
+    for (uint32_t at = type & rules->group_mask;; at = (at + 1) & rules->group_mask) {
+        if (rules->groups[at].type == type)
+            return &rules->items[rules->groups[at].first];
+        if (rules->groups[at].type == MULL__NONE)
             return NULL;
     }
 }
 
-static inline const mull__rule *mull__next_rule(const mull__scope *scope, const mull__rule *rule)
+static inline const mull__rule *mull__next_rule(const mull__rules *rules, const mull__rule *rule)
 {
-    return rule->next == MULL__NONE ? NULL : &scope->rules[rule->next];
+    return rule->next == MULL__NONE ? NULL : &rules->items[rule->next];
 }
+
+/* ---- What is in force: in_force.c ------------------------------------------------------------ */
 
 /* mull__over is the layer `near` on top of `far`: rules as a whole, bounds one by one. */
 mull__layer mull__over(const mull__layer *near, const mull__layer *far);
@@ -105,5 +135,27 @@ mull__layer mull__over(const mull__layer *near, const mull__layer *far);
 const mull__layer *mull__layer_for(const mull__table *table, const char *consumer,
                                    uint64_t consumer_hash, const char *transport,
                                    mull__layer *room);
+
+/* mull__layer_named is the same, for those who have no hash. */
+const mull__layer *mull__layer_named(const mull__table *table, const char *consumer,
+                                     const char *transport, mull__layer *room);
+
+/* mull__scope_of is the scope of a kind that a layer is made of, NULL where there is none. */
+const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *layer,
+                                  mull__scope_kind kind);
+
+/* mull__setting_scope is the nearest scope that sets a setting; NULL: none, so that its default
+ * holds. Its place in that scope says where. */
+const mull__scope *mull__setting_scope(const mull__table *table, const mull__layer *layer,
+                                       mull__setting setting);
+
+/* mull__built_in_holds: a message that couldn't be read is unrecoverable, because no rule in force
+ * is written for MessageDeserializationError. */
+int mull__built_in_holds(const mull__layer *layer);
+
+/* mull__unrecoverable_names writes the names of the types that are declared unrecoverable for a
+ * layer, each once, and says how many they are: at most the table's unrecoverable_count. */
+size_t mull__unrecoverable_names(const mull__table *table, const mull__layer *layer,
+                                 const char **names);
 
 #endif

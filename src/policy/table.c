@@ -1,5 +1,4 @@
-/* table.c: building a decision table: measure the plain policy, take memory once for each kind of
- * thing, then copy. Nothing can fail after the memory is there. */
+/* table.c: building a decision table out of a plain policy, with the means of copy.h. */
 #include "table.h"
 
 #include <stdio.h>
@@ -7,12 +6,14 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "copy.h"
 #include "types.h"
 
 /* ---- Measuring ------------------------------------------------------------------------------- */
 
 typedef struct measure {
-    size_t rules, groups, types, literals, delays, text, consumers, transports;
+    mull__size size;
+    size_t types, consumers, transports;
 } measure;
 
 static const char *const scope_words[MULL__SCOPE_KINDS] = {
@@ -22,15 +23,10 @@ static const char *const scope_words[MULL__SCOPE_KINDS] = {
     [MULL__HOST] = "host",
 };
 
-static size_t bytes_of(const char *text)
-{
-    return text ? strlen(text) + 1 : 0;
-}
-
 /* label_bytes: "bus", or "consumer:NAME". */
 static size_t label_bytes(const mull__plain_scope *scope)
 {
-    return bytes_of(scope_words[scope->kind]) + bytes_of(scope->name);
+    return strlen(scope_words[scope->kind]) + (scope->name ? 1 + strlen(scope->name) : 0) + 1;
 }
 
 /* groups_for is a power of two, at least twice the types that `rules` rules can have. */
@@ -42,52 +38,87 @@ static size_t groups_for(size_t rules)
     return groups;
 }
 
-static void measure_rule(measure *m, const mull__plain_rule *rule)
+static void measure_rules(measure *m, size_t count)
 {
-    m->types++;
-    m->text += bytes_of(rule->type) + bytes_of(rule->file);
-    m->text += bytes_of(rule->queue) + bytes_of(rule->note);
-    m->literals += rule->matcher.field_count;
-    for (size_t i = 0; i < rule->matcher.field_count; i++) {
-        const mull_field *field = &rule->matcher.fields[i];
-        m->text += bytes_of(field->name);
-        if (field->value.kind == MULL_STRING)
-            m->text += bytes_of(field->value.as.string);
+    m->types += count;
+    mull__measure_things(&m->size, count, sizeof(mull__rule));
+    mull__measure_things(&m->size, groups_for(count), sizeof(mull__group));
+}
+
+static void measure_chains(measure *m, const mull__plain_rule *rules, size_t count)
+{
+    measure_rules(m, count);
+    for (size_t i = 0; i < count; i++) {
+        const mull__plain_rule *rule = &rules[i];
+        mull__measure_text(&m->size, rule->type);
+        mull__measure_text(&m->size, rule->file);
+        mull__measure_text(&m->size, rule->scope);
+        mull__measure_text(&m->size, rule->queue);
+        mull__measure_text(&m->size, rule->note);
+        mull__measure_matcher(&m->size, &rule->matcher);
+        mull__measure_tier(&m->size, &rule->retry);
+        mull__measure_tier(&m->size, &rule->redeliver);
     }
-    m->delays += rule->retry.on ? rule->retry.delay_count : 0;
-    m->delays += rule->redeliver.on ? rule->redeliver.delay_count : 0;
+}
+
+static void measure_unrecoverable(measure *m, const mull__plain_scope *scope)
+{
+    measure_rules(m, scope->unrecoverable_count);
+    for (size_t i = 0; i < scope->unrecoverable_count; i++) {
+        mull__measure_text(&m->size, scope->unrecoverable[i].type);
+        mull__measure_text(&m->size, scope->unrecoverable[i].file);
+        mull__measure_matcher(&m->size, &scope->unrecoverable[i].matcher);
+    }
+}
+
+/* measure_shown: what is only for those who look at a policy. */
+static void measure_shown(mull__size *size, const mull__plain_scope *scope)
+{
+    for (int i = 0; i < MULL__SETTINGS; i++)
+        mull__measure_text(size, scope->settings.places[i].file);
+    mull__measure_things(size, scope->include_count, sizeof *scope->includes);
+    for (size_t i = 0; i < scope->include_count; i++) {
+        mull__measure_text(size, scope->includes[i].scope);
+        mull__measure_text(size, scope->includes[i].file);
+    }
+    mull__measure_things(size, scope->replaced_count, sizeof *scope->replaced);
+    for (size_t i = 0; i < scope->replaced_count; i++) {
+        mull__measure_text(size, scope->replaced[i].type);
+        mull__measure_text(size, scope->replaced[i].scope);
+        mull__measure_text(size, scope->replaced[i].file);
+        mull__measure_text(size, scope->replaced[i].by_file);
+    }
 }
 
 static measure measure_plain(const mull__plain *plain)
 {
     measure m = {.types = 2 + 2 * plain->parent_count};
-    for (size_t i = 0; i < plain->parent_count; i++)
-        m.text += bytes_of(plain->parents[i].child) + bytes_of(plain->parents[i].parent);
+    for (size_t i = 0; i < plain->parent_count; i++) {
+        mull__measure_text(&m.size, plain->parents[i].child);
+        mull__measure_text(&m.size, plain->parents[i].parent);
+    }
+    mull__measure_things(&m.size, plain->scope_count, sizeof(mull__scope));
     for (size_t i = 0; i < plain->scope_count; i++) {
         const mull__plain_scope *scope = &plain->scopes[i];
-        m.rules += scope->rule_count;
-        m.groups += groups_for(scope->rule_count);
-        m.text += label_bytes(scope) + bytes_of(scope->settings.dead_letter_queue);
+        m.size.text += label_bytes(scope);
+        mull__measure_text(&m.size, scope->settings.dead_letter_queue);
         m.consumers += scope->kind == MULL__CONSUMER;
         m.transports += scope->kind == MULL__TRANSPORT;
-        for (size_t j = 0; j < scope->rule_count; j++)
-            measure_rule(&m, &scope->rules[j]);
+        measure_chains(&m, scope->rules, scope->rule_count);
+        measure_chains(&m, scope->cause_rules, scope->cause_rule_count);
+        measure_unrecoverable(&m, scope);
+        measure_shown(&m.size, scope);
     }
+    mull__measure_things(&m.size, m.types, sizeof(mull__type));
     return m;
 }
 
-static int take_memory(mull__table *table, const measure *m, size_t scopes)
+static int take_memory(mull__table *table, const measure *m)
 {
     const mull_allocator *a = &table->allocator;
-    table->types = mull__zalloc(a, m->types, sizeof *table->types);
-    table->scopes = mull__zalloc(a, scopes, sizeof *table->scopes);
-    table->rules = mull__zalloc(a, m->rules, sizeof *table->rules);
-    table->groups = mull__zalloc(a, m->groups, sizeof *table->groups);
-    table->literals = mull__zalloc(a, m->literals, sizeof *table->literals);
-    table->delays = mull__zalloc(a, m->delays, sizeof *table->delays);
-    table->text = mull__alloc(a, m->text);
-    if (!table->types || !table->scopes || !table->rules || !table->groups || !table->literals ||
-        !table->delays || !table->text)
+    table->things = mull__zalloc(a, m->size.things, 1);
+    table->text = mull__alloc(a, m->size.text);
+    if (!table->things || !table->text)
         return MULL_ENOMEM;
     if (mull__names_init(&table->type_names, a, m->types) ||
         mull__names_init(&table->consumers, a, m->consumers) ||
@@ -96,96 +127,61 @@ static int take_memory(mull__table *table, const measure *m, size_t scopes)
     return MULL_OK;
 }
 
-/* ---- Copying --------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
-/* room is where the next of each kind goes. */
-typedef struct room {
+/* builder is a table in the making, and where the next copy goes. */
+typedef struct builder {
     mull__table *table;
-    mull__rule *rules;
-    mull__group *groups;
-    mull_field *literals;
-    int64_t *delays;
-    char *text;
-} room;
+    mull__room room;
+} builder;
 
-static const char *copy_text(room *r, const char *text)
+/* add_type gives a type's number. A name that is there already leaves its copy unused. */
+static uint32_t add_type(builder *b, const char *name)
 {
-    if (!text)
-        return NULL;
-    size_t bytes = strlen(text) + 1;
-    char *copy = memcpy(r->text, text, bytes);
-    r->text += bytes;
-    return copy;
+    return mull__types_add(b->table, mull__copy_text(&b->room, name));
 }
 
-/* copy_type gives a type's number. A name that is there already leaves its copy unused. */
-static uint32_t copy_type(room *r, const char *name)
+static void add_types(builder *b, const mull__plain *plain, size_t types)
 {
-    return mull__types_add(r->table, copy_text(r, name));
-}
-
-static void copy_types(room *r, const mull__plain *plain)
-{
-    mull__types_add(r->table, "Error"); /* in the order of their numbers */
-    mull__types_add(r->table, "MessageDeserializationError");
+    b->table->types = mull__take(&b->room, types, sizeof *b->table->types);
+    mull__types_add(b->table, "Error"); /* in the order of their numbers */
+    mull__types_add(b->table, "MessageDeserializationError");
     for (size_t i = 0; i < plain->parent_count; i++) {
-        uint32_t child = copy_type(r, plain->parents[i].child);
-        r->table->types[child].parent = copy_type(r, plain->parents[i].parent);
+        uint32_t child = add_type(b, plain->parents[i].child);
+        uint32_t parent = add_type(b, plain->parents[i].parent);
+        b->table->types[child].parent = parent;
     }
 }
 
-static mull__plain_matcher copy_matcher(room *r, const mull__plain_matcher *plain)
+/* mark_declared marks the types that some scope declares unrecoverable, and the built-in one. */
+static void mark_declared(mull__table *table)
 {
-    mull__plain_matcher matcher = {.kind = plain->kind};
-    if (plain->kind == MULL__MATCH_FUNCTION)
-        matcher.function = plain->function;
-    if (plain->kind != MULL__MATCH_FIELDS)
-        return matcher;
-    matcher.fields = r->literals;
-    matcher.field_count = plain->field_count;
-    for (size_t i = 0; i < plain->field_count; i++) {
-        mull_field *literal = r->literals++;
-        *literal = plain->fields[i];
-        literal->name = copy_text(r, literal->name);
-        if (literal->value.kind == MULL_STRING)
-            literal->value.as.string = copy_text(r, literal->value.as.string);
+    table->types[MULL__UNREADABLE_TYPE].mark = MULL__UNRECOVERABLE;
+    for (size_t i = 0; i < table->scope_count; i++) {
+        const mull__rules *declared = &table->scopes[i].unrecoverable;
+        for (size_t j = 0; j < declared->count; j++)
+            table->types[declared->items[j].type].mark = MULL__UNRECOVERABLE;
     }
-    return matcher;
 }
 
-static mull__plain_tier copy_tier(room *r, const mull__plain_tier *plain)
+/* mark_types gives each type the mark of the nearest of its ancestors that has one; once a way up
+ * was gone, all of it has marks. */
+static void mark_types(mull__table *table)
 {
-    if (!plain->on)
-        return (mull__plain_tier){0};
-    mull__plain_tier tier = *plain;
-    tier.on = 1;
-    if (plain->delays && plain->delay_count) {
-        tier.delays = memcpy(r->delays, plain->delays, plain->delay_count * sizeof *plain->delays);
-        r->delays += plain->delay_count;
-    } else {
-        tier.delays = NULL;
-        tier.delay_count = 0;
+    mull__type *types = table->types;
+    mark_declared(table);
+    if (types[MULL__ERROR_TYPE].mark == MULL__UNMARKED)
+        types[MULL__ERROR_TYPE].mark = MULL__RECOVERABLE;
+    for (uint32_t i = 0; i < table->type_count; i++) {
+        uint32_t marked = i;
+        while (types[marked].mark == MULL__UNMARKED)
+            marked = types[marked].parent;
+        for (uint32_t up = i; up != marked; up = types[up].parent)
+            types[up].mark = types[marked].mark;
     }
-    return tier;
 }
 
-static void copy_rule(room *r, const mull__plain_rule *plain, const char *label)
-{
-    uint32_t type = copy_type(r, plain->type);
-    *r->rules++ = (mull__rule){
-        .source = {copy_text(r, plain->file), plain->line, label, r->table->types[type].name},
-        .type = type,
-        .next = MULL__NONE,
-        .matcher = copy_matcher(r, &plain->matcher),
-        .retry = copy_tier(r, &plain->retry),
-        .redeliver = copy_tier(r, &plain->redeliver),
-        .end = plain->end,
-        .queue = copy_text(r, plain->queue),
-        .note = copy_text(r, plain->note),
-    };
-}
-
-/* ---- Groups ---------------------------------------------------------------------------------- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 static mull__group *group_of(mull__group *groups, uint32_t mask, uint32_t type)
 {
@@ -195,22 +191,75 @@ static mull__group *group_of(mull__group *groups, uint32_t mask, uint32_t type)
     return &groups[at];
 }
 
-/* group_rules links the rules of each type, from the last to the first. */
-static void group_rules(room *r, mull__scope *scope, mull__rule *rules)
+/* grouped links the rules of each type, from the last to the first. */
+static mull__rules grouped(builder *b, mull__rule *items, size_t count)
 {
-    size_t size = groups_for(scope->rule_count);
-    mull__group *groups = r->groups;
-    r->groups += size;
-    scope->groups = groups;
-    scope->group_mask = (uint32_t)size - 1;
+    size_t size = groups_for(count);
+    uint32_t mask = (uint32_t)size - 1;
+    mull__group *groups = mull__take(&b->room, size, sizeof *groups);
     for (size_t i = 0; i < size; i++)
         groups[i] = (mull__group){MULL__NONE, MULL__NONE};
-    for (size_t i = scope->rule_count; i-- > 0;) {
-        mull__group *group = group_of(groups, scope->group_mask, rules[i].type);
-        group->type = rules[i].type;
-        rules[i].next = group->first;
+    for (size_t i = count; i-- > 0;) {
+        mull__group *group = group_of(groups, mask, items[i].type);
+        group->type = items[i].type;
+        items[i].next = group->first;
         group->first = (uint32_t)i;
     }
+    return (mull__rules){items, count, groups, mask};
+}
+
+static mull_rule copy_source(builder *b, const char *type, const char *file, int line,
+                             const char *label)
+{
+    return (mull_rule){mull__copy_file(&b->room, file), line, label, type};
+}
+
+/* label_in is where a rule was written: mostly in the scope that has it. */
+static const char *label_in(builder *b, const mull__scope *scope, const char *label)
+{
+    if (!label || strcmp(label, scope->label) == 0)
+        return scope->label;
+    return mull__copy_text(&b->room, label);
+}
+
+static mull__rules copy_chains(builder *b, const mull__scope *scope, const mull__plain_rule *plain,
+                               size_t count)
+{
+    mull__rule *rules = mull__take(&b->room, count, sizeof *rules);
+    for (size_t i = 0; i < count; i++, plain++) {
+        uint32_t type = add_type(b, plain->type);
+        rules[i] = (mull__rule){
+            .source = copy_source(b, b->table->types[type].name, plain->file, plain->line,
+                                  label_in(b, scope, plain->scope)),
+            .type = type,
+            .matcher = mull__copy_matcher(&b->room, &plain->matcher),
+            .retry = mull__copy_tier(&b->room, &plain->retry),
+            .redeliver = mull__copy_tier(&b->room, &plain->redeliver),
+            .end = plain->end,
+            .queue = mull__copy_text(&b->room, plain->queue),
+            .note = mull__copy_text(&b->room, plain->note),
+        };
+    }
+    b->table->rule_count += count;
+    return grouped(b, rules, count);
+}
+
+static mull__rules copy_unrecoverable(builder *b, const mull__scope *scope,
+                                      const mull__plain_unrecoverable *plain, size_t count)
+{
+    mull__rule *rules = mull__take(&b->room, count, sizeof *rules);
+    for (size_t i = 0; i < count; i++, plain++) {
+        uint32_t type = add_type(b, plain->type);
+        rules[i] = (mull__rule){
+            .source =
+                copy_source(b, b->table->types[type].name, plain->file, plain->line, scope->label),
+            .type = type,
+            .matcher = mull__copy_matcher(&b->room, &plain->matcher),
+            .end = MULL_DEAD_LETTER,
+        };
+    }
+    b->table->unrecoverable_count += count;
+    return grouped(b, rules, count);
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
@@ -221,74 +270,130 @@ static const mull__layer defaults = {
     .bounds = {.dead_letter_queue = "error",
                .max_age_ms = MULL__OFF,
                .max_attempts = MULL__OFF,
-               .max_deliveries = MAX_DELIVERIES},
+               .max_deliveries = MAX_DELIVERIES,
+               .override = MULL__OFF},
 };
 
-static int64_t bound(int64_t setting)
+static int64_t inherited_or(int64_t setting)
 {
     return setting == MULL__UNSET ? MULL__INHERITED : setting;
 }
 
-static mull__bounds copy_bounds(room *r, const mull__plain_settings *settings)
+static unsigned what_is_set(const mull__plain_settings *settings)
+{
+    return (unsigned)(settings->dead_letter_queue != NULL) << MULL__DEAD_LETTER_QUEUE |
+           (unsigned)(settings->has_max_age != 0) << MULL__MAX_AGE |
+           (unsigned)(settings->max_attempts != MULL__UNSET) << MULL__MAX_ATTEMPTS |
+           (unsigned)(settings->max_deliveries != MULL__UNSET) << MULL__MAX_DELIVERIES |
+           (unsigned)(settings->rate_after != MULL__UNSET) << MULL__RATE_LIMIT |
+           (unsigned)(settings->override != MULL__UNSET) << MULL__OVERRIDE |
+           (unsigned)(settings->notify != MULL__UNSET) << MULL__NOTIFY;
+}
+
+static void copy_settings(builder *b, mull__scope *scope, const mull__plain_settings *settings)
 {
     const char *queue = settings->dead_letter_queue;
-    return (mull__bounds){
+    scope->layer.bounds = (mull__bounds){
         .dead_letter_queue =
-            queue && !*queue ? defaults.bounds.dead_letter_queue : copy_text(r, queue),
+            queue && !*queue ? defaults.bounds.dead_letter_queue : mull__copy_text(&b->room, queue),
         .max_age_ms = settings->has_max_age ? settings->max_age_ms : MULL__INHERITED,
-        .max_attempts = bound(settings->max_attempts),
-        .max_deliveries = bound(settings->max_deliveries),
+        .max_attempts = inherited_or(settings->max_attempts),
+        .max_deliveries = inherited_or(settings->max_deliveries),
+        .override = inherited_or(settings->override),
     };
+    scope->sets = what_is_set(settings);
+    scope->rate_after = inherited_or(settings->rate_after);
+    scope->rate_wait_ms = settings->rate_after > 0 ? settings->rate_wait_ms : 0;
+    scope->notify = inherited_or(settings->notify);
+    for (int i = 0; i < MULL__SETTINGS; i++)
+        scope->places[i] = (mull__plain_place){
+            mull__copy_file(&b->room, settings->places[i].file),
+            settings->places[i].line,
+        };
 }
 
-static void copy_label(room *r, mull__scope *scope, const mull__plain_scope *plain)
+static void copy_label(builder *b, mull__scope *scope, const mull__plain_scope *plain)
 {
     size_t bytes = label_bytes(plain);
-    scope->label = r->text;
-    if (plain->name) {
-        scope->name = r->text + bytes_of(scope_words[plain->kind]);
-        snprintf(r->text, bytes, "%s:%s", scope_words[plain->kind], plain->name);
-    } else {
-        snprintf(r->text, bytes, "%s", scope_words[plain->kind]);
-    }
-    r->text += bytes;
+    char *label = b->room.text;
+    int named = snprintf(label, bytes, "%s%s%s", scope_words[plain->kind], plain->name ? ":" : "",
+                         plain->name ? plain->name : "");
+    b->room.text += named + 1;
+    scope->label = label;
+    if (plain->name)
+        scope->name = label + strlen(scope_words[plain->kind]) + 1;
 }
 
-static void copy_scope(room *r, mull__scope *scope, const mull__plain_scope *plain)
+static void copy_shown(builder *b, mull__scope *scope, const mull__plain_scope *plain)
 {
-    mull__rule *rules = r->rules;
-    scope->kind = plain->kind;
-    copy_label(r, scope, plain);
-    scope->rules = rules;
-    scope->rule_count = plain->rule_count;
-    for (size_t i = 0; i < plain->rule_count; i++)
-        copy_rule(r, &plain->rules[i], scope->label);
-    group_rules(r, scope, rules);
-    scope->layer.rules = plain->rule_count ? scope : NULL;
-    scope->layer.bounds = copy_bounds(r, &plain->settings);
+    mull__plain_include *includes = mull__take(&b->room, plain->include_count, sizeof *includes);
+    for (size_t i = 0; i < plain->include_count; i++)
+        includes[i] = (mull__plain_include){
+            mull__copy_text(&b->room, plain->includes[i].scope),
+            mull__copy_file(&b->room, plain->includes[i].file),
+            plain->includes[i].line,
+        };
+    mull__plain_replaced *replaced = mull__take(&b->room, plain->replaced_count, sizeof *replaced);
+    for (size_t i = 0; i < plain->replaced_count; i++) {
+        const mull__plain_replaced *gone = &plain->replaced[i];
+        replaced[i] = *gone;
+        replaced[i].type = mull__copy_text(&b->room, gone->type);
+        replaced[i].scope = label_in(b, scope, gone->scope);
+        replaced[i].file = mull__copy_file(&b->room, gone->file);
+        replaced[i].by_file = mull__copy_file(&b->room, gone->by_file);
+    }
+    scope->includes = includes;
+    scope->include_count = plain->include_count;
+    scope->replaced = replaced;
+    scope->replaced_count = plain->replaced_count;
 }
 
-/* put_over lays the scopes of a kind that has no names over the base. */
-static void put_over(mull__table *table, mull__scope_kind kind)
+static void copy_scope(builder *b, mull__scope *scope, const mull__plain_scope *plain)
+{
+    scope->kind = plain->kind;
+    copy_label(b, scope, plain);
+    scope->rules = copy_chains(b, scope, plain->rules, plain->rule_count);
+    scope->cause_rules = copy_chains(b, scope, plain->cause_rules, plain->cause_rule_count);
+    scope->unrecoverable =
+        copy_unrecoverable(b, scope, plain->unrecoverable, plain->unrecoverable_count);
+    copy_settings(b, scope, &plain->settings);
+    copy_shown(b, scope, plain);
+    if (mull__scope_rules(scope) > 0)
+        scope->layer.rules = scope;
+}
+
+/* put_over lays a scope without a name over the base. */
+static void put_over(mull__table *table, const mull__scope *scope)
+{
+    if (scope)
+        table->base = mull__over(&scope->layer, &table->base);
+}
+
+static const mull__scope *unnamed(const mull__table *table, mull__scope_kind kind)
 {
     for (size_t i = 0; i < table->scope_count; i++)
         if (table->scopes[i].kind == kind)
-            table->base = mull__over(&table->scopes[i].layer, &table->base);
+            return &table->scopes[i];
+    return NULL;
 }
 
 /* resolve works out ahead what doesn't depend on the consumer, and makes scopes found by name. */
 static void resolve(mull__table *table)
 {
+    table->bus = unnamed(table, MULL__BUS);
+    table->host = unnamed(table, MULL__HOST);
     table->base = defaults;
-    put_over(table, MULL__HOST);
-    put_over(table, MULL__BUS);
+    put_over(table, table->host);
+    put_over(table, table->bus);
     for (size_t i = 0; i < table->scope_count; i++) {
         mull__scope *scope = &table->scopes[i];
         if (!scope->name)
             continue;
         int transport = scope->kind == MULL__TRANSPORT;
-        if (transport)
+        if (transport) {
             scope->layer = mull__over(&scope->layer, &table->base);
+            scope->layer.transport = scope;
+        }
         mull__names_add(transport ? &table->transports : &table->consumers, scope->name,
                         mull__hash_text(scope->name), (uint32_t)i);
     }
@@ -296,15 +401,17 @@ static void resolve(mull__table *table)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-static void fill(mull__table *table, const mull__plain *plain)
+static void fill(mull__table *table, const mull__plain *plain, const measure *m)
 {
-    room r = {table, table->rules, table->groups, table->literals, table->delays, table->text};
-    copy_types(&r, plain);
-    for (size_t i = 0; i < plain->scope_count; i++)
-        copy_scope(&r, &table->scopes[i], &plain->scopes[i]);
+    builder b = {table, {.things = table->things, .text = table->text}};
+    add_types(&b, plain, m->types);
+    table->scopes = mull__take(&b.room, plain->scope_count, sizeof *table->scopes);
     table->scope_count = plain->scope_count;
-    table->rule_count = (size_t)(r.rules - table->rules);
+    table->unrecoverable_count = 1;
+    for (size_t i = 0; i < plain->scope_count; i++)
+        copy_scope(&b, &table->scopes[i], &plain->scopes[i]);
     table->function_count = plain->function_count;
+    mark_types(table);
     resolve(table);
 }
 
@@ -316,11 +423,11 @@ int mull__table_new(mull__table **out, const mull_allocator *allocator, const mu
         return MULL_ENOMEM;
     table->allocator = *allocator;
     measure m = measure_plain(plain);
-    if (take_memory(table, &m, plain->scope_count)) {
+    if (take_memory(table, &m)) {
         mull__table_free(table);
         return MULL_ENOMEM;
     }
-    fill(table, plain);
+    fill(table, plain, &m);
     *out = table;
     return MULL_OK;
 }
@@ -334,12 +441,7 @@ void mull__table_free(mull__table *table)
     mull__free(&a, table->consumers.slots);
     mull__free(&a, table->type_names.slots);
     mull__free(&a, table->text);
-    mull__free(&a, table->delays);
-    mull__free(&a, table->literals);
-    mull__free(&a, table->groups);
-    mull__free(&a, table->rules);
-    mull__free(&a, table->scopes);
-    mull__free(&a, table->types);
+    mull__free(&a, table->things);
     mull__free(&a, table);
 }
 

@@ -13,19 +13,90 @@ void mull__table_free(mull__table *table);
 /* mull__table_digest writes a content hash of the table: equal tables, equal hashes. */
 void mull__table_digest(const mull__table *table, char hex[33]);
 
+/* mull__table_rules is how many rules there are, over all scopes, cause rules too. */
 size_t mull__table_rules(const mull__table *table);
 uint32_t mull__table_functions(const mull__table *table);
 
-/* mull__runner runs function matchers: src/lua fills it in, policy/ only calls it. `match` gives 1
- * or 0, or a negative code where the function raised, with the reason in `why`. */
+/* ---- Deciding -------------------------------------------------------------------------------- */
+
+/* mull__answer is what an override returned. */
+typedef struct mull__answer {
+    int given; /* 0: nothing, the verdict stands */
+    mull_action action;
+    int64_t delay_ms;  /* of a retry or a redelivery */
+    const char *queue; /* NULL: the default queue; the state's, until its next call */
+    const char *note;  /* NULL: none; likewise */
+} mull__answer;
+
+/* mull__config is what an override may look at of the settings in force and the rule that decided.
+ */
+typedef struct mull__config_tier {
+    int64_t attempts;     /* MULL_UNLIMITED; 0 where it is off or not available here */
+    int64_t delay_ms;     /* of the first step, jitter left out */
+    int64_t max_delay_ms; /* MULL__NO_CAP: none */
+    mull__backoff backoff;
+    int has_list; /* its delays are named one by one, and `backoff` says nothing */
+} mull__config_tier;
+
+typedef struct mull__config {
+    const char *dead_letter_queue;
+    int64_t max_age_ms, max_attempts; /* MULL__OFF: none */
+    const char *const *unrecoverable; /* names of types */
+    size_t unrecoverable_count;
+    mull__config_tier retry, redeliver;
+} mull__config;
+
+/* mull__trial is one candidate that was looked at on the way to a verdict. */
+typedef enum mull__trial_kind {
+    MULL__TRIED_UNRECOVERABLE,
+    MULL__TRIED_RULE,
+    MULL__TRIED_CAUSE_RULE
+} mull__trial_kind;
+
+typedef enum mull__trial_end {
+    MULL__TRIAL_PASSED,
+    MULL__TRIAL_LOST,
+    MULL__TRIAL_RAISED
+} mull__trial_end;
+
+typedef struct mull__trial {
+    mull__trial_kind kind;
+    mull__trial_end end;
+    const mull_rule *source; /* file NULL: the built-in unrecoverable declaration */
+    const mull__plain_matcher *matcher;
+    const mull__plain_test *test; /* at which a matcher lost; NULL where there is none to name */
+    unsigned depth;               /* cause rules: 1 for the error's cause, and so on; else 0 */
+    const char *why;              /* raised: why; else NULL */
+} mull__trial;
+
+/* mull__runner runs the policy's functions and hears what happens on the way to a verdict: src/lua
+ * and decide/ fill it in, policy/ only calls it. */
 typedef struct mull__runner {
+    /* match gives 1 or 0, or a negative code where the function raised, with the reason in `why`. A
+     * cause rule's failure has the cause as its error. */
     int (*match)(void *state, uint32_t function, const mull_failure *failure, char *why,
                  size_t why_size);
     void *state;
-    /* failed is told of a matcher that raised. NULL: nobody is. */
+    /* failed is told of a matcher that raised, of a rule or an unrecoverable declaration. NULL:
+     * nobody is. */
     void (*failed)(void *data, const mull_failure *failure, const mull_rule *rule, const char *why);
     void *data;
+    /* override gives 0, or a negative code where the function raised or gave a wrong value, with
+     * the reason in `why`. */
+    int (*override)(void *state, uint32_t function, const mull_failure *failure,
+                    const mull_verdict *verdict, const mull__config *config, mull__answer *answer,
+                    char *why, size_t why_size);
+    /* override_failed is told why an override's answer doesn't count. NULL: nobody is. */
+    void (*override_failed)(void *data, const mull_failure *failure, const mull_verdict *verdict,
+                            const char *why);
+    /* tried is told of each candidate, in the order in which they are looked at. NULL: nobody is.
+     */
+    void (*tried)(void *data, const mull__trial *trial);
 } mull__runner;
+
+/* Flags of a failure besides those of mulligan.h: every draw is at that end of its span. */
+#define MULL__JITTER_LOW  (UINT32_C(1) << 30)
+#define MULL__JITTER_HIGH (UINT32_C(1) << 31)
 
 /* mull__judge gives the verdict on a failure, as language.md says under "Order". The failure is
  * complete and checked: no counter is missing, `chance` is set. Strings of the verdict are the
@@ -41,7 +112,10 @@ typedef struct mull__in_force {
     int64_t max_age_ms;     /* MULL__OFF: none */
     int64_t max_attempts;   /* MULL__OFF: none */
     int64_t max_deliveries; /* MULL__OFF: none */
-    size_t rule_count;
+    int64_t rate_after;     /* MULL__OFF: none */
+    int64_t rate_wait_ms;
+    int64_t override, notify; /* MULL__OFF: none, or the number of a function, and 1 */
+    size_t rule_count;        /* cause rules too */
 } mull__in_force;
 
 void mull__table_in_force(const mull__table *table, const char *consumer, const char *transport,
@@ -58,7 +132,7 @@ typedef struct mull__rule_view {
     const char *queue; /* as written; NULL */
 } mull__rule_view;
 
-/* mull__table_rule gives the `index`-th rule in force; `index` < rule_count. */
+/* mull__table_rule gives the `index`-th rule in force; `index` < rule_count, cause rules last. */
 void mull__table_rule(const mull__table *table, const char *consumer, const char *transport,
                       size_t index, mull__rule_view *view);
 

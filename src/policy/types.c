@@ -28,7 +28,7 @@ uint32_t mull__types_add(mull__table *table, const char *name)
     uint32_t number = mull__names_find(&table->type_names, name, hash);
     if (number == MULL__NONE) {
         number = (uint32_t)table->type_count++;
-        table->types[number] = (mull__type){name, MULL__ERROR_TYPE};
+        table->types[number] = (mull__type){name, MULL__ERROR_TYPE, MULL__UNMARKED};
         mull__names_add(&table->type_names, name, hash, number);
     }
     return number;
@@ -123,7 +123,7 @@ mull__lineage mull__lineage_of(const mull__table *table, const mull_error *error
     if (error->lineage_count > 0)
         return lineage_of_sent(table, error, scratch);
     size_t count = 0;
-    uint32_t type = find(table, error->type);
+    uint32_t type = error->type ? find(table, error->type) : MULL__NONE;
     if (type != MULL__NONE && type != MULL__ERROR_TYPE) {
         scratch[count++] = type;
         count = climb(table, type, scratch, count);

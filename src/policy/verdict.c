@@ -51,16 +51,6 @@ static int over(int64_t value, int64_t bound)
     return bound != MULL__OFF && value > bound;
 }
 
-/* unrecoverable: what couldn't be read once can't be read again, unless the rules in force have a
- * word of their own for it. */
-static int unrecoverable(const mull__layer *layer, const mull__lineage *lineage)
-{
-    for (size_t i = 0; i < lineage->count; i++)
-        if (lineage->types[i] == MULL__UNREADABLE_TYPE)
-            return !layer->rules || !mull__first_rule(layer->rules, MULL__UNREADABLE_TYPE);
-    return 0;
-}
-
 /* ---- The chain ------------------------------------------------------------------------------- */
 
 static mull_tier tier_due(const mull__rule *rule, const mull_failure *failure)
@@ -152,12 +142,12 @@ static void judge(const mull__table *table, case_at_hand *c, const mull__runner 
         return;
     }
     mull__lineage lineage = mull__lineage_of(table, c->failure->error, seen);
-    if (unrecoverable(c->layer, &lineage)) {
+    const mull__inquiry inquiry = {table, c->layer, c->failure, runner, seen};
+    if (mull__unrecoverable(&inquiry, &lineage)) {
         end_by_default(verdict, MULL_REASON_UNRECOVERABLE, c);
         return;
     }
-    if (c->layer->rules)
-        c->rule = mull__match(c->layer->rules, &lineage, c->failure, runner);
+    c->rule = mull__match(&inquiry, &lineage);
     if (c->rule)
         follow(verdict, c);
     else

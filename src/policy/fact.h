@@ -1,0 +1,35 @@
+/* fact.h: what the tests of a table matcher look at. */
+#ifndef MULL__FACT_H
+#define MULL__FACT_H
+
+#include "plain.h"
+
+/* mull__fact is what a subject and a name mean together. */
+typedef enum mull__fact {
+    MULL__NO_FACT,     /* always absent: `cause`, or a name that the subject doesn't have */
+    MULL__ERROR_FIELD, /* by its name */
+    MULL__ERROR_TYPE_NAME,
+    MULL__ERROR_MESSAGE,
+    MULL__ERROR_STACK,
+    MULL__ATTEMPT,
+    MULL__REDELIVERIES,
+    MULL__DELIVERIES,
+    MULL__CALLS,
+    MULL__AGE,
+    MULL__CONSUMER_NAME,
+    MULL__TRANSPORT_NAME,
+    MULL__MESSAGE_ID,
+    MULL__MESSAGE_TYPE,
+    MULL__MESSAGE_KEY,
+    MULL__MESSAGE_SIZE,
+    MULL__HEADER /* by its name */
+} mull__fact;
+
+mull__fact mull__fact_named(mull__subject subject, const char *name);
+
+/* mull__fact_of gives the value of what a test looks at in a failure and one of its errors: its
+ * own memory, or `room`. NULL: it is absent, as lists and maps are too. */
+const mull_value *mull__fact_of(const mull__plain_test *test, const mull_failure *failure,
+                                const mull_error *error, mull_value *room);
+
+#endif
