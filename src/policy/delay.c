@@ -1,9 +1,12 @@
 /* delay.c: see delay.h. No libm: the same on every machine. */
 #include "delay.h"
 
-/* LIMIT_MS, 365 days, is where a computed delay without a cap saturates; no delay that a policy
- * can name is longer. */
-#define LIMIT_MS (INT64_C(365) * 24 * 3600 * 1000)
+#include "base/hash.h"
+
+#include <string.h>
+
+/* What decorrelated jitter remembers: a step follows from so many before it, itself included. */
+enum { MEMORY = 1000 };
 
 /* slack is by how much a product may miss the whole millisecond that it means: 100 * 1.1 is
  * 110.00000000000001, and must not become 111. Beyond 10^6 ms it stays a microsecond, which is
@@ -51,6 +54,8 @@ static int64_t computed(const mull__plain_tier *tier, int64_t step, int64_t limi
 {
     if (tier->base_ms == 0)
         return 0;
+    if (tier->jitter_kind == MULL__JITTER_DECORRELATED)
+        return tier->base_ms;
     switch (tier->backoff) {
     case MULL__LINEAR:
         return linear(tier->base_ms, step, limit_ms);
@@ -67,14 +72,21 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static int64_t limit_of(const mull__plain_tier *tier)
+{
+    return tier->max_delay_ms == MULL__NO_CAP ? MULL__DELAY_MAX_MS : tier->max_delay_ms;
+}
+
 int64_t mull__delay(const mull__plain_tier *tier, int64_t step)
 {
-    int64_t limit_ms = tier->max_delay_ms == MULL__NO_CAP ? LIMIT_MS : tier->max_delay_ms;
+    int64_t limit_ms = limit_of(tier);
     int64_t ms = tier->delays ? tier->delays[step - 1] : computed(tier, step, limit_ms);
     return smaller(ms, limit_ms);
 }
 
-mull__span mull__delay_span(const mull__plain_tier *tier, int64_t delay_ms)
+/* ---- Where jitter may take it ---------------------------------------------------------------- */
+
+static mull__span around(const mull__plain_tier *tier, int64_t delay_ms)
 {
     int64_t reach = round_down((double)delay_ms * tier->jitter);
     int64_t high = delay_ms + reach;
@@ -82,6 +94,59 @@ mull__span mull__delay_span(const mull__plain_tier *tier, int64_t delay_ms)
         high = smaller(high, tier->max_delay_ms);
     return (mull__span){delay_ms - reach, high};
 }
+
+mull__span mull__delay_span(const mull__plain_tier *tier, int64_t delay_ms)
+{
+    switch (tier->jitter_kind) {
+    case MULL__JITTER_FULL:
+        return (mull__span){0, delay_ms};
+    case MULL__JITTER_DECORRELATED:
+        return (mull__span){mull__delay(tier, 1), smaller(3 * delay_ms, limit_of(tier))};
+    case MULL__JITTER_FRACTION:
+        break;
+    }
+    return around(tier, delay_ms);
+}
+
+/* hinted_span is for a delay that a hint had a say in: jitter only adds. */
+static mull__span hinted_span(const mull__plain_tier *tier, int64_t delay_ms)
+{
+    if (tier->jitter_kind != MULL__JITTER_FRACTION)
+        return (mull__span){delay_ms, delay_ms};
+    return (mull__span){delay_ms, around(tier, delay_ms).high_ms};
+}
+
+/* farthest is the longest that decorrelated jitter may come to by a step. It grows by three times
+ * each, so that it is soon at the cap, or stays 0. */
+static int64_t farthest(const mull__plain_tier *tier, int64_t step)
+{
+    int64_t ms = mull__delay(tier, 1), before = -1;
+    for (int64_t at = 1; at <= step && ms != before; at++) {
+        before = ms;
+        ms = mull__delay_span(tier, ms).high_ms;
+    }
+    return ms;
+}
+
+mull__span mull__tier_span(const mull__plain_tier *tier, int64_t step)
+{
+    mull__span span = mull__delay_span(tier, mull__delay(tier, step));
+    if (tier->jitter_kind == MULL__JITTER_DECORRELATED)
+        span.high_ms = farthest(tier, step);
+    if (tier->hint)
+        span.high_ms = hinted_span(tier, limit_of(tier)).high_ms;
+    return span;
+}
+
+int64_t mull__longest_round(const mull__plain_tier *tier)
+{
+    int64_t sum = 0;
+    for (int64_t step = 1; step <= tier->attempts; step++)
+        sum += mull__tier_span(tier, step).high_ms;
+    return sum;
+}
+
+/* ---- Chance ---------------------------------------------------------------------------------- */
 
 /* high_word is the upper half of a 128-bit product. */
 static uint64_t high_word(uint64_t a, uint64_t b)
@@ -99,10 +164,76 @@ int64_t mull__draw(mull__span span, uint64_t hash)
     return span.low_ms + (int64_t)high_word(hash, choices);
 }
 
-int64_t mull__longest_round(const mull__plain_tier *tier)
+/* drawn is the delay at a step, of which the facts may be a later one. */
+static int64_t drawn(mull__span span, const mull__facts *facts, int64_t step)
 {
-    int64_t sum = 0;
-    for (int64_t step = 1; step <= tier->attempts; step++)
-        sum += mull__delay_span(tier, mull__delay(tier, step)).high_ms;
-    return sum;
+    if (span.low_ms == span.high_ms || (facts->flags & MULL__JITTER_LOW))
+        return span.low_ms;
+    if (facts->flags & MULL__JITTER_HIGH)
+        return span.high_ms;
+    int64_t redeliveries = facts->redeliveries;
+    if (facts->tier == MULL_TIER_REDELIVER)
+        redeliveries -= facts->step - step;
+    const uint64_t words[] = {
+        facts->chance,          facts->consumer_hash, (uint64_t)facts->tier,
+        (uint64_t)redeliveries, (uint64_t)step,       facts->seed,
+    };
+    return mull__draw(span, mull__hash_words(words, sizeof words / sizeof *words));
+}
+
+/* decorrelated draws each step from the one before. */
+static int64_t decorrelated(const mull__plain_tier *tier, const mull__facts *facts)
+{
+    int64_t step = facts->step > MEMORY ? facts->step - MEMORY + 1 : 1;
+    int64_t ms = mull__delay(tier, 1);
+    for (;; step++) {
+        ms = drawn(mull__delay_span(tier, ms), facts, step);
+        if (step == facts->step)
+            return ms;
+    }
+}
+
+/* ---- Hints ----------------------------------------------------------------------------------- */
+
+enum { NO_HINT = -1 };
+
+static int64_t hint_in(const mull_value *value, int64_t limit_ms)
+{
+    if (value->kind == MULL_INTEGER && value->as.integer >= 0)
+        return value->as.integer > limit_ms / 1000 ? limit_ms : value->as.integer * 1000;
+    if (value->kind == MULL_NUMBER && value->as.number >= 0) { /* no NaN is */
+        double ms = value->as.number * 1000;
+        return ms < (double)limit_ms ? round_up(ms) : limit_ms;
+    }
+    return NO_HINT;
+}
+
+/* hint_of is how long the error asks for, capped. The texts that every error has are no numbers,
+ * whatever else goes by their names. */
+static int64_t hint_of(const mull__plain_tier *tier, const mull_error *error)
+{
+    const char *name = tier->hint;
+    if (strcmp(name, "type") == 0 || strcmp(name, "message") == 0 || strcmp(name, "stack") == 0)
+        return NO_HINT;
+    for (size_t i = 0; i < error->field_count; i++)
+        if (strcmp(error->fields[i].name, name) == 0)
+            return hint_in(&error->fields[i].value, limit_of(tier));
+    return NO_HINT;
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+int64_t mull__wait(const mull__plain_tier *tier, const mull__facts *facts, const mull_error *error)
+{
+    int64_t delay_ms = mull__delay(tier, facts->step);
+    int64_t hint_ms = tier->hint ? hint_of(tier, error) : NO_HINT;
+    if (hint_ms > delay_ms)
+        delay_ms = hint_ms;
+    if (facts->flags & MULL_NO_JITTER)
+        return delay_ms;
+    if (hint_ms != NO_HINT)
+        return drawn(hinted_span(tier, delay_ms), facts, facts->step);
+    if (tier->jitter_kind == MULL__JITTER_DECORRELATED)
+        return decorrelated(tier, facts);
+    return drawn(mull__delay_span(tier, delay_ms), facts, facts->step);
 }
