@@ -230,7 +230,8 @@ typedef struct mull_verdict {
     mull_fallback fallback;
     int64_t delay_ms;  /* 0 for a dead letter and a discard */
     int64_t step;      /* the how-manyth of the tier; 0 where there is none */
-    int64_t of;        /* of how many; MULL_UNLIMITED; 0 where there is none */
+    int64_t of;        /* of how many; MULL_UNLIMITED; 0 where there is none: in what an override
+                          answered, too */
     const char *queue; /* of a dead letter; NULL */
     const char *note;  /* of a discard; NULL */
     mull_rule rule;
@@ -243,6 +244,8 @@ typedef struct mull_verdict {
 #define MULL_EVENTS(X)                                                                             \
     X(MULL_EVENT_DECIDED, "decided")                                                               \
     X(MULL_EVENT_MATCHER_FAILED, "matcher_failed")                                                 \
+    X(MULL_EVENT_OVERRIDE_FAILED, "override_failed")                                               \
+    X(MULL_EVENT_NOTIFY_FAILED, "notify_failed")                                                   \
     X(MULL_EVENT_HEADER_IGNORED, "header_ignored")                                                 \
     X(MULL_EVENT_POLICY_LOADED, "policy_loaded")                                                   \
     X(MULL_EVENT_POLICY_REFUSED, "policy_refused")
@@ -255,9 +258,10 @@ MULL_API const char *mull_event_name(mull_event_kind kind);
 
 /* mull_event: `failure` and `verdict` where it is about a message, else NULL; header_ignored comes
  * before its handler is called, so that there is no `failure->error` yet; `rule` and `text` where
- * they say more: the rule whose matcher failed and why, the header that was ignored, what was
- * loaded, the first reason why a policy was refused and how many more there are. `generation` is
- * the one in force, also after one was refused. */
+ * they say more: the rule whose matcher failed and why, why an override or a notify failed, the
+ * header that was ignored, what was loaded, the first reason why a policy was refused and how many
+ * more there are. The verdict of override_failed is the one that stands. `generation` is the one in
+ * force, also after one was refused. */
 typedef struct mull_event {
     mull_event_kind kind;
     const mull_failure *failure;
@@ -285,8 +289,9 @@ typedef struct mull_policy_options {
     size_t text_size;        /* 0: strlen(text) */
     mull_problem_fn problem; /* told of each mistake; NULL */
     mull_log_fn log;         /* what the policy prints, at MULL_INFO; NULL */
-    mull_event_fn event;     /* matcher_failed, on the thread that decides; policy_loaded and
-                                policy_refused, on the one that reloads; NULL */
+    mull_event_fn event;     /* matcher_failed and override_failed, at once, on the thread that
+                                decides; policy_loaded and policy_refused, on the one that reloads;
+                                NULL */
     void *data;              /* for the three */
     mull_allocator allocator;
 } mull_policy_options;
@@ -322,8 +327,8 @@ MULL_API int mull_decider_new(mull_decider **out, mull_policy *policy);
 MULL_API void mull_decider_free(mull_decider *decider);
 
 /* mull_decide gives the verdict on a failure. It allocates nothing and takes no lock where no
- * function matcher runs. MULL_EINVAL: no error or type, or a counter below 0; MULL_ESTATE: out of
- * an event of the same decider's. */
+ * function of the policy runs. MULL_EINVAL: no error or type, or a counter below 0; MULL_ESTATE:
+ * out of an event of the same decider's. */
 MULL_API int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
 
 /* ---- Running --------------------------------------------------------------------------------- */

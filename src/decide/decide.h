@@ -11,6 +11,7 @@
 #include "report.h"
 
 typedef struct mull__generation mull__generation;
+typedef struct mull__seat mull__seat;
 
 /* mull__load is one load of a policy: what it is made from, and what came of it. */
 typedef struct mull__load {
@@ -26,7 +27,9 @@ typedef struct mull__load {
 } mull__load;
 
 /* mull__guest is how decide/ reaches the language that a policy is written in; src/lua fills one
- * in, and decide/ never sees Lua. All but `match` may fail with MULL_ENOMEM or MULL_EPOLICY. */
+ * in, and decide/ never sees Lua. What loads may fail with MULL_ENOMEM or MULL_EPOLICY; the
+ * functions of a policy that it calls, in one state on one thread at a time, fail with any code and
+ * say why. */
 typedef struct mull__guest {
     /* compile carries out a load. `files` is from the allocator that the policy was made with. */
     int (*compile)(void *data, mull__load *load);
@@ -39,6 +42,11 @@ typedef struct mull__guest {
     void (*state_free)(void *data, void *state);
     int (*match)(void *state, uint32_t function, const mull_failure *failure, char *why,
                  size_t why_size);
+    int (*override)(void *state, uint32_t function, const mull_failure *failure,
+                    const mull_verdict *verdict, const mull__config *config, mull__answer *answer,
+                    char *why, size_t why_size);
+    int (*notify)(void *state, uint32_t function, const mull_event *event, char *why,
+                  size_t why_size);
     /* data_free gives back `data`, last of all. */
     void (*data_free)(void *data);
 } mull__guest;
@@ -58,6 +66,23 @@ mull__generation *mull__decider_generation(mull_decider *decider);
 mull__generation *mull__decider_latest(mull_decider *decider);
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
 
+/* mull__decider_hear: `hear` is told what a decision meets on its way, after the policy's own event
+ * function is, and before there is a verdict: matcher_failed, override_failed. What it is told of
+ * is the table's, but for the text, which goes with the call. */
+void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data);
+
+/* mull__decider_seat keeps and gives what the decider's last decision came from: the generation,
+ * and the guest's state for its functions. A seat that is kept outlives reloads; it is used on the
+ * decider's thread alone, and dropped on any. */
+mull__seat *mull__decider_seat(mull_decider *decider);
+mull__seat *mull__seat_keep(mull__seat *seat);
+void mull__seat_drop(mull__seat *seat);
+
+/* mull__seat_notify calls a `notify` of the seat's generation, as mull__guest does. Not while its
+ * decider decides. */
+int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, char *why,
+                      size_t why_size);
+
 mull__generation *mull__generation_keep(mull__generation *generation);
 void mull__generation_drop(mull__generation *generation);
 const mull__table *mull__generation_table(const mull__generation *generation);
@@ -74,6 +99,9 @@ typedef struct mull__veto {
     /* check says MULL_EREFUSED, and to `problem` why, or 0. Called on any thread that reloads, one
      * at a time; it may not call the holder back. */
     int (*check)(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data);
+    /* told is told what became of a reload, with the table that is in force; from the same threads
+     * and as bound. NULL. */
+    void (*told)(void *data, const mull_event *event, const mull__table *table);
     void *data;
 } mull__veto;
 

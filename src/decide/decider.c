@@ -31,8 +31,8 @@ void mull_decider_free(mull_decider *decider)
         return;
     mull__holder_leave(decider->policy, decider);
     uintptr_t waiting = atomic_load_explicit(&decider->slot, memory_order_acquire);
-    mull__seat_free((mull__seat *)(waiting & ~MULL__FRESH));
-    mull__seat_free(decider->seat);
+    mull__seat_drop((mull__seat *)(waiting & ~MULL__FRESH));
+    mull__seat_drop(decider->seat);
     mull__free(mull__holder_allocator(decider->policy), decider);
 }
 
@@ -59,6 +59,17 @@ mull__generation *mull__decider_latest(mull_decider *decider)
     return decider->seat->generation;
 }
 
+mull__seat *mull__decider_seat(mull_decider *decider)
+{
+    return mull__seat_keep(decider->seat);
+}
+
+void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
+{
+    decider->hear = hear;
+    decider->hear_data = data;
+}
+
 /* ---- What a failure must be ------------------------------------------------------------------ */
 
 static int valid(const mull_failure *f)
@@ -83,13 +94,17 @@ static uint64_t chance_of(const mull_message *message)
     return mull__hash_text(message && message->id ? message->id : "");
 }
 
+/* ENDS are flags that are not for embedders. */
+#define ENDS (MULL__JITTER_LOW | MULL__JITTER_HIGH)
+
 /* completed is the failure with every default in its place: itself, or a copy in `room`. */
 static const mull_failure *completed(const mull_failure *failure, mull_failure *room)
 {
     if (failure->attempt && failure->calls && failure->deliveries &&
-        (failure->flags & MULL_HAS_CHANCE))
+        (failure->flags & (MULL_HAS_CHANCE | ENDS)) == MULL_HAS_CHANCE)
         return failure;
     *room = *failure;
+    room->flags &= ~ENDS;
     if (room->attempt == 0)
         room->attempt = 1;
     if (room->calls == 0)
@@ -105,18 +120,28 @@ static const mull_failure *completed(const mull_failure *failure, mull_failure *
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
+static void tell(const mull_decider *decider, mull_event *event)
+{
+    event->generation = mull__generation_name(decider->seat->generation);
+    mull__holder_tell(decider->policy, event);
+    if (decider->hear)
+        decider->hear(event, decider->hear_data);
+}
+
 static void matcher_failed(void *data, const mull_failure *failure, const mull_rule *rule,
                            const char *why)
 {
-    const mull_decider *decider = data;
-    mull__holder_tell(decider->policy,
-                      &(mull_event){
-                          .kind = MULL_EVENT_MATCHER_FAILED,
-                          .failure = failure,
-                          .rule = rule,
-                          .text = why,
-                          .generation = mull__generation_name(decider->seat->generation),
-                      });
+    mull_event event = {
+        .kind = MULL_EVENT_MATCHER_FAILED, .failure = failure, .rule = rule, .text = why};
+    tell(data, &event);
+}
+
+static void override_failed(void *data, const mull_failure *failure, const mull_verdict *verdict,
+                            const char *why)
+{
+    mull_event event = {
+        .kind = MULL_EVENT_OVERRIDE_FAILED, .failure = failure, .verdict = verdict, .text = why};
+    tell(data, &event);
 }
 
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
@@ -128,16 +153,19 @@ int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_ver
     decider->deciding = 1;
     mull__seat *seat = decider->seat;
     void *data;
+    const mull__guest *guest = mull__holder_guest(decider->policy, &data);
     mull__runner runner = {
-        .match = mull__holder_guest(decider->policy, &data)->match,
+        .match = guest->match,
+        .override = guest->override,
         .state = seat->state,
         .failed = matcher_failed,
+        .override_failed = override_failed,
         .data = decider,
     };
     mull_failure room;
     failure = completed(failure, &room);
-    mull__judge(mull__generation_table(seat->generation), failure, &runner, seat->seen, verdict);
     verdict->generation = mull__generation_name(seat->generation);
+    mull__judge(mull__generation_table(seat->generation), failure, &runner, seat->seen, verdict);
     decider->deciding = 0;
     return MULL_OK;
 }

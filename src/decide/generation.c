@@ -1,7 +1,7 @@
 /* generation.c: see generation.h. */
 #include "generation.h"
 
-#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -94,14 +94,21 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
             return status;
         }
     }
+    atomic_init(&seat->keepers, 1);
     seat->generation = mull__generation_keep(generation);
     *out = seat;
     return MULL_OK;
 }
 
-void mull__seat_free(mull__seat *seat)
+mull__seat *mull__seat_keep(mull__seat *seat)
 {
-    if (!seat)
+    atomic_fetch_add_explicit(&seat->keepers, 1, memory_order_relaxed);
+    return seat;
+}
+
+void mull__seat_drop(mull__seat *seat)
+{
+    if (!seat || atomic_fetch_sub_explicit(&seat->keepers, 1, memory_order_acq_rel) > 1)
         return;
     /* The generation goes last: it may be what keeps the guest and the allocator alive. */
     mull__generation *generation = seat->generation;
@@ -112,4 +119,15 @@ void mull__seat_free(mull__seat *seat)
     }
     mull__free(mull__holder_allocator(policy), seat);
     mull__generation_drop(generation);
+}
+
+int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, char *why,
+                      size_t why_size)
+{
+    void *data;
+    const mull__guest *guest = mull__holder_guest(seat->generation->policy, &data);
+    if (guest->notify)
+        return guest->notify(seat->state, function, event, why, why_size);
+    snprintf(why, why_size, "there is nobody who could call a notify function");
+    return MULL_ESTATE;
 }

@@ -7,6 +7,8 @@
 #ifndef MULL__GENERATION_H
 #define MULL__GENERATION_H
 
+#include <stdatomic.h>
+
 #include "decide.h"
 
 /* mull__holder_keep and _drop count those who need the holder's guest: the embedder, until
@@ -20,16 +22,17 @@ const mull__guest *mull__holder_guest(const mull_policy *policy, void **data);
  * the caller's. Errors as mull__guest.compile. */
 int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load);
 
-/* mull__seat is what one decider needs to decide by one generation, which it keeps. */
-typedef struct mull__seat {
+/* mull__seat is what one decider needs to decide by one generation, which it keeps. It is counted:
+ * whoever has still to call its `notify` keeps it, too. */
+struct mull__seat {
+    atomic_size_t keepers;
     mull__generation *generation;
     void *state;     /* the guest's; NULL where the table has no functions */
     uint64_t seen[]; /* mull__table_seen words */
-} mull__seat;
+};
 
-/* mull__seat_new: errors as mull__guest.state_new. */
+/* mull__seat_new makes one that the caller keeps once: errors as mull__guest.state_new. */
 int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation,
                    mull__report *report);
-void mull__seat_free(mull__seat *seat);
 
 #endif

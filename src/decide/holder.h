@@ -13,7 +13,8 @@
  *   building   by whoever runs the guest to build something, which may take long: a reload from its
  *              first line to its last, and a decider's first seat. So the generation in force
  *              doesn't change, and the list of deciders doesn't grow, under a reload.
- *   vetoing    while vetoes are asked and what they let pass is published, or a veto comes or goes
+ *   vetoing    while vetoes are asked and what they let pass is published, while engines are told
+ *              what came of a reload, or a veto comes or goes
  *   lock       for a few instructions; nothing foreign is called under it
  *
  * Deciding takes none of them. */
@@ -52,7 +53,9 @@ struct mull_decider {
     mull_policy *policy;
     mull__seat *seat;
     atomic_uintptr_t slot; /* a mull__seat, marked or not; 0 */
-    int deciding;          /* an event of it may not decide with it: the seat is in use */
+    mull_event_fn hear;    /* NULL: nobody but the policy's own event function */
+    void *hear_data;
+    int deciding; /* an event of it may not decide with it: the seat is in use */
 };
 
 /* mull__holder_join takes in a decider and gives it its first seat. Errors as mull__seat_new;

@@ -113,7 +113,7 @@ typedef struct staged {
 static void unstage(mull_policy *policy, staged *s)
 {
     for (size_t i = 0; i < s->count; i++)
-        mull__seat_free((mull__seat *)(s->seats[i] & ~MULL__FRESH));
+        mull__seat_drop((mull__seat *)(s->seats[i] & ~MULL__FRESH));
     mull__free(&policy->allocator, s->seats);
     mull__generation_drop(s->generation);
 }
@@ -215,8 +215,22 @@ static int attempt(mull_policy *policy, mull__load *load)
     return status;
 }
 
-/* tell says what came of a reload. No lock is held here: whoever is told may ask, or even load
- * again. */
+/* tell_engines: where this very thread asks vetoes, whose `problem` reloads, it is locked. */
+static void tell_engines(mull_policy *policy, const mull_event *event, const mull__table *table)
+{
+    int locked = pthread_mutex_lock(&policy->vetoing) == 0;
+    for (mull__link *at = mull__list_first(&policy->vetoes); at;
+         at = mull__list_after(&policy->vetoes, at)) {
+        mull__veto *veto = MULL__ENTRY(at, mull__veto, link);
+        if (veto->told)
+            veto->told(veto->data, event, table);
+    }
+    if (locked)
+        pthread_mutex_unlock(&policy->vetoing);
+}
+
+/* tell says what came of a reload. No lock is held while the embedder hears of it, who may ask, or
+ * even load again. */
 static void tell(mull_policy *policy, int status, const mull__report *report,
                  const mull__generation *in_force)
 {
@@ -229,12 +243,13 @@ static void tell(mull_policy *policy, int status, const mull__report *report,
         snprintf(text, sizeof text, "%.900s: %zu rule%s, %sgeneration %s", policy->path, rules,
                  rules == 1 ? "" : "s", rules ? "" : "so every failure is a dead letter, ", name);
     mull__utf8_mend(text, strlen(text));
-    mull__holder_tell(policy,
-                      &(mull_event){
-                          .kind = status ? MULL_EVENT_POLICY_REFUSED : MULL_EVENT_POLICY_LOADED,
-                          .text = text,
-                          .generation = name,
-                      });
+    const mull_event event = {
+        .kind = status ? MULL_EVENT_POLICY_REFUSED : MULL_EVENT_POLICY_LOADED,
+        .text = text,
+        .generation = name,
+    };
+    mull__holder_tell(policy, &event);
+    tell_engines(policy, &event, mull__generation_table(in_force));
 }
 
 /* finish ends what began with `building` locked, and tells of it. */

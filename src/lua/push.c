@@ -165,7 +165,7 @@ void mull__push_verdict(lua_State *L, const mull_verdict *verdict)
     set_text(L, "tier", mull_tier_name(verdict->tier));
     if (verdict->tier != MULL_TIER_NONE) {
         set_integer(L, "step", verdict->step);
-        if (verdict->of != MULL_UNLIMITED)
+        if (verdict->of > 0) /* neither unlimited nor unknown */
             set_integer(L, "of", verdict->of);
     }
     set_rule(L, &verdict->rule);
