@@ -362,7 +362,9 @@ typedef struct mull_engine_options {
     int reload_on_sighup;    /* SIGHUP reloads the policy from its files; 0 */
     int reload_on_change;    /* so does a change of one of them; 0. See below */
     mull_log_fn log;         /* what goes on, for people; verdicts come by `event` alone; NULL */
-    mull_event_fn event;     /* on the engine's thread, after a verdict is carried out; NULL */
+    mull_event_fn event;     /* decided, after a verdict is carried out; header_ignored;
+                                notify_failed, which is logged where this is NULL; on the engine's
+                                thread; NULL */
     mull_problem_fn problem; /* why a call returned MULL_EREFUSED or MULL_EIO, or the engine stops
                                 by itself; NULL */
     void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
@@ -462,10 +464,12 @@ MULL_API void mull_stop(mull_engine *engine);
  * the queues that its consumers read. */
 MULL_API int mull_stop_when_empty(mull_engine *engine);
 
-/* mull_counts: messages acknowledged, and verdicts carried out, since the engine was made. */
+/* mull_counts: messages acknowledged, verdicts carried out, and calls of the policy's notify that
+ * failed, since the engine was made. */
 typedef struct mull_counts {
     size_t size;
     uint64_t done, retried, redelivered, dead_lettered, discarded;
+    uint64_t notify_failed;
 } mull_counts;
 
 MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);

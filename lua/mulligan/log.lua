@@ -14,6 +14,8 @@ local levels = {
     redeliver = "warning",
     dead_letter = "error",
     matcher_failed = "warning",
+    override_failed = "warning",
+    notify_failed = "warning",
     header_ignored = "warning",
     policy_loaded = "info",
     policy_refused = "error",
@@ -42,19 +44,29 @@ local function begins(ms)
     return ms > 0 and "in " .. span(ms) or "at once"
 end
 
--- A retry is one of as many as the rule allows; anything else ends the round of attempts.
+-- A retry is one of as many as the rule allows; an override says of none how many follow; anything
+-- else ends the round of attempts.
 local function attempts_of(event)
     local attempt, verdict = event.failure.attempt, event.verdict
-    local of = verdict.action == "retry" and (verdict.of or 0) + 1 or attempt
+    if verdict.action == "retry" and not verdict.of then
+        return ("attempt %d"):format(attempt)
+    end
+    local of = verdict.action == "retry" and verdict.of + 1 or attempt
     return ("attempt %d of %d"):format(attempt, math.max(of, attempt))
+end
+
+local function redelivery(verdict)
+    local by_override = verdict.reason == "override"
+    return ("redelivery %d%s"):format(verdict.step, by_override and "" or " of " .. (verdict.of or "unlimited"))
 end
 
 local function what_follows(event)
     local verdict, failure = event.verdict, event.failure
+    local by = verdict.reason == "override" and ": override" or ""
     if verdict.action == "retry" then
-        return "again " .. begins(verdict.delay_ms)
+        return "again " .. begins(verdict.delay_ms) .. by
     elseif verdict.action == "redeliver" then
-        return ("redelivery %d of %s %s"):format(verdict.step, verdict.of or "unlimited", begins(verdict.delay_ms))
+        return redelivery(verdict) .. " " .. begins(verdict.delay_ms) .. by
     end
     local before = ("after %s and %s"):format(text.count(failure.calls, "call", "calls"),
         text.count(failure.redeliveries, "redelivery", "redeliveries"))

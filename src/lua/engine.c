@@ -181,7 +181,8 @@ int mull__lua_engine_new(lua_State *L)
     options.reload_on_sighup = flag_field(L, 1, "reload_on_sighup");
     options.reload_on_change = flag_field(L, 1, "reload_on_change");
     options.log = mull__line_take;
-    options.event = on_event;
+    if (lua_getfield(L, 1, "event") == LUA_TFUNCTION)
+        options.event = on_event;
     options.problem = on_problem;
     options.stopped = on_stopped;
     options.data = engine;
@@ -356,7 +357,7 @@ static int counts(lua_State *L)
 {
     mull_counts now = MULL_INIT(mull_counts);
     mull_engine_counts(mull__engine_at(L, 1)->engine, &now);
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     lua_pushinteger(L, (lua_Integer)now.done);
     lua_setfield(L, -2, "done");
     lua_pushinteger(L, (lua_Integer)now.retried);
@@ -367,6 +368,8 @@ static int counts(lua_State *L)
     lua_setfield(L, -2, "dead_lettered");
     lua_pushinteger(L, (lua_Integer)now.discarded);
     lua_setfield(L, -2, "discarded");
+    lua_pushinteger(L, (lua_Integer)now.notify_failed);
+    lua_setfield(L, -2, "notify_failed");
     return 1;
 }
 

@@ -117,7 +117,7 @@ static int check(void *data, const mull__table *table, mull_problem_fn problem, 
 
 int mull__check_begin(mull_engine *engine)
 {
-    engine->veto = (mull__veto){.check = check, .data = engine};
+    engine->veto = (mull__veto){.check = check, .told = mull__news_add, .data = engine};
     return mull__policy_use(engine->options.policy, &engine->veto, engine->options.problem,
                             engine->options.data);
 }

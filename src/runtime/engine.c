@@ -158,6 +158,7 @@ void mull__engine_pump(mull_engine *engine)
     while (engine->dirty) {
         engine->dirty = 0;
         mull__inbox_read(engine);
+        mull__news_tell(engine);
         if (mull__engine_stop_asked(engine))
             mull__stop_begin(engine);
         mull__gate_open(engine);
@@ -209,6 +210,7 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     mull__list_init(&engine->ports);
     mull__list_init(&engine->consumers);
     mull__list_init(&engine->inbox);
+    mull__list_init(&engine->news);
     engine->counts.size = sizeof engine->counts;
     for (int timers = 0; timers < 3; timers++)
         if (mull__timer_reserve(engine) != 0)
@@ -216,7 +218,10 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     int status = mull__reload_new(engine);
     if (status != 0)
         return status;
-    return mull_decider_new(&engine->decider, options->policy);
+    status = mull_decider_new(&engine->decider, options->policy);
+    if (status == 0)
+        mull__tell_open(engine);
+    return status;
 }
 
 static void open_handles(mull_engine *engine)
@@ -267,6 +272,7 @@ static void free_memory(mull_engine *engine)
     mull__reload_free(engine);
     mull__timers_free(engine);
     mull__calls_free(engine);
+    mull__tell_close(engine);
     uv_mutex_destroy(&engine->mutex);
     uv_mutex_destroy(&engine->log_mutex);
     mull__free(&allocator, engine);

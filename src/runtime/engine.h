@@ -7,6 +7,7 @@
  *   call.c     numbers of calls; mull_done, mull_send      timer.c    timers on the engine's clock
  *   port.c     what transports call; faults for tests      copy.c     messages and errors copied
  *   reload.c   when the policy is loaded anew              watch.c    have its files changed?
+ *   tell.c     who hears of events: the embedder, the policy's own notify
  *
  *        engine ──< port (a transport) ──< delivery
  *               ──< consumer ──< flow (one delivery on its way) ── call, while its handler works
@@ -194,7 +195,11 @@ typedef struct mull__flow {
     /* how it ends */
     mull_verdict verdict;
     mull__generation *generation; /* keeps the verdict's strings */
+    char *words;                  /* ... but those that an override answered; one block */
     int decided;                  /* there is a verdict, whose event is to be told */
+    mull__seat *seat;             /* whose notify has to hear of it; NULL: none has */
+    uint32_t notify;              /* the number of that function */
+    mull__list met;               /* mull__met: while it was judged */
     mull_settlement settlement;
     mull_header *headers; /* of the settlement; one block */
     mull_outgoing *sends; /* each message one block; guarded by the mutex while the call is open */
@@ -204,6 +209,15 @@ typedef struct mull__flow {
     int fault_code;    /* what a test's fault answers in place of the transport */
     int abandoned;     /* it could not be settled before the end: released when the port closes */
 } mull__flow;
+
+/* mull__met is an event of which notify hears later. One block. */
+typedef struct mull__met {
+    mull__link link;
+    mull_event_kind kind;
+    const mull_rule *rule; /* in the flow's generation; NULL: none */
+    char generation[33];   /* of policy_loaded, policy_refused */
+    char text[];
+} mull__met;
 
 /* ---- The engine ------------------------------------------------------------------------------ */
 
@@ -226,7 +240,8 @@ struct mull_engine {
     mull_allocator allocator;
     mull_engine_options options;
     mull_decider *decider;
-    mull__veto veto; /* registered from start until it has stopped */
+    mull__veto veto;    /* registered from start until it has stopped */
+    mull__flow *judged; /* that the decider is at work on; NULL */
     mull__engine_state state;
 
     uv_loop_t *loop, own_loop;
@@ -256,9 +271,10 @@ struct mull_engine {
 
     uv_mutex_t log_mutex; /* one line at a time */
     uv_mutex_t
-        mutex; /* guards rand, calls, inbox, stop_asked and each flow's `ended` and `sends` */
+        mutex; /* guards rand, calls, inbox, stop_asked, news and each flow's `ended` and `sends` */
     mull__calls calls;
     mull__list inbox; /* flows whose call was ended */
+    mull__list news;  /* mull__met: what became of reloads */
     int stop_asked;
 
     mull_timer patience_timer; /* of a suspect that waits for others' calls to end */
@@ -319,6 +335,19 @@ void mull__flow_abandon(mull__flow *flow); /* it can't be settled, and the engin
 void mull__flow_release_abandoned(mull__flow *flow);
 void mull__flow_give_back(mull__flow *flow); /* the engine stops */
 void mull__flow_cut(mull__flow *flow);       /* ... and its grace is over */
+
+/* tell.c: the embedder's event function hears of an event first; then the `notify` that was in
+ * force for the flow when it was judged, which hears before that of what was met meanwhile. Begin
+ * comes before a flow is judged; end tells what was met where no event came of it. */
+void mull__tell_begin(mull__flow *flow);
+void mull__tell(mull__flow *flow, const mull_event *event);
+void mull__tell_end(mull__flow *flow, const mull_event *about);
+void mull__tell_open(mull_engine *engine); /* once it has its decider */
+void mull__tell_close(mull_engine *engine);
+
+/* What became of a reload: added on any thread, told on a turn of the loop. */
+void mull__news_add(void *engine, const mull_event *event, const mull__table *table);
+void mull__news_tell(mull_engine *engine);
 
 /* settle.c */
 void mull__settle(mull__flow *flow, mull_settle_kind kind);

@@ -52,7 +52,7 @@ static int hide_record(mull__flow *flow)
     return 0;
 }
 
-static void tell(mull__flow *flow, mull_event_kind kind, const char *text);
+static void tell_ignored(mull__flow *flow, const char *header);
 
 static int read_record(mull__flow *flow)
 {
@@ -81,7 +81,7 @@ static int read_record(mull__flow *flow)
     if (flow->crashes > 0 && flow->first_failure_ms == 0)
         flow->first_failure_ms = now_ms;
     for (size_t i = 0; i < 3 && record.ignored[i]; i++)
-        tell(flow, MULL_EVENT_HEADER_IGNORED, record.ignored[i]);
+        tell_ignored(flow, record.ignored[i]);
     return 0;
 }
 
@@ -98,6 +98,7 @@ static mull__flow *flow_new(mull_port *port, mull_delivery *delivery)
     flow->message = delivery->message;
     flow->message.size = sizeof flow->message;
     flow->message.queue = flow->consumer->queue;
+    mull__list_init(&flow->met);
     if (read_record(flow) != 0) {
         mull__timer_unreserve(engine);
         mull__free(&engine->allocator, flow);
@@ -301,22 +302,27 @@ static void failure_of(const mull__flow *flow, mull_failure *failure)
         failure->flags |= MULL_CANNOT_DELAY;
 }
 
-/* tell tells an event about a flow; before its first failure there is no error to show. */
-static void tell(mull__flow *flow, mull_event_kind kind, const char *text)
+/* tell_with tells what has become of a flow, by one of tell.c's functions. */
+static void tell_with(mull__flow *flow, void (*to)(mull__flow *flow, const mull_event *event))
 {
-    mull_engine *engine = engine_of(flow);
-    if (!engine->options.event)
-        return;
     mull_failure failure;
     failure_of(flow, &failure);
-    mull_event event = {.kind = kind,
-                        .failure = &failure,
-                        .verdict = flow->decided ? &flow->verdict : NULL,
-                        .rule =
-                            flow->decided && flow->verdict.rule.file ? &flow->verdict.rule : NULL,
-                        .text = text,
-                        .generation = flow->decided ? flow->verdict.generation : NULL};
-    engine->options.event(&event, engine->options.data);
+    to(flow, &(mull_event){.kind = MULL_EVENT_DECIDED,
+                           .failure = &failure,
+                           .verdict = &flow->verdict,
+                           .rule = flow->verdict.rule.file ? &flow->verdict.rule : NULL,
+                           .generation = flow->verdict.generation});
+}
+
+/* tell_ignored tells of a header; before the first failure there is no error to show. */
+static void tell_ignored(mull__flow *flow, const char *header)
+{
+    mull_failure failure;
+    failure_of(flow, &failure);
+    mull__decider_latest(engine_of(flow)->decider);
+    mull__tell_begin(flow);
+    mull__tell(flow, &(mull_event){
+                         .kind = MULL_EVENT_HEADER_IGNORED, .failure = &failure, .text = header});
 }
 
 static void keep_error(mull__flow *flow, const mull_error *error, mull_error *memory)
@@ -334,6 +340,31 @@ static void keep_generation(mull__flow *flow)
     flow->generation = mull__generation_keep(now);
     if (before)
         mull__generation_drop(before);
+}
+
+/* keep_words copies what an override answered, which the state's next call takes away. Where there
+ * is no memory for a queue's name, its message isn't lost: a person finds it in the default one. */
+static void keep_words(mull__flow *flow)
+{
+    mull_verdict *verdict = &flow->verdict;
+    const char **word = verdict->queue ? &verdict->queue : &verdict->note;
+    mull_engine *engine = engine_of(flow);
+    mull__free(&engine->allocator, flow->words);
+    flow->words = NULL;
+    if (verdict->reason != MULL_REASON_OVERRIDE || !*word)
+        return;
+    flow->words = mull__strdup(&engine->allocator, *word);
+    if (!flow->words) {
+        mull__engine_log(engine, MULL_ERROR_LEVEL,
+                         "%s: message %s: not enough memory for what override answered: %s",
+                         flow->consumer->name, flow->message.id, *word);
+        mull__in_force settings;
+        mull__table_in_force(mull__generation_table(flow->generation), flow->consumer->name,
+                             flow->consumer->port->name, &settings);
+        *word = verdict->queue ? settings.dead_letter_queue : NULL;
+        return;
+    }
+    *word = flow->words;
 }
 
 static void date(mull__flow *flow)
@@ -368,7 +399,10 @@ static void judge(mull__flow *flow, const mull_error *error, mull_error *memory)
     mull_failure failure;
     failure_of(flow, &failure);
     flow->verdict = (mull_verdict){.size = sizeof flow->verdict};
+    mull__tell_begin(flow);
+    engine_of(flow)->judged = flow;
     int status = mull__decide_on(engine_of(flow)->decider, &failure, &flow->verdict);
+    engine_of(flow)->judged = NULL;
     if (status != 0) {
         /* Not to be reached: all facts were checked. Should it be, a person decides. */
         mull__engine_log(engine_of(flow), MULL_ERROR_LEVEL, "%s: message %s can't be judged: %s",
@@ -378,6 +412,7 @@ static void judge(mull__flow *flow, const mull_error *error, mull_error *memory)
         flow->verdict.queue = "error";
     }
     keep_generation(flow);
+    keep_words(flow);
     flow->decided = 1;
     carry_out(flow);
 }
@@ -391,6 +426,7 @@ static void refuse_body(mull__flow *flow)
     mull__in_force settings;
     in_force(flow, &settings);
     keep_generation(flow);
+    mull__tell_begin(flow);
     flow->verdict = (mull_verdict){.size = sizeof flow->verdict,
                                    .action = MULL_DEAD_LETTER,
                                    .reason = MULL_REASON_UNRECOVERABLE,
@@ -427,7 +463,7 @@ static void retry(mull__flow *flow)
         return;
     }
     engine->counts.retried++;
-    tell(flow, MULL_EVENT_DECIDED, NULL);
+    tell_with(flow, mull__tell);
     flow->stage = MULL__PAUSING;
     if (!flow->cut)
         pause_for_retry(flow);
@@ -483,7 +519,7 @@ void mull__flow_settled(mull__flow *flow, int status)
     } else {
         count_end(flow);
         if (flow->decided && flow->settlement.kind != MULL_SETTLE_GIVE_BACK)
-            tell(flow, MULL_EVENT_DECIDED, NULL);
+            tell_with(flow, mull__tell);
     }
     release_if_through(flow);
 }
@@ -571,6 +607,7 @@ static void release_if_through(mull__flow *flow)
     mull_engine *engine = engine_of(flow);
     const mull_allocator *allocator = &engine->allocator;
     mull_port *port = flow->consumer->port;
+    tell_with(flow, mull__tell_end);
     mull__slot_free(flow);
     mull__timer_cancel(engine, &flow->timer);
     mull__timer_unreserve(engine);
@@ -579,6 +616,7 @@ static void release_if_through(mull__flow *flow)
     mull__sends_drop(flow);
     if (flow->generation)
         mull__generation_drop(flow->generation);
+    mull__free(allocator, flow->words);
     mull__free(allocator, flow->error_memory);
     mull__free(allocator, flow->headers);
     mull__free(allocator, flow->visible);
