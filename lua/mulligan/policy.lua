@@ -11,13 +11,18 @@
 --   load.lost                        a value that nothing can go wrong with
 --   load.collect()                   ends the load and gives its result
 
+local answer = require "mulligan.policy.answer"
 local book_of = require "mulligan.policy.book"
 local duration = require "mulligan.policy.duration"
 local lost = require "mulligan.policy.lost"
+local matcher = require "mulligan.policy.matcher"
 local place = require "mulligan.policy.place"
+local preset = require "mulligan.policy.preset"
 local scope = require "mulligan.policy.scope"
 local text = require "mulligan.policy.text"
 local types = require "mulligan.policy.types"
+local values = require "mulligan.policy.value"
+local vocabulary = require "mulligan.policy.vocabulary"
 local words = require "mulligan.policy.words"
 
 local book = book_of.new()
@@ -56,14 +61,28 @@ local function named(kind)
     end
 end
 
-local module = words.object(book, "policy", {
+local function add(all, more)
+    for word, act in next, more do
+        all[word] = not vocabulary.is_later("policy", word) and act or nil
+    end
+    return all
+end
+
+local acts = {
     errors = errors,
     seconds = seconds,
     host = only("host"),
     bus = only("bus"),
     transport = named("transport"),
     consumer = named("consumer"),
-})
+}
+add(add(acts, values.words(book)), matcher.words(book))
+
+local fields = add(add({}, values.constants(book)), answer.words(book))
+fields.preset = preset.object(book)
+
+local module = words.object(book, "policy", acts, nil, fields)
+book.policy = module
 
 local load = { lost = lost }
 
@@ -95,6 +114,7 @@ function load.collect()
         parents = types.list(book),
         scopes = scope.list(book),
         functions = book.functions,
+        answer = answer.plain,
     }
 end
 

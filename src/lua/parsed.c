@@ -29,7 +29,8 @@ static int begins(const char *text, const char *with)
 /* of_policies: the other embedded files are the program's. */
 static int of_policies(const char *name)
 {
-    return begins(name, "mulligan.policy") || begins(name, "mulligan.sandbox");
+    return begins(name, "mulligan.policy") || begins(name, "mulligan.preset") ||
+           begins(name, "mulligan.sandbox");
 }
 
 typedef struct dump {

@@ -17,11 +17,13 @@ function book.new()
         scopes = {}, -- kind -> name or true -> scope
         functions = {},
         closed = false, -- the load is over
+        pinned = nil, -- where a preset is called that is at work: all that it says stands there
     }, book)
 end
 
 -- problem notes a mistake, the same one once: a loop may make it a thousand times.
 function book:problem(place, text)
+    place = self.pinned or place
     local key = ("%s\0%d\0%s"):format(place.file, place.line, text)
     if self.noted[key] or #self.problems > MOST_PROBLEMS then
         return

@@ -86,7 +86,8 @@ end
 
 act.dead_letter, act.then_dead_letter = dead_letter, dead_letter
 
-local function note_mistake(note)
+-- note_mistake says what is wrong with the note of a discard; nil: nothing.
+function chain.note_mistake(note)
     if type(note) ~= "string" then
         return ("must be a string, not %s"):format(text.show(note))
     elseif not text.valid(note) then
@@ -96,7 +97,7 @@ end
 
 local function discard(book, rule, here, word, n, note)
     local many = words.too_many(book, here, word, n, 1, "one note at most")
-    local why = not many and n == 1 and note ~= lost and note_mistake(note)
+    local why = not many and n == 1 and note ~= lost and chain.note_mistake(note)
     if why then
         book:problem(here, word .. ": the note " .. why)
     end

@@ -1,68 +1,178 @@
--- matcher.lua: the second argument of on: a function, or a table of fields and what they must equal.
+-- matcher.lua: the second argument of on: a function, a table of fields and what they must be, or
+-- what policy.ctx, policy.all, policy.any or policy.none gave.
 
 local matcher = {}
 
 local lost = require "mulligan.policy.lost"
+local made = require "mulligan.policy.made"
+local options = require "mulligan.policy.options"
 local order = require "mulligan.policy.order"
-local text = require "mulligan.policy.text"
+local value = require "mulligan.policy.value"
 local words = require "mulligan.policy.words"
 
--- What is wrong with the value of a field; nil: nothing. A list is wrong in this version only.
-local function value_mistake(name, value)
-    local kind = type(value)
-    if kind == "table" and rawlen(value) > 0 then
-        return ("a list of values (%s) is not in this version yet; a statement for each does the same"):format(name)
-    elseif kind == "string" and not text.valid(value) then
-        return ("the value of %s must be valid UTF-8 without a zero byte, which %s isn't"):format(name,
-            text.show(value))
-    elseif kind == "number" and value ~= value then
-        return ("the value of %s is not a number (nan), which equals nothing"):format(name)
-    elseif kind ~= "string" and kind ~= "number" and kind ~= "boolean" then
-        return ("the value of %s must be a string, a number or a boolean, not a %s; a function in the table's place "
-            .. "can look at anything"):format(name, kind)
+-- named gives the keys of a table of names; nil, noted, where it has none or others.
+local function named(at, what, given, example)
+    local keys, strange = order.keys(given)
+    if not keys then
+        return at.book:problem(at.here, ("%s has a %s for the name of a field; names are strings"):format(what,
+            strange))
+    elseif #keys == 0 then
+        return at.book:problem(at.here, ("%s is an empty table; leave it out, or name a field: %s"):format(what,
+            example))
     end
+    return keys
 end
 
-local function read_fields(book, here, given)
-    local tests, wrong = {}, false
-    local keys, strange = order.keys(given)
-    if not keys or #keys == 0 then
-        local why = keys and "the matcher is an empty table; leave it out, or name a field: { status = 503 }"
-            or ("the matcher has a %s for the name of a field; names are strings"):format(strange)
-        book:problem(here, why)
-        return nil
-    end
-    for _, key in ipairs(keys) do
-        local value = given[key]
+-- add_tests adds a test for each key that may be any name; false where one was wrong.
+local function add_tests(at, what, subject, given, tests, example)
+    local keys = named(at, what, given, example)
+    local good = keys ~= nil
+    for _, key in ipairs(keys or {}) do
         if type(key) ~= "string" then
-            wrong = true
-            book:problem(here, ("the matcher must name its fields, { status = 503 }; %s has no name"):format(
-                text.show(value)))
+            good = false
+            at.book:problem(at.here, ("%s must name its fields, %s; %s has no name"):format(what, example,
+                made.show(given[key])))
         else
-            local name = words.name(book, here, "the name of a field", key)
-            local why = name and value ~= lost and value_mistake(text.clean(name), value)
-            if why then
-                book:problem(here, why)
-            end
-            wrong = wrong or not name or value == lost or why
-            tests[#tests + 1] = { subject = "error", name = key, value = { kind = "one_of", literals = { value } } }
+            local name = words.name(at.book, at.here, "the name of a field", key)
+            local plain = name and value.read(at, name, given[key])
+            good = good and plain ~= nil
+            tests[#tests + 1] = { subject = subject, name = name, value = plain }
         end
     end
-    return not wrong and { kind = "tests", tests = tests } or nil
+    return good
 end
 
--- read gives a rule's matcher from what `on` was given; nil where it was wrong.
-function matcher.read(book, here, given)
+-- What can be asked of ctx ----------------------------------------------------------------------
+
+local levels = {
+    ctx = {
+        prefix = "ctx.",
+        names = { "attempt", "redeliveries", "deliveries", "calls", "age_ms", "consumer", "transport", "message" },
+        below = "message",
+        example = "{ redeliveries = 0 }",
+    },
+    message = {
+        prefix = "ctx.message.",
+        names = { "id", "type", "key", "size", "headers" },
+        below = "headers",
+        example = '{ type = "OrderPlaced" }',
+    },
+}
+
+local HEADERS = '{ tenant = "acme" }'
+
+-- A table that stands below another one in ctx; false, noted, where it is none.
+local function is_table(at, what, given, example)
+    if type(given) == "table" and getmetatable(given) == nil then
+        return true
+    elseif given ~= lost then
+        at.book:problem(at.here, ("%s must be a table, %s, not %s"):format(what, example, made.show(given)))
+    end
+    return false
+end
+
+local function add_headers(at, given, tests)
+    at.prefix = "the header "
+    return is_table(at, "ctx.message.headers", given, HEADERS)
+        and add_tests(at, "ctx.message.headers", "header", given, tests, HEADERS)
+end
+
+-- add_level adds the tests of ctx or, below it, of its message; false where something was wrong.
+local function add_level(at, subject, given, tests)
+    local level = levels[subject]
+    local what = level.prefix:sub(1, -2)
+    at.prefix = level.prefix
+    local keys = is_table(at, what, given, level.example) and named(at, what, given, level.example)
+    local good = keys and true or false
+    for _, key in ipairs(keys or {}) do
+        if not options.has(level.names, key) then
+            good = false
+            at.book:problem(at.here, ("%s has no %s; %s"):format(what, made.show(key),
+                options.instead(key, level.names)))
+        elseif key ~= level.below then
+            local plain = value.read(at, key, given[key])
+            good = good and plain ~= nil
+            tests[#tests + 1] = { subject = subject, name = key, value = plain }
+        end
+    end
+    local below
+    if keys then
+        below = given[level.below]
+    end
+    if below ~= nil and subject == "ctx" then
+        good = add_level(at, "message", below, tests) and good
+    elseif below ~= nil then
+        good = add_headers(at, below, tests) and good
+    end
+    return good
+end
+
+local function ctx(book, here, n, given)
+    if words.too_many(book, here, "ctx", n, 1, "one table: ctx { redeliveries = 0 }") or given == lost then
+        return lost
+    end
+    local tests = {}
+    local good = add_level({ book = book, here = here }, "ctx", given, tests)
+    return good and made.new(book, "matcher", "ctx(...)", { kind = "tests", tests = tests }) or lost
+end
+
+-- all, any, none --------------------------------------------------------------------------------
+
+local function is_list(given)
+    return type(given) == "table" and getmetatable(given) == nil and type(given[1]) == "table"
+end
+
+local function combined(word)
+    return function(book, here, n, ...)
+        if n == 0 then
+            book:problem(here, ("%s is empty; it needs a matcher at least: %s({ status = 503 })"):format(word, word))
+            return lost
+        elseif n == 1 and is_list((...)) then
+            book:problem(here, ("%s takes its matchers side by side, %s(a, b), not in a table"):format(word, word))
+            return lost
+        end
+        local given, parts, good = table.pack(...), {}, true
+        for i = 1, n do
+            parts[i] = matcher.read(book, here, ("%s: matcher %d"):format(word, i), given[i])
+            good = good and parts[i] ~= nil
+        end
+        return good and made.new(book, "matcher", word .. "(...)", { kind = word, parts = parts }) or lost
+    end
+end
+
+-- words gives the words of policy that make matchers.
+function matcher.words(book)
+    local acts = {}
+    for word, make in next, { ctx = ctx, all = combined("all"), any = combined("any"), none = combined("none") } do
+        acts[word] = function(...)
+            return make(book, ...)
+        end
+    end
+    return acts
+end
+
+local function of_fields(book, here, what, given)
+    local tests = {}
+    local good = add_tests({ book = book, here = here, prefix = "" }, what, "error", given, tests, "{ status = 503 }")
+    return good and { kind = "tests", tests = tests } or nil
+end
+
+-- read gives a matcher as docs/plain-rules.md has it; nil where it was wrong. `what` is how a mistake
+-- calls it.
+function matcher.read(book, here, what, given)
     if given == lost then
         return nil
     elseif type(given) == "function" then
         book.functions[#book.functions + 1] = given
         return { kind = "function", number = #book.functions - 1 }
-    elseif type(given) == "table" then
-        return read_fields(book, here, given)
     end
-    book:problem(here, ("the matcher must be a table, { status = 503 }, or a function, not %s"):format(
-        text.show(given)))
+    local plain = made.plain("matcher", given)
+    if plain then
+        return plain
+    elseif type(given) == "table" and getmetatable(given) == nil then
+        return of_fields(book, here, what, given)
+    end
+    book:problem(here, ("%s must be a table, { status = 503 }, or a function, not %s"):format(what, made.show(given)))
 end
 
 return matcher

@@ -3,111 +3,174 @@
 local scope = {}
 
 local chain = require "mulligan.policy.chain"
-local duration = require "mulligan.policy.duration"
+local force = require "mulligan.policy.force"
 local lost = require "mulligan.policy.lost"
+local made = require "mulligan.policy.made"
 local matcher = require "mulligan.policy.matcher"
 local order = require "mulligan.policy.order"
+local settings = require "mulligan.policy.settings"
 local text = require "mulligan.policy.text"
+local unlimited = require "mulligan.policy.unlimited"
+local vocabulary = require "mulligan.policy.vocabulary"
 local words = require "mulligan.policy.words"
 
-local function read_type(book, here, given)
-    if type(given) == "table" and given ~= lost then
-        book:problem(here, "a list of types is not in this version yet; a statement for each does the same")
+local data_of = setmetatable({}, { __mode = "k" }) -- a scope's object -> what is known of it
+
+-- Types -----------------------------------------------------------------------------------------
+
+local LIST = '{ "TimeoutError", "HttpError" }'
+
+-- read_list reads a list of types; nil where something in it was wrong.
+local function read_list(book, here, given)
+    local keys = order.keys(given)
+    local count = keys and #keys or 0
+    if count == 0 or keys[count] ~= count then
+        book:problem(here, ("a list of types must be names and nothing else, %s"):format(LIST))
         return nil
+    end
+    local seen, good = {}, true
+    for i = 1, count do
+        local name = words.name(book, here, ("type %d of the list"):format(i), given[i])
+        if name and seen[name] then
+            book:problem(here, ("%s is in the list of types twice"):format(text.show(name)))
+        end
+        good = good and name ~= nil and not seen[name]
+        if name then
+            seen[name] = true
+        end
+    end
+    return good and table.move(given, 1, count, 1, {}) or nil
+end
+
+-- read_types gives the one type or the list of types that was given; neither where it was wrong.
+local function read_types(book, here, given)
+    if type(given) == "table" and given ~= lost and getmetatable(given) == nil then
+        return nil, read_list(book, here, given)
     end
     return words.name(book, here, "the error type", given)
 end
 
--- add begins a rule and gives the stage that its chain is said to.
-local function add(book, data, here, type_name, has_matcher, given)
-    local rule = { type = type_name, file = here.file, line = here.line, scope = data.label }
-    if has_matcher then
-        rule.matcher = matcher.read(book, here, given)
-    end
-    data.rules[#data.rules + 1] = rule
+-- Rules -----------------------------------------------------------------------------------------
+
+-- add begins a rule and gives the stage that its chain is said to. What a preset says stands where
+-- the preset is called.
+local function add(book, data, rules, here, type_name, types)
+    here = book.pinned or here
+    local rule = { type = type_name, types = types, file = here.file, line = here.line, scope = data.label }
+    rules[#rules + 1] = rule
     book.latest = rule
+    return rule
+end
+
+local function on(book, data, word, here, n, ...)
+    local rules = word == "on" and data.rules or data.cause_rules
+    if n == 0 then
+        book:problem(here, ('%s needs an error type: %s("TimeoutError")'):format(word, word))
+        return chain.of(book, add(book, data, rules, here))
+    end
+    local given_type, given_matcher = ...
+    local type_name, types = read_types(book, here, given_type)
+    words.too_many(book, here, word, n, 2, "a type and a matcher")
+    local rule = add(book, data, rules, here, type_name, types)
+    if n >= 2 then
+        rule.matcher = matcher.read(book, here, "the matcher", given_matcher)
+    end
     return chain.of(book, rule)
 end
 
-local function on(book, data, here, n, ...)
+local function default(book, data, _, here, n)
+    words.too_many(book, here, "default", n, 0, 'none: it is on("Error")')
+    return chain.of(book, add(book, data, data.rules, here, "Error"))
+end
+
+local function unrecoverable(book, data, word, here, n, ...)
+    local given_type, given_matcher = ...
     if n == 0 then
-        book:problem(here, 'on needs an error type: on("TimeoutError")')
-        return add(book, data, here, nil, false)
-    end
-    local type_name = read_type(book, here, (...))
-    if words.too_many(book, here, "on", n, 2, "a type and a matcher") then
-        type_name = nil
-    end
-    return add(book, data, here, type_name, n >= 2, (select(2, ...)))
-end
-
-local function default(book, data, here, n)
-    local extra = words.too_many(book, here, "default", n, 0, 'none: it is on("Error")')
-    return add(book, data, here, not extra and "Error" or nil, false)
-end
-
--- Settings: each reads its one value; nil where it was wrong. `false` switches one off.
-
-local function read_whole(book, here, word, value)
-    return words.whole(book, here, word, value, 1)
-end
-
-local function read_queue(book, here, word, value)
-    return words.name(book, here, word .. ": the queue", value)
-end
-
-local function read_age(book, here, word, value)
-    if value == lost then
-        return nil
-    end
-    local ms, why = duration.read(value)
-    if not ms then
-        book:problem(here, word .. ": " .. why)
-    end
-    return ms
-end
-
-local settings = {
-    dead_letter_queue = { field = "dead_letter_queue", read = read_queue, takes = "the name of a queue, or false" },
-    max_age = { field = "max_age_ms", read = read_age, takes = 'a span of time such as "1d", or false' },
-    max_attempts = { field = "max_attempts", read = read_whole, takes = "a whole number, or false" },
-    max_deliveries = { field = "max_deliveries", read = read_whole, takes = "a whole number, or false" },
-}
-
-local function set(book, data, word, here, n, value)
-    local setting = settings[word]
-    if words.too_many(book, here, word, n, 1, setting.takes) then
-        return words.ended(book, "scope", word)
-    elseif n == 0 then
-        book:problem(here, ("%s needs a value: %s"):format(word, setting.takes))
-    elseif value == false then
-        data.settings[setting.field], data.places[setting.field] = false, here
-    else
-        local read = setting.read(book, here, word, value)
-        if read ~= nil then
-            data.settings[setting.field], data.places[setting.field] = read, here
+        book:problem(here, 'unrecoverable needs an error type: unrecoverable("ValidationError")')
+    elseif not words.too_many(book, here, word, n, 2, "a type and a matcher") then
+        here = book.pinned or here
+        local type_name, types = read_types(book, here, given_type)
+        local declared = n >= 2 and matcher.read(book, here, "the matcher", given_matcher) or nil
+        for _, name in ipairs(types or { type_name }) do
+            table.insert(data.unrecoverable, { type = name, matcher = declared, file = here.file, line = here.line })
         end
     end
     return words.ended(book, "scope", word)
 end
 
+-- include ---------------------------------------------------------------------------------------
+
+-- way gives the labels on a way from one scope to another over what each includes; nil: there is none.
+local function way(from, to, seen)
+    if from == to then
+        return { from.label }
+    end
+    seen[from] = true
+    for _, include in ipairs(from.includes) do
+        local rest = not seen[include.data] and way(include.data, to, seen)
+        if rest then
+            table.insert(rest, 1, from.label)
+            return rest
+        end
+    end
+end
+
+local function add_include(book, data, here, other)
+    for _, include in ipairs(data.includes) do
+        if include.data == other then
+            return
+        end
+    end
+    local back = way(other, data, {})
+    if back then
+        local circle = data.label .. " > " .. table.concat(back, " > ")
+        book:problem(here, text.clean(("%s can't include %s: that goes round in a circle (%s)"):format(data.label,
+            other == data and "itself" or other.label, circle)))
+        return
+    end
+    here = book.pinned or here
+    table.insert(data.includes, { scope = other.label, file = here.file, line = here.line, data = other })
+end
+
+local function include(book, data, word, here, n, given)
+    local other = given ~= nil and data_of[given]
+    if n == 0 then
+        book:problem(here, "include needs a scope: include(policy.bus())")
+    elseif words.too_many(book, here, word, n, 1, "one scope") or given == lost then
+        return words.ended(book, "scope", word)
+    elseif not other then
+        book:problem(here, ("include takes a scope, such as policy.bus(), not %s"):format(made.show(given)))
+    elseif not other.stray then
+        add_include(book, data, here, other)
+    end
+    return words.ended(book, "scope", word)
+end
+
+-- Scopes ----------------------------------------------------------------------------------------
+
+local own_words = { on = on, on_cause = on, default = default, unrecoverable = unrecoverable, include = include }
+
 local function new(book, kind, name)
-    local label = name and ("%s:%s"):format(kind, name) or kind
-    local data = { kind = kind, name = name, label = label, rules = {}, settings = {}, places = {} }
-    local acts = {
-        on = function(...)
-            return on(book, data, ...)
-        end,
-        default = function(...)
-            return default(book, data, ...)
-        end,
+    local data = {
+        kind = kind,
+        name = name,
+        label = name and ("%s:%s"):format(kind, name) or kind,
+        rules = {},
+        cause_rules = {},
+        unrecoverable = {},
+        settings = {},
+        places = {},
+        includes = {},
     }
-    for word in pairs(settings) do
+    local acts = {}
+    for _, word in ipairs(vocabulary.words.scope) do
+        local act = own_words[word] or settings.set
         acts[word] = function(...)
-            return set(book, data, word, ...)
+            return act(book, data, word, ...)
         end
     end
     data.object = words.object(book, "scope", acts)
+    data_of[data.object] = data
     return data
 end
 
@@ -123,8 +186,14 @@ end
 function scope.stray(book, kind)
     book.strays = book.strays or {}
     local data = new(book, kind)
+    data.stray = true
     book.strays[#book.strays + 1] = data
     return data.object
+end
+
+-- is says whether a value is a scope.
+function scope.is(value)
+    return value ~= nil and data_of[value] ~= nil
 end
 
 -- in_order gives all scopes: host, bus, transports by name, consumers by name.
@@ -139,59 +208,54 @@ local function in_order(book)
     return list
 end
 
--- check notes what can only be seen at the end: a rule without an action. Where an error ended the
--- policy in the middle of a statement, `stopped` is its place and that statement's rule not at fault.
+-- The End ---------------------------------------------------------------------------------------
+
+local function check_action(book, rule, stopped)
+    local cut_off = stopped and rule == book.latest and rule.file == stopped.file and rule.line == stopped.line
+    if rule.touched or cut_off then
+        return
+    end
+    local shown = {}
+    for i, name in ipairs(rule.types or { rule.type }) do
+        shown[i] = text.show(name)
+    end
+    book:problem(rule, ("the rule for %s has no action; :retry, :redeliver, :dead_letter or :discard "
+        .. "must follow"):format(#shown > 0 and text.list(shown, "and") or "this type"))
+end
+
+-- check notes what can only be seen at the end: a rule without an action, one that never ends. Where
+-- an error ended the policy in the middle of a statement, `stopped` is its place and that statement's
+-- rule not at fault; what would have come after it isn't missed.
 function scope.check(book, stopped)
     local all = in_order(book)
     table.move(book.strays or {}, 1, #(book.strays or {}), #all + 1, all)
     for _, data in ipairs(all) do
-        for _, rule in ipairs(data.rules) do
-            local cut_off = stopped and rule == book.latest and rule.file == stopped.file and rule.line == stopped.line
-            if not rule.touched and not cut_off then
-                book:problem(rule, ("the rule for %s has no action; :retry, :redeliver, :dead_letter or :discard "
-                    .. "must follow"):format(rule.type and text.show(rule.type) or "this type"))
+        for _, rules in ipairs({ data.rules, data.cause_rules }) do
+            for _, rule in ipairs(rules) do
+                check_action(book, rule, stopped)
             end
         end
     end
-end
-
--- The rules that count, and those that don't: one without a matcher replaces those before it for its
--- type.
-local function in_force(rules)
-    local last, kept, replaced = {}, {}, {}
-    for _, rule in ipairs(rules) do
-        if not rule.matcher then
-            local before = last[rule.type]
-            if before then
-                replaced[#replaced + 1] = { type = rule.type, word = "on", file = before.file, line = before.line,
-                    by_file = rule.file, by_line = rule.line }
-            end
-            last[rule.type] = rule
-        end
+    if not stopped then
+        unlimited.check(book, all)
     end
-    for _, rule in ipairs(rules) do
-        if rule.matcher or last[rule.type] == rule then
-            kept[#kept + 1] = rule
-        end
-    end
-    return kept, replaced
 end
 
 -- list gives the scopes as docs/plain-rules.md has them; only for a policy without mistakes.
 function scope.list(book)
     local list = {}
     for i, data in ipairs(in_order(book)) do
-        local rules, replaced = in_force(data.rules)
+        local rules = force.of(data)
         list[i] = {
             kind = data.kind,
             name = data.name,
-            rules = rules,
-            cause_rules = {},
-            unrecoverable = {},
+            rules = rules.rules,
+            cause_rules = rules.cause_rules,
+            unrecoverable = data.unrecoverable,
             settings = data.settings,
             places = data.places,
-            includes = {},
-            replaced = replaced,
+            includes = data.includes,
+            replaced = rules.replaced,
         }
     end
     return list

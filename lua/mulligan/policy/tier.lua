@@ -1,15 +1,19 @@
 -- tier.lua: the arguments of retry and redeliver, in all their forms, and the defaults.
 --
 --   ()  (n)  (n, delay)  (n, delay, backoff)          by position
---   { "100ms", "500ms", jitter =, max_delay = }       exactly these delays
---   { attempts =, delay =, backoff =, factor =, max_delay =, jitter = }
+--   { "100ms", "500ms", jitter =, max_delay =, hint = }       exactly these delays
+--   { attempts =, delay =, backoff =, factor =, max_delay =, jitter =, hint = }
 
 local tier = {}
 
 local duration = require "mulligan.policy.duration"
 local lost = require "mulligan.policy.lost"
+local made = require "mulligan.policy.made"
+local options = require "mulligan.policy.options"
 local order = require "mulligan.policy.order"
 local text = require "mulligan.policy.text"
+local unlimited = require "mulligan.policy.unlimited"
+local vocabulary = require "mulligan.policy.vocabulary"
 local words = require "mulligan.policy.words"
 
 local MOST_ATTEMPTS = 1000
@@ -30,18 +34,10 @@ local defaults = {
 local FACTOR = 2
 
 local backoffs = { "constant", "linear", "exponential" }
-local options = { "attempts", "delay", "backoff", "factor", "max_delay", "jitter" }
-local list_options = { "jitter", "max_delay" }
-local later = { "hint" }
-
-local function has(list, item)
-    for _, other in ipairs(list) do
-        if other == item then
-            return true
-        end
-    end
-    return false
-end
+local jitters = { "full", "decorrelated" }
+local names = { "attempts", "delay", "backoff", "factor", "max_delay", "jitter", "hint" }
+local list_names = { "jitter", "max_delay", "hint" }
+local by_place = { "attempts", "delay", "backoff" }
 
 -- Reading: each of these checks one value and gives it, or notes what is wrong and marks the tier.
 -- `at` is { book =, here =, word =, tier = "retry" or "redeliver", wrong = false }.
@@ -56,11 +52,13 @@ end
 local read = {}
 
 function read.attempts(at, value)
-    if value == "unlimited" and at.tier == "redeliver" then
+    if value == "unlimited" and at.tier == "redeliver" and vocabulary.is_later("tier", value) then
         return wrong(at, 'attempts = "unlimited" is not in this version yet')
+    elseif value == "unlimited" and at.tier == "redeliver" then
+        return value
     elseif value == "unlimited" then
-        return wrong(at, 'attempts = "unlimited" is nothing for a retry; it is for redeliver, '
-            .. "where it is not in this version yet")
+        return wrong(at, 'attempts = "unlimited" is for redeliver; a retry keeps its message in memory and takes a '
+            .. "whole number from 0 to 1000")
     elseif type(value) == "string" and duration.read(value) then
         return wrong(at, ("attempts must be a whole number, not %s; the delay comes second: %s(3, %s)"):format(
             text.show(value), at.word, text.show(value)))
@@ -92,11 +90,11 @@ end
 function read.backoff(at, value)
     if value == lost then
         return wrong(at)
-    elseif has(backoffs, value) then
+    elseif options.has(backoffs, value) then
         return value
     end
     local near = text.nearest(value, backoffs)
-    wrong(at, ("backoff must be %s, not %s%s"):format('"constant", "linear" or "exponential"', text.show(value),
+    wrong(at, ("backoff must be %s, not %s%s"):format('"constant", "linear" or "exponential"', made.show(value),
         near and ('; did you mean "%s"?'):format(near) or ""))
 end
 
@@ -112,42 +110,65 @@ end
 function read.jitter(at, value)
     if value == lost then
         return wrong(at)
-    elseif value == "full" or value == "decorrelated" then
+    elseif vocabulary.is_later("tier", value) then
         return wrong(at, ('jitter = "%s" is not in this version yet'):format(value))
-    elseif type(value) ~= "number" or not (value >= 0 and value <= 1) then
-        return wrong(at, "jitter must be a fraction from 0 to 1, not " .. text.show(value))
+    elseif type(value) == "number" and value >= 0 and value <= 1 or options.has(jitters, value) then
+        return value
     end
-    return value
+    local near = text.nearest(value, jitters)
+    wrong(at, ('jitter must be a fraction from 0 to 1, "full" or "decorrelated", not %s%s'):format(made.show(value),
+        near and ('; did you mean "%s"?'):format(near) or ""))
+end
+
+function read.hint(at, value)
+    if vocabulary.is_later("tier", "hint") then
+        return wrong(at, "hint is not in this version yet")
+    end
+    local name = words.name(at.book, at.here, at.word .. ": the field that hint names", value)
+    at.wrong = at.wrong or not name
+    return name
 end
 
 -- The forms --------------------------------------------------------------------------------------
 
+-- What speaks against options that stand beside each other; nil: nothing.
+local function clash(named, backoff)
+    if named.jitter == "decorrelated" and (named.backoff or named.factor) then
+        return ('%s can\'t stand beside jitter = "decorrelated", whose delays grow by chance from delay'):format(
+            named.backoff and "backoff" or "factor")
+    elseif named.factor and not backoff then
+        return 'factor is for backoff = "exponential", which must be named with it'
+    elseif named.factor and backoff ~= "exponential" then
+        return ('factor is for backoff = "exponential"; this one is "%s"'):format(backoff)
+    end
+end
+
 -- computed fills in the defaults around what was named.
 local function computed(at, named)
     local default = defaults[at.tier]
-    if default.delays and not (named.attempts or named.delay or named.backoff) then
-        if named.factor then
-            return wrong(at, 'factor is for backoff = "exponential", which must be named with it')
-        end
-        return {
-            attempts = #default.delays,
-            delays = default.delays,
-            max_delay_ms = named.max_delay or default.max_delay_ms,
-            jitter = named.jitter or default.jitter,
-        }
+    local decorrelated = named.jitter == "decorrelated"
+    local delays = not (named.attempts or named.delay or named.backoff or decorrelated) and default.delays or nil
+    local backoff = not delays and (named.backoff or default.backoff) or nil
+    local why = clash(named, backoff)
+    if why then
+        return wrong(at, why)
     end
-    local backoff = named.backoff or default.backoff
-    if named.factor and backoff ~= "exponential" then
-        return wrong(at, ('factor is for backoff = "exponential"; this one is "%s"'):format(backoff))
-    end
-    return {
+    local result = {
         attempts = named.attempts or default.attempts,
-        base_ms = named.delay or default.base_ms,
-        backoff = backoff,
-        factor = named.factor or backoff == "exponential" and FACTOR or 1,
+        delays = delays,
         max_delay_ms = named.max_delay or default.max_delay_ms,
         jitter = named.jitter or default.jitter,
+        hint = named.hint,
     }
+    if not delays then
+        result.base_ms = named.delay or default.base_ms
+        result.backoff = decorrelated and "constant" or backoff
+        result.factor = named.factor or result.backoff == "exponential" and FACTOR or 1
+    end
+    if named.attempts == "unlimited" then
+        unlimited.note(at.book, result, at.here)
+    end
+    return result
 end
 
 local function by_position(at, n, ...)
@@ -155,10 +176,9 @@ local function by_position(at, n, ...)
         return wrong(at)
     end
     local named = {}
-    for i, name in ipairs({ "attempts", "delay", "backoff" }) do
-        if i <= n then
-            named[name] = read[name](at, (select(i, ...)))
-        end
+    for i = 1, n do
+        local name = by_place[i]
+        named[name] = read[name](at, (select(i, ...)))
     end
     return not at.wrong and computed(at, named) or nil
 end
@@ -168,18 +188,14 @@ local function read_options(at, given, keys, first, allowed)
     local named = {}
     for i = first, #keys do
         local key = keys[i]
-        if has(allowed, key) then
+        if options.has(allowed, key) then
             named[key] = read[key](at, given[key])
-        elseif has(later, key) then
-            wrong(at, key .. " is not in this version yet")
-        elseif has(options, key) then
+        elseif options.has(names, key) then
             wrong(at, ("%s can't stand beside a list of delays; %s can"):format(key, text.list(allowed, "and")))
         elseif math.type(key) then
             wrong(at, ("a list of delays has the keys 1, 2, ... without a hole, not %s"):format(text.show(key)))
         else
-            local near = text.nearest(key, allowed)
-            wrong(at, ("unknown option %s; %s"):format(text.show(key), near and ("did you mean %s?"):format(near)
-                or "there are " .. text.list(allowed, "and")))
+            wrong(at, options.unknown(key, allowed))
         end
     end
     return named
@@ -189,13 +205,26 @@ end
 local function listed(at, given, keys, count)
     local delays = {}
     for i = 1, count do
-        delays[i] = read_delay(at, ("delay %d:"):format(i), given[i])
+        local ms, why = duration.read(given[i])
+        if not ms then
+            wrong(at, given[i] ~= lost and ("delay %d: %s"):format(i, why) or nil)
+        end
+        delays[i] = ms
     end
     if count > MOST_ATTEMPTS then
         wrong(at, ("a list has at most %d delays, not %d"):format(MOST_ATTEMPTS, count))
     end
-    local named = read_options(at, given, keys, count + 1, list_options)
-    return { attempts = count, delays = delays, max_delay_ms = named.max_delay, jitter = named.jitter or 0 }
+    local named = read_options(at, given, keys, count + 1, list_names)
+    if named.jitter == "decorrelated" then
+        wrong(at, 'jitter = "decorrelated" can\'t stand beside a list of delays; a fraction and "full" can')
+    end
+    return {
+        attempts = count,
+        delays = delays,
+        max_delay_ms = named.max_delay,
+        jitter = named.jitter or 0,
+        hint = named.hint,
+    }
 end
 
 local function by_table(at, n, given)
@@ -204,7 +233,7 @@ local function by_table(at, n, given)
     end
     local keys, strange = order.keys(given)
     if not keys then
-        return wrong(at, ("unknown option: a %s; there are %s"):format(strange, text.list(options, "and")))
+        return wrong(at, ("unknown option: a %s; there are %s"):format(strange, text.list(names, "and")))
     elseif #keys == 0 then
         return wrong(at, ('an empty table; %s() has the defaults, a list such as { "1s", "5s" } its delays'):format(
             at.word))
@@ -216,7 +245,7 @@ local function by_table(at, n, given)
     if count > 0 then
         return listed(at, given, keys, count)
     end
-    local named = read_options(at, given, keys, 1, options)
+    local named = read_options(at, given, keys, 1, names)
     return not at.wrong and computed(at, named) or nil
 end
 
@@ -227,7 +256,7 @@ function tier.read(book, here, word, n, ...)
     local result
     if first == lost then
         return nil
-    elseif type(first) == "table" then
+    elseif type(first) == "table" and getmetatable(first) == nil then
         result = by_table(at, n, ...)
     else
         result = by_position(at, n, ...)

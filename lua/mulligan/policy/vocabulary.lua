@@ -4,31 +4,49 @@
 local vocabulary = {}
 
 vocabulary.words = {
-    policy = { "errors", "host", "bus", "transport", "consumer", "seconds" },
-    scope = { "on", "default", "dead_letter_queue", "max_age", "max_attempts", "max_deliveries" },
-    rule = { "retry", "redeliver", "then_redeliver", "dead_letter", "then_dead_letter", "discard", "then_discard" },
-}
-
-vocabulary.later = {
     policy = {
-        "ctx", "all", "any", "none", "between", "at_least", "at_most", "contains", "matches", "present", "absent",
-        "is_not", "preset", "retry", "redeliver", "dead_letter", "discard",
+        "errors", "host", "bus", "transport", "consumer", "seconds", "ctx", "all", "any", "none", "between", "at_least",
+        "at_most", "contains", "matches", "present", "absent", "is_not", "preset", "retry", "redeliver", "dead_letter",
+        "discard",
     },
-    scope = { "on_cause", "include", "override", "notify", "rate_limit", "unrecoverable" },
-    rule = {},
+    scope = {
+        "on", "on_cause", "default", "include", "unrecoverable", "dead_letter_queue", "max_age", "max_attempts",
+        "max_deliveries", "rate_limit", "override", "notify",
+    },
+    rule = { "retry", "redeliver", "then_redeliver", "dead_letter", "then_dead_letter", "discard", "then_discard" },
+    preset = { "nservicebus", "mocha" },
 }
 
 -- How each is called where a mistake names it.
-vocabulary.called = { policy = "policy", scope = "a scope", rule = "a rule" }
+vocabulary.called = { policy = "policy", scope = "a scope", rule = "a rule", preset = "policy.preset" }
+
+-- What comes in a later version: words, and what a tier may be given.
+vocabulary.later = {
+    policy = {
+        "ctx", "all", "any", "none", "between", "at_least", "at_most", "contains", "matches", "present", "absent",
+        "is_not", "retry", "redeliver", "dead_letter", "discard",
+    },
+    scope = { "on_cause", "include", "override", "notify", "rate_limit", "unrecoverable" },
+    rule = {},
+    preset = {},
+    tier = { "hint", "unlimited", "full", "decorrelated" },
+    value = { "list" },
+}
 
 -- Where a word of each belongs.
 local belongs = {
-    policy = "%s belongs to policy: policy.%s(...)",
-    scope = "%s belongs to a scope: local bus = policy.bus(); bus:%s(...)",
+    policy = "%s belongs to policy: %s",
+    scope = "%s belongs to a scope: local bus = policy.bus(); %s",
     rule = '%s belongs to a rule: on("TimeoutError"):%s(...)',
+    preset = "%s is a preset: %s",
 }
 
-local statements = { policy = "policy.%s(...)", scope = "bus:%s(...)" }
+local statements = { rule = "%s", policy = "policy.%s(...)", scope = "bus:%s(...)", preset = "policy.preset.%s(...)" }
+
+-- Those of policy that aren't called.
+local forms = {
+    present = "policy.present", absent = "policy.absent", preset = "policy.preset.nservicebus(...)",
+}
 
 local function has(list, word)
     for _, other in ipairs(list) do
@@ -39,6 +57,16 @@ local function has(list, word)
     return false
 end
 
+for owner, list in next, vocabulary.words do
+    local now = {}
+    for _, word in ipairs(list) do
+        if not has(vocabulary.later[owner], word) then
+            now[#now + 1] = word
+        end
+    end
+    vocabulary.words[owner] = now
+end
+
 -- is_later says whether a word of `owner` (nil: of any) comes in a later version.
 function vocabulary.is_later(owner, word)
     if owner then
@@ -47,18 +75,18 @@ function vocabulary.is_later(owner, word)
     return has(vocabulary.later.scope, word) or has(vocabulary.later.policy, word)
 end
 
--- elsewhere says where a word that isn't one of `owner` belongs; nil: nowhere in this version.
-function vocabulary.elsewhere(owner, word)
-    for _, other in ipairs({ "rule", "scope", "policy" }) do
-        if other ~= owner and has(vocabulary.words[other], word) then
-            return belongs[other]:format(word, word)
-        end
-    end
-end
-
 -- statement shows how a word of `owner` is said in a statement of its own; nil: it is none.
 function vocabulary.statement(owner, word)
-    return has(vocabulary.words[owner], word) and statements[owner]:format(word) or nil
+    return has(vocabulary.words[owner], word) and (forms[word] or statements[owner]:format(word)) or nil
+end
+
+-- elsewhere says where a word that isn't one of `owner` belongs; nil: nowhere in this version.
+function vocabulary.elsewhere(owner, word)
+    for _, other in ipairs({ "rule", "scope", "policy", "preset" }) do
+        if other ~= owner and has(vocabulary.words[other], word) then
+            return belongs[other]:format(word, vocabulary.statement(other, word) or word)
+        end
+    end
 end
 
 -- all gives the words of `owner`, those of later versions behind the others: a slip may mean one of

@@ -33,12 +33,14 @@ local function unknown(owner, word)
     return ("%s is no word of %s; %s"):format(text.show(word), called, advice)
 end
 
+local has_point = { policy = true, preset = true } -- whose words take no receiver
+
 -- The receiver of a word: policy's take none, those of scopes and rules what stands before the
 -- colon. Gives what is wrong, or nil.
 local function receiver_mistake(owner, word, object, first)
-    if owner == "policy" and first == object then
-        return ("%s is called with a point: policy.%s(...)"):format(word, word)
-    elseif owner ~= "policy" and first ~= object then
+    if has_point[owner] and first == object then
+        return ("%s is called with a point: %s.%s(...)"):format(word, vocabulary.called[owner], word)
+    elseif not has_point[owner] and first ~= object then
         return ("%s is called with a colon, on what it was taken from: %s:%s(...)"):format(word,
             owner == "rule" and "on(...)" or "bus", word)
     end
@@ -57,7 +59,7 @@ local function bind(book, owner, object, word, seen, act, slip)
             book:problem(here, mistake)
             return lost
         end
-        if owner == "policy" then
+        if has_point[owner] then
             return act(here, select("#", ...), ...)
         end
         return act(here, select("#", ...) - 1, select(2, ...))
@@ -66,10 +68,14 @@ end
 
 -- object makes a thing with the words in `acts`: word -> function(here, n, ...), called with the
 -- place and its n arguments. `slip` is called when a word doesn't exist or has the wrong receiver.
-function words.object(book, owner, acts, slip)
+-- `fields` are given as they are, at any time.
+function words.object(book, owner, acts, slip, fields)
     local object = {}
     slip = slip or function() end
     local function look(_, word)
+        if fields and fields[word] ~= nil then
+            return fields[word]
+        end
         local seen = place.find()
         if book.closed then
             error("a policy can't be changed once it is loaded", 2)

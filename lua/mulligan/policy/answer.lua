@@ -1,0 +1,88 @@
+-- answer.lua: what an override returns: policy.retry, policy.redeliver, policy.dead_letter and
+-- policy.discard. They are there during the load and after it. A mistake in their arguments is one
+-- of the policy's during the load; after it, it is raised, and the verdict stands.
+
+local answer = {}
+
+local chain = require "mulligan.policy.chain"
+local duration = require "mulligan.policy.duration"
+local lost = require "mulligan.policy.lost"
+local made = require "mulligan.policy.made"
+local place = require "mulligan.policy.place"
+local words = require "mulligan.policy.words"
+
+-- What stands for the book once that is closed.
+local raising = {}
+
+function raising.problem(_, _, why)
+    error(why, 0)
+end
+
+local function read_delay(told, here, word, given)
+    local ms, why = duration.read(given)
+    if not ms and given ~= lost then
+        told:problem(here, ("%s: delay %s"):format(word, why))
+    end
+    return ms
+end
+
+local makers = {}
+
+function makers.retry(told, here, n, delay)
+    if not words.too_many(told, here, "retry", n, 1, "one delay at most") then
+        local ms = n == 0 and 0 or read_delay(told, here, "retry", delay)
+        return ms and { action = "retry", delay_ms = ms }
+    end
+end
+
+function makers.redeliver(told, here, n, delay)
+    if n == 0 then
+        told:problem(here, 'redeliver needs a delay: policy.redeliver("5m")')
+    elseif not words.too_many(told, here, "redeliver", n, 1, "one delay") then
+        local ms = read_delay(told, here, "redeliver", delay)
+        return ms and { action = "redeliver", delay_ms = ms }
+    end
+end
+
+function makers.dead_letter(told, here, n, queue)
+    if not words.too_many(told, here, "dead_letter", n, 1, "one queue at most") then
+        local name = n == 1 and words.name(told, here, "dead_letter: the queue", queue)
+        return (n == 0 or name) and { action = "dead_letter", queue = name or nil }
+    end
+end
+
+function makers.discard(told, here, n, note)
+    if not words.too_many(told, here, "discard", n, 1, "one note at most") then
+        local why = n == 1 and note ~= lost and chain.note_mistake(note)
+        if why then
+            told:problem(here, "discard: the note " .. why)
+        end
+        return not why and note ~= lost and { action = "discard", note = note }
+    end
+end
+
+-- words gives the four.
+function answer.words(book)
+    local acts = {}
+    for word, make in next, makers do
+        acts[word] = function(...)
+            local told = book.closed and raising or book
+            local here = not book.closed and place.find() or nil
+            local plain
+            if (...) ~= nil and (...) == book.policy then
+                told:problem(here, ("%s is called with a point: policy.%s(...)"):format(word, word))
+            else
+                plain = make(told, here, select("#", ...), ...)
+            end
+            return plain and made.new(book, "answer", word .. "(...)", plain) or lost
+        end
+    end
+    return acts
+end
+
+-- plain gives what a value says as an answer, as docs/plain-rules.md has it; nil: it is none.
+function answer.plain(value)
+    return made.plain("answer", value)
+end
+
+return answer

@@ -1,0 +1,51 @@
+-- made.lua: what a word makes for another one to take, such as the value that policy.between gives:
+-- an object that a policy can hand on and do nothing else with.
+
+local made = {}
+
+local lost = require "mulligan.policy.lost"
+local place = require "mulligan.policy.place"
+local text = require "mulligan.policy.text"
+
+-- object -> { book =, kind = "value", "matcher" or "answer", word =, plain = }
+local inside = setmetatable({}, { __mode = "k" })
+
+local purposes = {
+    value = "is the value of a field, { status = %s }, and nothing else can be done with it",
+    matcher = 'is a matcher, on("TimeoutError", %s), and nothing else can be done with it',
+    answer = "is what an override may return, and nothing else can be done with it; a rule begins with on",
+}
+
+local function refuse(object)
+    local it = inside[object]
+    if it.book.closed then
+        error("a policy can't be changed once it is loaded", 2)
+    end
+    local called = "policy." .. it.word
+    it.book:problem(place.find(), called .. " " .. purposes[it.kind]:format(called))
+    return lost
+end
+
+local metatable = { __index = refuse, __newindex = refuse, __call = refuse, __metatable = false }
+
+-- new gives an object of a kind that stands for `plain`; `word` is its word of policy, as a mistake
+-- shows it.
+function made.new(book, kind, word, plain)
+    local object = setmetatable({}, metatable)
+    inside[object] = { book = book, kind = kind, word = word, plain = plain }
+    return object
+end
+
+-- plain gives what an object of a kind stands for; nil: the value is none.
+function made.plain(kind, value)
+    local it = value ~= nil and inside[value] or nil
+    return it and it.kind == kind and it.plain or nil
+end
+
+-- show gives a value as a mistake shows it.
+function made.show(value)
+    local it = value ~= nil and inside[value]
+    return it and "policy." .. it.word or text.show(value)
+end
+
+return made

@@ -1,0 +1,115 @@
+-- preset.lua: policy.preset.NAME(scope, options). A preset is a file of its own in preset/, which
+-- says what a policy could say as well; here its options are checked, and what it says gets the
+-- place of its call.
+--
+-- Such a file gives { options =, apply = function(policy, scope, options) }. Each of its options has
+-- a `kind`, which says what it takes, and a `default`.
+
+local preset = {}
+
+local duration = require "mulligan.policy.duration"
+local lost = require "mulligan.policy.lost"
+local made = require "mulligan.policy.made"
+local options = require "mulligan.policy.options"
+local order = require "mulligan.policy.order"
+local scope = require "mulligan.policy.scope"
+local vocabulary = require "mulligan.policy.vocabulary"
+local words = require "mulligan.policy.words"
+
+local MOST_ATTEMPTS = 1000
+
+-- What an option may be: each checks a value and is true where it is good. `what` begins a mistake.
+local kinds = {}
+
+function kinds.attempts(book, here, what, given)
+    return words.whole(book, here, what, given, 0, MOST_ATTEMPTS) ~= nil
+end
+
+function kinds.span(book, here, what, given)
+    local ms, why = duration.read(given)
+    if not ms and given ~= lost then
+        book:problem(here, what .. " " .. why)
+    end
+    return ms ~= nil
+end
+
+function kinds.span_or_false(book, here, what, given)
+    return given == false or kinds.span(book, here, what, given)
+end
+
+-- A list of types, which may be empty.
+function kinds.types(book, here, what, given)
+    local keys = type(given) == "table" and getmetatable(given) == nil and order.keys(given)
+    local count = keys and #keys or 0
+    if given ~= lost and not (keys and (count == 0 or keys[count] == count)) then
+        book:problem(here, ("%s must be a list of types, not %s"):format(what, made.show(given)))
+    end
+    local good = keys and true or false
+    for i = 1, count do
+        good = words.name(book, here, ("%s: type %d"):format(what, i), given[i]) ~= nil and good
+    end
+    return good
+end
+
+-- read gives all options of a preset, given or by default; nil where one was wrong.
+local function read(book, here, name, known, given)
+    if given == lost then
+        return nil
+    end
+    local keys = type(given) == "table" and getmetatable(given) == nil and order.keys(given)
+    if not keys then
+        return book:problem(here, ("%s: the options must be a table, not %s"):format(name, made.show(given)))
+    end
+    local names, result, good = {}, {}, true
+    for i, option in ipairs(known) do
+        names[i] = option.name
+        result[option.name] = option.default
+    end
+    for _, key in ipairs(keys) do
+        if not options.has(names, key) then
+            good = false
+            book:problem(here, ("%s: %s"):format(name, options.unknown(key, names)))
+        end
+    end
+    for _, option in ipairs(known) do
+        if given[option.name] ~= nil then
+            result[option.name] = given[option.name]
+            local what = ("%s: %s"):format(name, option.name)
+            good = kinds[option.kind](book, here, what, given[option.name]) and good
+        end
+    end
+    return good and result or nil
+end
+
+local function apply(book, here, name, n, target, given)
+    local file = require("mulligan.preset." .. name)
+    local takes_options = #file.options > 0
+    if n == 0 then
+        return book:problem(here, ("%s needs a scope: policy.preset.%s(policy.bus())"):format(name, name))
+    elseif words.too_many(book, here, name, n, takes_options and 2 or 1,
+        takes_options and "a scope and a table of options" or "one scope") then
+        return
+    elseif target ~= lost and not scope.is(target) then
+        book:problem(here, ("%s takes a scope first, such as policy.bus(), not %s"):format(name, made.show(target)))
+    end
+    local read_options = read(book, here, name, file.options, n < 2 and {} or given)
+    if read_options and scope.is(target) then
+        book.pinned = here
+        file.apply(book.policy, target, read_options)
+        book.pinned = nil
+    end
+end
+
+-- object gives policy.preset.
+function preset.object(book)
+    local acts = {}
+    for _, name in ipairs(vocabulary.words.preset) do
+        acts[name] = function(here, n, ...)
+            apply(book, here, name, n, ...)
+            return words.ended(book, "preset", name)
+        end
+    end
+    return words.object(book, "preset", acts)
+end
+
+return preset

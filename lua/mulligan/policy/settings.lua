@@ -1,0 +1,123 @@
+-- settings.lua: the words of a scope that set one value, which `false` switches off.
+
+local settings = {}
+
+local duration = require "mulligan.policy.duration"
+local lost = require "mulligan.policy.lost"
+local made = require "mulligan.policy.made"
+local options = require "mulligan.policy.options"
+local order = require "mulligan.policy.order"
+local unlimited = require "mulligan.policy.unlimited"
+local words = require "mulligan.policy.words"
+
+local WAIT_MS = 1000
+
+-- Each reads the value of a setting and gives it as docs/plain-rules.md has it; nil where it was
+-- wrong.
+
+local function read_whole(book, here, word, value)
+    return words.whole(book, here, word, value, 1)
+end
+
+local function read_queue(book, here, word, value)
+    return words.name(book, here, word .. ": the queue", value)
+end
+
+local function read_span(book, here, what, value)
+    if value == lost then
+        return nil
+    end
+    local ms, why = duration.read(value)
+    if not ms then
+        book:problem(here, what .. " " .. why)
+    end
+    return ms
+end
+
+local function read_age(book, here, word, value)
+    return read_span(book, here, word .. ":", value)
+end
+
+local function read_function(book, here, word, value)
+    if type(value) == "function" then
+        book.functions[#book.functions + 1] = value
+        return #book.functions - 1
+    elseif value ~= lost then
+        book:problem(here, ("%s must be a function, %s, or false, not %s"):format(word, settings.words[word].example,
+            made.show(value)))
+    end
+end
+
+local limit_names = { "after", "wait" }
+local LIMIT = '{ after = 10, wait = "5s" }'
+
+local function read_rate_limit(book, here, word, value)
+    local is_table = type(value) == "table" and getmetatable(value) == nil
+    local keys, strange = nil, nil
+    if is_table then
+        keys, strange = order.keys(value)
+    elseif value ~= lost then
+        book:problem(here, ("%s must be a table, %s, or false, not %s"):format(word, LIMIT, made.show(value)))
+    end
+    if strange then
+        book:problem(here, ("%s: unknown option: a %s; there are after and wait"):format(word, strange))
+    end
+    local good = keys ~= nil
+    for _, key in ipairs(keys or {}) do
+        if not options.has(limit_names, key) then
+            good = false
+            book:problem(here, ("%s: %s"):format(word, options.unknown(key, limit_names)))
+        end
+    end
+    if keys and value.after == nil then
+        return book:problem(here, ("%s needs after, the failures in a row that begin it: %s"):format(word, LIMIT))
+    end
+    local after = keys and words.whole(book, here, word .. ": after", value.after, 1)
+    local wait = keys and (value.wait == nil and WAIT_MS or read_span(book, here, word .. ": wait", value.wait))
+    return good and after and wait and { after = after, wait_ms = wait } or nil
+end
+
+settings.words = {
+    dead_letter_queue = { field = "dead_letter_queue", read = read_queue, takes = "the name of a queue, or false" },
+    max_age = { field = "max_age_ms", read = read_age, takes = 'a span of time such as "1d", or false' },
+    max_attempts = { field = "max_attempts", read = read_whole, takes = "a whole number, or false" },
+    max_deliveries = { field = "max_deliveries", read = read_whole, takes = "a whole number, or false" },
+    rate_limit = { field = "rate_limit", read = read_rate_limit, takes = ("a table, %s, or false"):format(LIMIT) },
+    override = {
+        field = "override",
+        read = read_function,
+        takes = "a function, or false",
+        example = "function(failure, verdict, config) ... end",
+    },
+    notify = {
+        field = "notify",
+        read = read_function,
+        takes = "a function, or false",
+        example = "function(event) ... end",
+    },
+}
+
+-- set carries out a word of a scope's.
+function settings.set(book, data, word, here, n, value)
+    local setting = settings.words[word]
+    local read
+    here = book.pinned or here
+    if words.too_many(book, here, word, n, 1, setting.takes) then
+        read = nil
+    elseif n == 0 then
+        book:problem(here, ("%s needs a value: %s"):format(word, setting.takes))
+    elseif value == false then
+        read = false
+    else
+        read = setting.read(book, here, word, value)
+    end
+    if word == "max_age" then
+        unlimited.aged(data, read, here)
+    end
+    if read ~= nil then
+        data.settings[setting.field], data.places[setting.field] = read, here
+    end
+    return words.ended(book, "scope", word)
+end
+
+return settings

@@ -1,0 +1,180 @@
+-- value.lua: what a matcher asks of a field: a literal, a list of literals, or what one of the words
+-- of policy gives, such as policy.between(500, 599).
+
+local value = {}
+
+local lost = require "mulligan.policy.lost"
+local made = require "mulligan.policy.made"
+local offers = require "mulligan.sandbox.offers"
+local order = require "mulligan.policy.order"
+local text = require "mulligan.policy.text"
+local vocabulary = require "mulligan.policy.vocabulary"
+local words = require "mulligan.policy.words"
+
+-- Reading ----------------------------------------------------------------------------------------
+--
+-- `at` is { book =, here =, prefix = }: what stands before a field's name where a mistake says it.
+
+local function wrong(at, key, why)
+    at.book:problem(at.here, ("the value of %s%s %s"):format(at.prefix, text.clean(key), why))
+end
+
+local LITERAL = { string = true, number = true, boolean = true }
+
+-- What is wrong with a string, number or boolean; nil: nothing.
+local function literal_mistake(given)
+    if given ~= given then
+        return "is not a number (nan), which equals nothing"
+    elseif type(given) == "string" and not text.valid(given) then
+        return ("must be valid UTF-8 without a zero byte, which %s isn't"):format(text.show(given))
+    end
+end
+
+local function read_item(at, key, i, item)
+    local why
+    if not LITERAL[type(item)] then
+        why = ("has a list in which number %d must be a string, a number or a boolean, not %s"):format(i,
+            made.show(item))
+    else
+        why = literal_mistake(item)
+    end
+    if why and item ~= lost then
+        wrong(at, key, why)
+    end
+    return not why
+end
+
+local function read_list(at, key, given)
+    local keys = order.keys(given)
+    local count = keys and #keys or 0
+    if keys and count == 0 then
+        return wrong(at, key, "is an empty table; a list needs a value at least: { 502, 503 }")
+    elseif not keys or keys[count] ~= count then
+        return wrong(at, key, "is a table with names in it; a list of values has none: { 502, 503 }")
+    end
+    if vocabulary.is_later("value", "list") then
+        return wrong(at, key, "is a list, which is not in this version yet; a statement for each does the same")
+    end
+    local literals, good = {}, true
+    for i = 1, count do
+        good = read_item(at, key, i, given[i]) and good
+        literals[i] = given[i]
+    end
+    return good and { kind = "one_of", literals = literals } or nil
+end
+
+-- read gives the VALUE of docs/plain-rules.md that a field is asked for; nil where it was wrong.
+function value.read(at, key, given)
+    if LITERAL[type(given)] then
+        local why = literal_mistake(given)
+        if why then
+            return wrong(at, key, why)
+        end
+        return { kind = "one_of", literals = { given } }
+    elseif given == lost then
+        return nil
+    end
+    local plain = made.plain("value", given)
+    if plain then
+        return plain
+    elseif type(given) == "table" and getmetatable(given) == nil then
+        return read_list(at, key, given)
+    end
+    wrong(at, key, ("must be a string, a number, a boolean, a list of these, or what such a word as policy.between "
+        .. "gives, not %s%s"):format(made.show(given), type(given) == "function"
+        and "; a function in the place of the whole table can look at anything" or ""))
+end
+
+-- The words -------------------------------------------------------------------------------------
+
+local function number(book, here, word, which, given)
+    if type(given) == "number" and given == given then
+        return given
+    elseif given ~= lost then
+        book:problem(here, ("%s: %s must be a number, not %s"):format(word, which, made.show(given)))
+    end
+end
+
+local makers = {}
+
+function makers.between(book, here, n, a, b)
+    if words.too_many(book, here, "between", n, 2, "two numbers") then
+        return nil
+    end
+    local low, high = number(book, here, "between", "the first", a), number(book, here, "between", "the second", b)
+    if low and high and low > high then
+        return book:problem(here, ("between: %s is greater than %s, so nothing is between them; between(%s, %s)?")
+            :format(text.show(low), text.show(high), text.show(high), text.show(low)))
+    end
+    return low and high and { kind = "between", low = low, high = high }
+end
+
+function makers.at_least(book, here, n, a)
+    local low = not words.too_many(book, here, "at_least", n, 1, "one number")
+        and number(book, here, "at_least", "the least", a)
+    return low and { kind = "between", low = low }
+end
+
+function makers.at_most(book, here, n, a)
+    local high = not words.too_many(book, here, "at_most", n, 1, "one number")
+        and number(book, here, "at_most", "the most", a)
+    return high and { kind = "between", high = high }
+end
+
+-- A text for contains or matches; nil where it was wrong.
+local function read_text(book, here, word, what, n, given)
+    if words.too_many(book, here, word, n, 1, "one " .. what) or given == lost then
+        return nil
+    elseif type(given) ~= "string" then
+        return book:problem(here, ("%s: the %s must be a string, not %s"):format(word, what, made.show(given)))
+    end
+    local why = literal_mistake(given)
+    if why then
+        return book:problem(here, ("%s: the %s %s"):format(word, what, why))
+    end
+    return given
+end
+
+function makers.contains(book, here, n, given)
+    local part = read_text(book, here, "contains", "text", n, given)
+    return part and { kind = "contains", text = part }
+end
+
+function makers.matches(book, here, n, given)
+    local pattern = read_text(book, here, "matches", "pattern", n, given)
+    local why = pattern and offers.pattern_mistake(pattern)
+    if why then
+        return book:problem(here, ("matches: the pattern %s is no Lua pattern: %s"):format(text.show(pattern), why))
+    end
+    return pattern and { kind = "matches", text = pattern }
+end
+
+function makers.is_not(book, here, n, given)
+    if words.too_many(book, here, "is_not", n, 1, "one value") then
+        return nil
+    end
+    local plain = value.read({ book = book, here = here, prefix = "" }, "is_not", given)
+    return plain and { kind = "not", value = plain }
+end
+
+-- words gives the words of policy that make values.
+function value.words(book)
+    local acts = {}
+    for word, make in next, makers do
+        acts[word] = function(here, n, ...)
+            local plain = make(book, here, n, ...)
+            return plain and made.new(book, "value", word .. "(...)", plain) or lost
+        end
+    end
+    return acts
+end
+
+-- constants gives the values of policy that need no arguments.
+function value.constants(book)
+    return {
+        present = made.new(book, "value", "present", { kind = "present" }),
+        absent = made.new(book, "value", "absent", { kind = "absent" }),
+    }
+end
+
+return value
