@@ -101,7 +101,8 @@ describe("the engine", function()
             calls = 0,
             deliveries = 1,
         }, got)
-        assert.same({ done = 1, retried = 0, redelivered = 0, dead_lettered = 0, discarded = 0 }, rig:counts())
+        assert.same({ done = 1, retried = 0, redelivered = 0, dead_lettered = 0, discarded = 0, notify_failed = 0 },
+            rig:counts())
     end)
 
     it("gives an id to a message without one, and keeps it over redeliveries", function()
@@ -248,7 +249,8 @@ describe("the engine", function()
             assert(rig:publish("work", "x", { id = "m-1" }))
             rig:stop()
             assert.is_nil(ended)
-            assert.same({ done = 0, retried = 0, redelivered = 0, dead_lettered = 0, discarded = 0 }, rig:counts())
+            assert.same({ done = 0, retried = 0, redelivered = 0, dead_lettered = 0, discarded = 0, notify_failed = 0 },
+                rig:counts())
             assert.equal(1, rig:depth("work").ready)
         end)
     end)
