@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/pattern.h"
 #include "fact.h"
 #include "value.h"
 
@@ -37,7 +38,7 @@ static int function_passes(ordeal *o, uint32_t function)
 
 static int raised(ordeal *o, const mull__plain_test *test, int code)
 {
-    if (code == -1)
+    if (code == MULL__PATTERN_SPENT)
         snprintf(o->why, sizeof o->why, "more than %d steps in the pattern for %s", PATTERN_STEPS,
                  test->name);
     else

@@ -48,7 +48,8 @@ typedef struct mull__plain_test {
     mull__subject subject;
     const char *name;
     mull__plain_value value;
-    int fact; /* the table's own: which one subject and name mean, so that no name is compared */
+    unsigned
+        fact; /* the table's own: which one subject and name mean, so that no name is compared */
 } mull__plain_test;
 
 typedef enum mull__matcher_kind {

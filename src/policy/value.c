@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/pattern.h"
+
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
 enum { BELOW = -1, EQUAL = 0, ABOVE = 1, NO_ORDER = 2 };
@@ -92,6 +94,15 @@ static int one_of(const mull__plain_value *wanted, const mull_value *given)
     return 0;
 }
 
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+/* found: the pattern was checked, so that nothing can be wrong but that it takes too long. */
+static int found(const char *text, const char *pattern, int64_t *steps)
+{
+    mull__pattern_match match;
+    return mull__pattern_find(&match, text, strlen(text), 0, pattern, strlen(pattern), steps);
+}
+
 /* ---- All of them ----------------------------------------------------------------------------- */
 
 /* passes_there is for a field that is there. */
@@ -105,8 +116,7 @@ static int passes_there(const mull__plain_value *wanted, const mull_value *given
     case MULL__CONTAINS:
         return given->kind == MULL_STRING && strstr(given->as.string, wanted->text) != NULL;
     case MULL__MATCHES:
-        (void)steps;
-        break;
+        return given->kind == MULL_STRING ? found(given->as.string, wanted->text, steps) : 0;
     case MULL__PRESENT:
         return 1;
     case MULL__ABSENT:
