@@ -200,31 +200,102 @@ typedef struct sample {
     mull_value literals[2];
     mull__plain_test tests[2];
     int64_t delays[2];
-    mull__plain_rule rules[3];
+    mull__plain_rule rules[3], causes[1];
+    mull__plain_value inner;
+    mull__plain_test deep[4];
+    mull__plain_matcher parts[2];
+    mull__plain_unrecoverable unrecoverable[1];
+    mull__plain_include includes[1];
+    mull__plain_replaced replaced[1];
     mull__plain_scope scopes[3];
     mull__plain plain;
+    char text[1024];
+    size_t text_used;
 } sample;
+
+/* T copies a text into the sample, so that nothing of it outlives it. */
+#define T(string) sample_text(s, (string))
+
+static const char *sample_text(sample *s, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    assert_true(s->text_used + bytes <= sizeof s->text);
+    char *copy = memcpy(s->text + s->text_used, text, bytes);
+    s->text_used += bytes;
+    return copy;
+}
+
+/* sample_rest: the rest of the language, in the consumer's scope. */
+static void sample_rest(sample *s, mull__plain_scope *scope)
+{
+    s->inner = (mull__plain_value){.kind = MULL__CONTAINS, .text = T("time")};
+    s->deep[0] = (mull__plain_test){.subject = MULL__OF_ERROR,
+                                    .name = T("message"),
+                                    .value = {.kind = MULL__NOT, .inner = &s->inner}};
+    s->deep[1] = (mull__plain_test){
+        .subject = MULL__OF_HEADER,
+        .name = T("tenant"),
+        .value = {.kind = MULL__BETWEEN, .low = INTEGER_VALUE(5), .high = NUMBER_VALUE(6)}};
+    s->deep[2] = (mull__plain_test){.subject = MULL__OF_CTX,
+                                    .name = T("consumer"),
+                                    .value = {.kind = MULL__MATCHES, .text = T("^P")}};
+    s->deep[3] = (mull__plain_test){
+        .subject = MULL__OF_MESSAGE, .name = T("key"), .value = {.kind = MULL__PRESENT}};
+    s->parts[0] = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = s->deep, .test_count = 4};
+    s->parts[1] = (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = 0};
+    s->causes[0] =
+        (mull__plain_rule){.type = T("Cause"),
+                           .file = T("more.lua"),
+                           .line = 6,
+                           .matcher = {MULL__MATCH_ANY, .parts = s->parts, .part_count = 2},
+                           .redeliver = {.on = 1,
+                                         .attempts = 4,
+                                         .base_ms = 1000,
+                                         .max_delay_ms = 60000,
+                                         .jitter_kind = MULL__JITTER_FULL,
+                                         .hint = T("retry_after")},
+                           .end = MULL_DEAD_LETTER,
+                           .scope = T("bus")};
+    s->unrecoverable[0] = (mull__plain_unrecoverable){
+        T("Fatal"), T("policy.lua"), 7, {MULL__MATCH_TESTS, .tests = s->deep, .test_count = 1}};
+    s->includes[0] = (mull__plain_include){T("bus"), T("policy.lua"), 8};
+    s->replaced[0] =
+        (mull__plain_replaced){T("Child"), T("bus"), T("old.lua"), 9, T("policy.lua"), 10, 0};
+    scope->cause_rules = s->causes;
+    scope->cause_rule_count = 1;
+    scope->unrecoverable = s->unrecoverable;
+    scope->unrecoverable_count = 1;
+    scope->includes = s->includes;
+    scope->include_count = 1;
+    scope->replaced = s->replaced;
+    scope->replaced_count = 1;
+    scope->settings.rate_after = 10;
+    scope->settings.rate_wait_ms = 5000;
+    scope->settings.override = 1;
+    scope->settings.notify = 2;
+    scope->settings.places[MULL__RATE_LIMIT] = (mull__plain_place){T("policy.lua"), 11};
+}
 
 static void sample_init(sample *s)
 {
     memset(s, 0, sizeof *s);
-    s->parents[0] = (mull__plain_parent){"Child", "Parent"};
-    s->literals[0] = STRING_VALUE("40P01");
+    s->parents[0] = (mull__plain_parent){T("Child"), T("Parent")};
+    s->literals[0] = STRING_VALUE(T("40P01"));
     s->literals[1] = INTEGER_VALUE(503);
-    s->tests[0] = (mull__plain_test)EQUALS("code", &s->literals[0]);
-    s->tests[1] = (mull__plain_test)EQUALS("status", &s->literals[1]);
+    s->tests[0] = (mull__plain_test)EQUALS(T("code"), &s->literals[0]);
+    s->tests[1] = (mull__plain_test)EQUALS(T("status"), &s->literals[1]);
     s->delays[0] = 1000;
     s->delays[1] = 60000;
     s->rules[0] =
-        (mull__plain_rule){.type = "Child",
-                           .file = "policy.lua",
+        (mull__plain_rule){.type = T("Child"),
+                           .file = T("policy.lua"),
                            .line = 3,
                            .matcher = {MULL__MATCH_TESTS, .tests = s->tests, .test_count = 2},
                            .retry = RETRY(3),
                            .end = MULL_DISCARD,
-                           .note = "stale"};
-    s->rules[1] = (mull__plain_rule){.type = "Parent",
-                                     .file = "more.lua",
+                           .note = T("stale")};
+    s->rules[1] = (mull__plain_rule){.type = T("Parent"),
+                                     .file = T("more.lua"),
                                      .line = 4,
                                      .matcher = {MULL__MATCH_FUNCTION, .function = 1},
                                      .redeliver = {.on = 1,
@@ -233,14 +304,16 @@ static void sample_init(sample *s)
                                                    .delay_count = 2,
                                                    .max_delay_ms = MULL__NO_CAP},
                                      .end = MULL_DEAD_LETTER,
-                                     .queue = "parked"};
-    s->rules[2] = (mull__plain_rule)DEAD_LETTER_RULE("Error", 5);
+                                     .queue = T("parked")};
+    s->rules[2] = (mull__plain_rule)DEAD_LETTER_RULE(T("Error"), 5);
+    s->rules[2].file = T("policy.lua");
     s->scopes[0] = (mull__plain_scope){.kind = MULL__BUS, .rules = s->rules, .rule_count = 3};
-    s->scopes[1] = (mull__plain_scope){.kind = MULL__TRANSPORT, .name = "orders"};
-    s->scopes[1].settings.dead_letter_queue = "dead";
+    s->scopes[1] = (mull__plain_scope){.kind = MULL__TRANSPORT, .name = T("orders")};
+    s->scopes[1].settings.dead_letter_queue = T("dead");
     s->scopes[2] = (mull__plain_scope){
-        .kind = MULL__CONSUMER, .name = "Payments", .rules = s->rules, .rule_count = 1};
+        .kind = MULL__CONSUMER, .name = T("Payments"), .rules = s->rules, .rule_count = 1};
     s->scopes[2].settings.max_attempts = 7;
+    sample_rest(s, &s->scopes[2]);
     s->plain = (mull__plain){s->parents, 1, s->scopes, 3, 2};
 }
 
@@ -317,6 +390,45 @@ static void digests_differ_with_each_part(void **state)
     DIFFERS(s.scopes[2].settings.max_attempts = MULL__OFF);
     DIFFERS(s.scopes[0].rule_count = 2);
     DIFFERS(s.plain.scope_count = 2);
+    DIFFERS(s.tests[0].subject = MULL__OF_HEADER);
+    DIFFERS(s.tests[0].value.kind = MULL__PRESENT);
+    DIFFERS(s.inner.text = "tim");
+    DIFFERS(s.inner.kind = MULL__MATCHES);
+    DIFFERS(s.deep[1].value.low = INTEGER_VALUE(4));
+    DIFFERS(s.deep[1].value.high = INTEGER_VALUE(6));
+    DIFFERS(s.deep[1].value.high = (mull_value){.kind = MULL_NIL});
+    DIFFERS(s.deep[2].value.text = "^p");
+    DIFFERS(s.deep[3].value.kind = MULL__ABSENT);
+    DIFFERS(s.parts[1].function = 1);
+    DIFFERS(s.causes[0].matcher.kind = MULL__MATCH_ALL);
+    DIFFERS(s.causes[0].matcher.part_count = 1);
+    DIFFERS(s.causes[0].type = "Child");
+    DIFFERS(s.causes[0].scope = NULL);
+    DIFFERS(s.causes[0].redeliver.jitter_kind = MULL__JITTER_DECORRELATED);
+    DIFFERS(s.causes[0].redeliver.hint = NULL);
+    DIFFERS(s.causes[0].redeliver.attempts = MULL_UNLIMITED);
+    DIFFERS(s.unrecoverable[0].type = "Child");
+    DIFFERS(s.unrecoverable[0].line++);
+    DIFFERS(s.unrecoverable[0].matcher.test_count = 0);
+    DIFFERS(s.includes[0].line++);
+    DIFFERS(s.includes[0].scope = "host");
+    DIFFERS(s.replaced[0].type = "Parent");
+    DIFFERS(s.replaced[0].scope = NULL);
+    DIFFERS(s.replaced[0].line++);
+    DIFFERS(s.replaced[0].by_line++);
+    DIFFERS(s.replaced[0].by_file = "old.lua");
+    DIFFERS(s.replaced[0].by_cause = 1);
+    DIFFERS(s.scopes[2].cause_rule_count = 0);
+    DIFFERS(s.scopes[2].unrecoverable_count = 0);
+    DIFFERS(s.scopes[2].include_count = 0);
+    DIFFERS(s.scopes[2].replaced_count = 0);
+    DIFFERS(s.scopes[2].settings.rate_after = MULL__OFF);
+    DIFFERS(s.scopes[2].settings.rate_wait_ms++);
+    DIFFERS(s.scopes[2].settings.override = 2);
+    DIFFERS(s.scopes[2].settings.notify = MULL__UNSET);
+    DIFFERS(s.scopes[2].settings.places[MULL__RATE_LIMIT].line++);
+    DIFFERS(s.scopes[2].settings.places[MULL__NOTIFY].file = "policy.lua");
+    DIFFERS(s.scopes[1].settings.dead_letter_queue = "error"); /* the default, but set */
     DIFFERS(s.plain.function_count = 3);
 }
 
@@ -324,16 +436,14 @@ static void a_table_keeps_nothing_of_the_plain_policy(void **state)
 {
     (void)state;
     sample *s = malloc(sizeof *s);
-    char *type = strdup("Child"), *note = strdup("stale"), *code = strdup("40P01");
+    char before[33], after[33];
     sample_init(s);
-    s->rules[0].type = type;
-    s->rules[0].note = note;
-    s->literals[0].as.string = code;
     mull__table *table = new_table(&s->plain);
-    free(type);
-    free(note);
-    free(code);
+    mull__table_digest(table, before);
+    memset(s, 0xa5, sizeof *s);
     free(s);
+    mull__table_digest(table, after);
+    assert_string_equal(before, after);
     mull_field fields[] = {{"code", STRING_VALUE("40P01")}, {"status", NUMBER_VALUE(503)}};
     mull_error error = error_of("Child");
     error.fields = fields;
@@ -348,7 +458,7 @@ static void a_table_keeps_nothing_of_the_plain_policy(void **state)
     assert_null(verdict.queue);
     assert_string_equal(verdict.rule.type, "Child");
     assert_string_equal(verdict.rule.scope, "consumer:Payments");
-    assert_int_equal(mull__table_rules(table), 4);
+    assert_int_equal(mull__table_rules(table), 5);
     assert_int_equal(mull__table_functions(table), 2);
     mull__table_free(table);
 }
@@ -409,7 +519,11 @@ static void in_force(void **state)
     assert_int_equal(f.max_age_ms, MULL__OFF);
     assert_int_equal(f.max_attempts, 7);
     assert_int_equal(f.max_deliveries, MULL__OFF);
-    assert_int_equal(f.rule_count, 1);
+    assert_int_equal(f.rule_count, 2);
+    assert_int_equal(f.rate_after, 10);
+    assert_int_equal(f.rate_wait_ms, 5000);
+    assert_int_equal(f.override, 1);
+    assert_int_equal(f.notify, 2);
     mull__table_free(table);
 }
 
