@@ -1,0 +1,236 @@
+/* decide.c: what one decision costs, through mull_decide, by a policy of 100 rules in 10 scopes.
+ *
+ *   decide                    ns a decision, the median of many batches, of each case
+ *   decide CASE ID|CHANCE N   decides N times, for callgrind, which counts instructions
+ *
+ * Each case comes in two variants: with the chance given, as engines give it, or taken from the
+ * message's id. bench/README.md has the commands, and what came out. */
+#include "mulligan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCHES = 2001, BATCH = 500 };
+enum { CONSUMERS = 4, TRANSPORTS = 4, SCOPE_RULES = 10 };
+
+static void die(const char *what)
+{
+    fprintf(stderr, "bench/decide: %s\n", what);
+    exit(2);
+}
+
+/* ---- The policy ------------------------------------------------------------------------------ */
+
+/* Names are of 10 to 20 bytes, as people's are. */
+static const char *const kinds[SCOPE_RULES] = {
+    "TimeoutError",     "DeadlockDetected", "ConnectionReset", "HttpServerError", "ValidationError",
+    "DuplicateMessage", "QuotaExceeded",    "PaymentDeclined", "SchemaMismatch",  "TenantSuspended",
+};
+
+typedef struct text {
+    char bytes[32768];
+    size_t length;
+} text;
+
+static void add(text *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    t->length +=
+        (size_t)vsnprintf(t->bytes + t->length, sizeof t->bytes - t->length, format, arguments);
+    va_end(arguments);
+    if (t->length >= sizeof t->bytes)
+        die("the policy is too long");
+}
+
+/* add_rules: ten rules, two of which have matchers, in the scope named last. */
+static void add_rules(text *t, int number)
+{
+    for (int i = 0; i < SCOPE_RULES; i++) {
+        add(t, "scope:on('%s%02d'", kinds[i], number);
+        if (i == 3)
+            add(t, ", { status = 503, region = 'eu-west-1' }");
+        if (i == 6)
+            add(t, ", function(err) return err.status == 429 and err.region == 'eu-west-1' end");
+        add(t, "):retry(3, '200ms'):then_redeliver()\n");
+    }
+}
+
+static mull_decider *new_decider(mull_policy **policy)
+{
+    static text t;
+    int number = 0;
+    add(&t, "local policy = require 'mulligan.policy'\nlocal scope = policy.host()\n");
+    add_rules(&t, number++);
+    add(&t, "scope = policy.bus()\n");
+    add_rules(&t, number++);
+    for (int i = 0; i < TRANSPORTS; i++) {
+        add(&t, "scope = policy.transport('warehouse-%02d')\n", number);
+        add_rules(&t, number++);
+    }
+    for (int i = 0; i < CONSUMERS; i++) {
+        add(&t, "scope = policy.consumer('PaymentHandler%02d')\n", number);
+        add_rules(&t, number++);
+    }
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    options.text = t.bytes;
+    mull_decider *decider;
+    if (mull_policy_load(policy, &options) != 0 || mull_decider_new(&decider, *policy) != 0)
+        die("no policy");
+    if (mull_policy_rules(*policy) != (size_t)(2 + TRANSPORTS + CONSUMERS) * SCOPE_RULES)
+        die("not the rules that were meant");
+    return decider;
+}
+
+/* ---- The cases ------------------------------------------------------------------------------- */
+
+static const mull_field fields[] = {
+    {"attempted_at", {.kind = MULL_STRING, .as.string = "2031-05-06T07:08:09Z"}},
+    {"status", {.kind = MULL_INTEGER, .as.integer = 503}},
+    {"region", {.kind = MULL_STRING, .as.string = "eu-west-1"}},
+};
+static const mull_field other_fields[] = {
+    {"attempted_at", {.kind = MULL_STRING, .as.string = "2031-05-06T07:08:09Z"}},
+    {"status", {.kind = MULL_INTEGER, .as.integer = 429}},
+    {"region", {.kind = MULL_STRING, .as.string = "eu-west-1"}},
+};
+
+typedef struct bench_case {
+    const char *name, *type, *consumer, *transport, *scope;
+    const mull_field *fields;
+} bench_case;
+
+static const bench_case cases[] = {
+    {"type", "ConnectionReset01", NULL, NULL, "bus", NULL},
+    {"names", "ConnectionReset07", "PaymentHandler07", "warehouse-03", "consumer:PaymentHandler07",
+     NULL},
+    {"fields", "HttpServerError01", NULL, NULL, "bus", fields},
+    {"function", "QuotaExceeded01", NULL, NULL, "bus", other_fields},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* facts is a failure with what it points to. */
+typedef struct facts {
+    mull_error error;
+    mull_message message;
+    mull_failure failure;
+} facts;
+
+static void facts_init(facts *f, const bench_case *c, int by_id)
+{
+    memset(f, 0, sizeof *f);
+    f->error = MULL_INIT(mull_error);
+    f->error.type = c->type;
+    f->error.message = "connection reset by peer";
+    f->error.fields = c->fields;
+    f->error.field_count = c->fields ? 3 : 0;
+    f->message = MULL_INIT(mull_message);
+    f->message.id = "01J9ZQ4T7X8M2V5K3B6N0C1D2E";
+    f->message.type = "OrderPlaced";
+    f->failure = (mull_failure){.size = sizeof f->failure,
+                                .error = &f->error,
+                                .message = &f->message,
+                                .consumer = c->consumer,
+                                .transport = c->transport,
+                                .attempt = 1,
+                                .calls = 1,
+                                .deliveries = 1,
+                                .chance = 0x9e3779b97f4a7c15u,
+                                .flags = by_id ? 0 : MULL_HAS_CHANCE};
+}
+
+/* decide_often sums up the delays, which a compiler can't leave out. */
+static int64_t decide_often(mull_decider *decider, const facts *f, long count)
+{
+    mull_verdict verdict = MULL_INIT(mull_verdict);
+    int64_t sum = 0;
+    for (long i = 0; i < count; i++) {
+        if (mull_decide(decider, &f->failure, &verdict) != 0)
+            die("a decision failed");
+        sum += verdict.delay_ms;
+    }
+    return sum;
+}
+
+/* check that a case is what it says: a retry by the scope's rule for the type. */
+static void check(mull_decider *decider, const facts *f, const bench_case *c)
+{
+    mull_verdict verdict = MULL_INIT(mull_verdict);
+    if (mull_decide(decider, &f->failure, &verdict) != 0 || verdict.action != MULL_RETRY ||
+        strcmp(verdict.rule.type, c->type) != 0 || strcmp(verdict.rule.scope, c->scope) != 0)
+        die("not the verdict that was meant");
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+static double now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_ns(mull_decider *decider, const facts *f)
+{
+    static double took[BATCHES];
+    for (int i = 0; i < BATCHES; i++) {
+        double from = now_ns();
+        decide_often(decider, f, BATCH);
+        took[i] = (now_ns() - from) / BATCH;
+    }
+    qsort(took, BATCHES, sizeof *took, by_size);
+    return took[BATCHES / 2];
+}
+
+static void print_times(mull_decider *decider)
+{
+    printf("%-10s %18s %18s\n", "", "chance given, ns", "from the id, ns");
+    for (int i = 0; i < CASES; i++) {
+        double took[2];
+        for (int by_id = 0; by_id < 2; by_id++) {
+            facts f;
+            facts_init(&f, &cases[i], by_id);
+            check(decider, &f, &cases[i]);
+            took[by_id] = median_ns(decider, &f);
+        }
+        printf("%-10s %18.1f %18.1f\n", cases[i].name, took[0], took[1]);
+    }
+}
+
+/* ---- Instructions ---------------------------------------------------------------------------- */
+
+static void decide_case(mull_decider *decider, const char *name, int by_id, long count)
+{
+    for (int i = 0; i < CASES; i++)
+        if (strcmp(cases[i].name, name) == 0) {
+            facts f;
+            facts_init(&f, &cases[i], by_id);
+            printf("%lld\n", (long long)decide_often(decider, &f, count));
+            return;
+        }
+    die("no such case");
+}
+
+int main(int argc, char **argv)
+{
+    mull_policy *policy;
+    mull_decider *decider = new_decider(&policy);
+    if (argc == 1)
+        print_times(decider);
+    else if (argc == 4)
+        decide_case(decider, argv[1], strcmp(argv[2], "id") == 0, atol(argv[3]));
+    else
+        die("usage: decide [type|names|fields|function id|chance COUNT]");
+    mull_decider_free(decider);
+    mull_policy_free(policy);
+    return 0;
+}
