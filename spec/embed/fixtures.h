@@ -77,14 +77,20 @@ static inline mull_failure failure_of(const mull_error *error)
     };
 }
 
-/* judge asks a table without functions. */
-static inline mull_verdict judge(const mull__table *table, const mull_failure *failure)
+static inline mull_verdict judge_with(const mull__table *table, const mull_failure *failure,
+                                      const mull__runner *runner)
 {
     uint64_t *seen = malloc(mull__table_seen(table) * sizeof *seen + 1);
     mull_verdict verdict = MULL_INIT(mull_verdict);
-    mull__judge(table, failure, &(mull__runner){0}, seen, &verdict);
+    mull__judge(table, failure, runner, seen, &verdict);
     free(seen);
     return verdict;
+}
+
+/* judge asks a table without functions. */
+static inline mull_verdict judge(const mull__table *table, const mull_failure *failure)
+{
+    return judge_with(table, failure, &(mull__runner){0});
 }
 
 #endif
