@@ -4,6 +4,8 @@
  * and their transports were added, and writes nothing. */
 #include "engine.h"
 
+#include "policy/shape.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,6 +85,32 @@ static int outlasts_claim(const teller *to, const struct mull_subscription *c,
                   (long long)claim_ms);
 }
 
+/* rate_scope is the scope whose rate_limit holds for a consumer; NULL: there is no limit. */
+static const mull__scope *rate_scope(const mull__table *table, const struct mull_subscription *c)
+{
+    mull__layer room;
+    const mull__layer *layer = mull__layer_named(table, c->name, c->port->name, &room);
+    const mull__scope *scope = mull__setting_scope(table, layer, MULL__RATE_LIMIT);
+    return scope && scope->rate_after != MULL__OFF ? scope : NULL;
+}
+
+/* limits_rate refuses what this version can't do, once for all consumers of a scope. */
+static int limits_rate(const teller *to, const struct mull_subscription *c,
+                       const mull__table *table)
+{
+    const mull__scope *scope = rate_scope(table, c);
+    if (!scope)
+        return 0;
+    for (struct mull_subscription *told = NULL; (told = mull__next_consumer(c->engine, told)) != c;)
+        if (rate_scope(table, told) == scope)
+            return MULL_EREFUSED;
+    const mull__plain_place *place = &scope->places[MULL__RATE_LIMIT];
+    return refuse(to, &(mull_rule){.file = place->file, .line = place->line},
+                  "rate_limit is not in this version yet; take it out, or switch it off for "
+                  "consumer '%s' with :rate_limit(false)",
+                  c->name);
+}
+
 static int check_rule(const teller *to, const struct mull_subscription *c,
                       const mull__rule_view *rule)
 {
@@ -104,6 +132,8 @@ static int check(void *data, const mull__table *table, mull_problem_fn problem, 
         mull__in_force in_force;
         mull__table_in_force(table, c->name, c->port->name, &in_force);
         if (dead_letters_into(&to, c, in_force.dead_letter_queue, NULL) != 0)
+            status = MULL_EREFUSED;
+        if (limits_rate(&to, c, table) != 0)
             status = MULL_EREFUSED;
         for (size_t i = 0; i < in_force.rule_count; i++) {
             mull__rule_view rule;
