@@ -2,12 +2,14 @@
  * is; the text is also what its content name is made from.
  *
  *   'a', 'b'  a table in which every verdict is of that letter in all that it says
+ *   'j'       as 'a', its retries with jitter 1
  *   'f'       has functions: number 0 passes, number 1 raises; its states are counted
  *   'i'       has functions, and isn't pure: no second state can be made of it
  *   '!'       doesn't compile: a mistake for each '!', the first in line 3
  *   '?'       doesn't compile; calls `on_compile` first, as a guest calls the embedder's problem
  *
- * A '+' anywhere behind it: has functions, and they pass.
+ * Marks anywhere behind it: '+' has functions, and they pass; '^' has an override; '~' has a
+ * notify.
  */
 #ifndef SPEC_FAKE_GUEST_H
 #define SPEC_FAKE_GUEST_H
@@ -25,7 +27,20 @@ typedef struct fake {
     atomic_long matched;
     void (*on_compile)(void *data);
     void *on_compile_data;
+    mull__answer answer; /* of the override */
+    int override_raises, notify_raises;
+    void (*on_notify)(const mull_event *event, const char *text, void *data); /* NULL */
+    void *on_notify_data;
 } fake;
+
+/* fake_state is a state, made from `text`. What an override answers stands in `queue`, until the
+ * next call of a function. */
+typedef struct fake_state {
+    fake *f;
+    char text[16], queue[64];
+} fake_state;
+
+enum { FAKE_OVERRIDE = 2, FAKE_NOTIFY = 3, FAKE_FUNCTIONS = 4 };
 
 enum { FAKE_LINE_A = 11, FAKE_LINE_B = 22 };
 
@@ -35,6 +50,7 @@ static inline int fake_table(fake *f, const char *text, mull__table **table)
 {
     int b = *text == 'b', pass = strchr(text, '+') != NULL;
     int functions = pass || *text == 'f' || *text == 'i';
+    int override = strchr(text, '^') != NULL, notify = strchr(text, '~') != NULL;
     mull__plain_rule rules[3] = {
         {.type = "Fails",
          .file = b ? "b.lua" : "a.lua",
@@ -49,6 +65,8 @@ static inline int fake_table(fake *f, const char *text, mull__table **table)
          .note = b ? "note-b" : NULL},
         DEAD_LETTER_RULE("Error", 3),
     };
+    if (*text == 'j')
+        rules[0].retry.jitter = 1;
     if (b) {
         rules[0].retry = (mull__plain_tier){0};
         rules[0].redeliver = (mull__plain_tier)REDELIVER(7);
@@ -58,7 +76,11 @@ static inline int fake_table(fake *f, const char *text, mull__table **table)
         rules[1].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = !pass};
     }
     mull__plain_scope scope = {.kind = b ? MULL__HOST : MULL__BUS, .rules = rules, .rule_count = 3};
-    mull__plain plain = {NULL, 0, &scope, 1, functions ? 2 : 0};
+    if (override)
+        scope.settings.override = FAKE_OVERRIDE + 1;
+    if (notify)
+        scope.settings.notify = FAKE_NOTIFY + 1;
+    mull__plain plain = {NULL, 0, &scope, 1, functions || override || notify ? FAKE_FUNCTIONS : 0};
     return mull__table_new(table, &f->allocator, &plain);
 }
 
@@ -108,10 +130,11 @@ static inline int fake_state_new(void *data, void *source, const char *digest, m
     mull__table_digest(table, again);
     mull__table_free(table);
     assert_string_equal(again, digest);
-    fake **made = mull__alloc(&f->allocator, sizeof *made);
+    fake_state *made = mull__zalloc(&f->allocator, 1, sizeof *made);
     if (!made)
         return MULL_ENOMEM;
-    *made = f;
+    made->f = f;
+    snprintf(made->text, sizeof made->text, "%s", (const char *)source);
     *state = made;
     f->states++;
     return 0;
@@ -127,12 +150,48 @@ static inline void fake_state_free(void *data, void *state)
 static inline int fake_match(void *state, uint32_t function, const mull_failure *failure, char *why,
                              size_t why_size)
 {
-    fake *f = *(fake **)state;
+    fake *f = ((fake_state *)state)->f;
+    memset(((fake_state *)state)->queue, 0, sizeof((fake_state *)state)->queue);
     assert_true(failure->calls >= 1 && (failure->flags & MULL_HAS_CHANCE));
     f->matched++;
     if (function == 0)
         return 1;
     snprintf(why, why_size, "attempt to index a nil value");
+    return MULL_EPOLICY;
+}
+
+/* fake_override puts the type of the error behind the queue of its answer. */
+static inline int fake_override(void *data, uint32_t function, const mull_failure *failure,
+                                const mull_verdict *verdict, const mull__config *config,
+                                mull__answer *answer, char *why, size_t why_size)
+{
+    fake_state *state = data;
+    assert_int_equal(function, FAKE_OVERRIDE);
+    assert_non_null(verdict->generation);
+    assert_non_null(config->dead_letter_queue);
+    if (state->f->override_raises) {
+        snprintf(why, why_size, "an override raises");
+        return MULL_EPOLICY;
+    }
+    *answer = state->f->answer;
+    if (answer->queue) {
+        snprintf(state->queue, sizeof state->queue, "%s-%s", answer->queue, failure->error->type);
+        answer->queue = state->queue;
+    }
+    return 0;
+}
+
+static inline int fake_notify(void *data, uint32_t function, const mull_event *event, char *why,
+                              size_t why_size)
+{
+    fake_state *state = data;
+    assert_int_equal(function, FAKE_NOTIFY);
+    memset(state->queue, 0, sizeof state->queue);
+    if (state->f->on_notify)
+        state->f->on_notify(event, state->text, state->f->on_notify_data);
+    if (!state->f->notify_raises)
+        return 0;
+    snprintf(why, why_size, "a notify raises");
     return MULL_EPOLICY;
 }
 
@@ -147,6 +206,8 @@ static const mull__guest fake_guest = {
     .state_new = fake_state_new,
     .state_free = fake_state_free,
     .match = fake_match,
+    .override = fake_override,
+    .notify = fake_notify,
     .data_free = fake_data_free,
 };
 

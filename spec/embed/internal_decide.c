@@ -10,7 +10,7 @@ typedef struct rig {
     purse purse;
     fake fake;
     mull_policy *policy;
-    int loaded, refused, matcher_failed;
+    int loaded, refused, matcher_failed, override_failed;
     mull_decider *again; /* decides inside of the event; NULL: nobody does */
     int status_of_again;
     const char *around_again[2]; /* what is loaded before that, and after; NULL: nothing */
@@ -31,6 +31,7 @@ static void take_event(const mull_event *event, void *data)
     r->loaded += event->kind == MULL_EVENT_POLICY_LOADED;
     r->refused += event->kind == MULL_EVENT_POLICY_REFUSED;
     r->matcher_failed += event->kind == MULL_EVENT_MATCHER_FAILED;
+    r->override_failed += event->kind == MULL_EVENT_OVERRIDE_FAILED;
     snprintf(r->text, sizeof r->text, "%s", event->text ? event->text : "");
     snprintf(r->generation, sizeof r->generation, "%s", event->generation);
     r->line = event->rule ? event->rule->line : 0;
@@ -334,6 +335,50 @@ static void functions(void **state)
     rig_done(&r);
 }
 
+static void overrides(void **state)
+{
+    (void)state;
+    rig r;
+    mull_decider *d = rig_init_with_decider(&r, "a^");
+    assert_int_equal(decide(d, "Fails").action, MULL_RETRY); /* it has no answer */
+    r.fake.answer = (mull__answer){.given = 1, .action = MULL_DEAD_LETTER, .queue = "found"};
+    mull_verdict v = decide(d, "Fails");
+    assert_string_equal(v.queue, "found-Fails");
+    assert_int_equal(v.reason, MULL_REASON_OVERRIDE);
+    assert_int_equal(v.rule.line, FAKE_LINE_A);
+    r.fake.override_raises = 1;
+    v = decide(d, "Fails");
+    assert_int_equal(v.action, MULL_RETRY);
+    assert_int_equal(v.reason, MULL_REASON_NONE);
+    assert_int_equal(r.override_failed, 1);
+    assert_string_equal(r.text, "an override raises");
+    assert_string_equal(r.generation, v.generation);
+    mull_decider_free(d);
+    rig_done(&r);
+}
+
+/* A flag that forces chance to an end is not for embedders. */
+static void chance_is_not_forced_from_outside(void **state)
+{
+    (void)state;
+    rig r;
+    mull_decider *d = rig_init_with_decider(&r, "j");
+    mull_error error = error_of("Fails");
+    mull_failure failure = failure_of(&error);
+    failure.chance = 4711;
+    mull_verdict v = MULL_INIT(mull_verdict), forced = v;
+    assert_int_equal(mull_decide(d, &failure, &v), 0);
+    const uint32_t ends[] = {MULL__JITTER_LOW, MULL__JITTER_HIGH};
+    for (size_t i = 0; i < COUNT(ends); i++) {
+        failure.flags = MULL_HAS_CHANCE | ends[i];
+        assert_int_equal(mull_decide(d, &failure, &forced), 0);
+        assert_int_equal(forced.delay_ms, v.delay_ms);
+    }
+    assert_true(v.delay_ms > 0 && v.delay_ms < 400);
+    mull_decider_free(d);
+    rig_done(&r);
+}
+
 static void a_decider_is_not_asked_out_of_its_own_event(void **state)
 {
     (void)state;
@@ -535,6 +580,8 @@ int main(void)
         cmocka_unit_test(a_generation_may_outlive_the_holder),
         cmocka_unit_test(a_report_is_utf8_however_long),
         cmocka_unit_test(functions),
+        cmocka_unit_test(overrides),
+        cmocka_unit_test(chance_is_not_forced_from_outside),
         cmocka_unit_test(a_decider_is_not_asked_out_of_its_own_event),
         cmocka_unit_test(a_reload_out_of_a_decision_leaves_what_that_decides_by),
         cmocka_unit_test(a_veto_may_go_while_another_is_asked),
