@@ -2,13 +2,14 @@
 -- straight, give the same verdicts. MULL_SEED repeats a run, MULL_PAIRS sets how many pairs it has.
 local mulligan = require "mulligan"
 local testing = require "mulligan.testing"
+local coverage = require "support.coverage"
 local generate = require "support.generate"
 local naive = require "support.naive"
 local shrink = require "support.shrink"
 
 local PAIRS = math.tointeger(tonumber(os.getenv("MULL_PAIRS"))) or 50000
 local SEED = math.tointeger(tonumber(os.getenv("MULL_SEED"))) or os.time()
-local FAILURES_A_POLICY = 100
+local FAILURES_A_POLICY = 25
 
 -- Comparing -----------------------------------------------------------------------------------------------------------
 
@@ -37,8 +38,8 @@ local function compare_delay(expected, got)
     end
 end
 
--- The first difference between a verdict of the product and the naive one, or nil.
-local function compare(expected, got, failed)
+-- The first difference between a verdict of the product and the naive one, or nil; `told` is what events told.
+local function compare(expected, got, told)
     for _, key in ipairs(KEYS) do
         if expected[key] ~= got[key] then return differ(key, expected[key], got[key]) end
     end
@@ -46,28 +47,37 @@ local function compare(expected, got, failed)
     for _, key in ipairs(expected.rule and RULE_KEYS or {}) do
         if expected.rule[key] ~= got.rule[key] then return differ("rule." .. key, expected.rule, got.rule) end
     end
-    if show(expected.failed) ~= show(failed) then return differ("matchers that raised", expected.failed, failed) end
+    if show(expected.failed) ~= show(told.failed) then
+        return differ("matchers that raised", expected.failed, told.failed)
+    end
+    if expected.override_failed ~= told.override_failed then
+        return differ("the override failed", expected.override_failed, told.override_failed)
+    end
     return compare_delay(expected.delay, got.delay_ms)
 end
 
 -- One policy ----------------------------------------------------------------------------------------------------------
 
+-- A policy of the product beside the reading of its tree, and what its events told of the last decision.
 local function load(tree)
-    local failed = {}
+    local told = { failed = {}, override_failed = false }
     local policy, message = mulligan.load_text(generate.text(tree), {
         event = function(event)
-            if event.name == "matcher_failed" then failed[#failed + 1] = event.rule.line end
+            if event.name == "matcher_failed" then told.failed[#told.failed + 1] = event.rule end
+            if event.name == "override_failed" then told.override_failed = true end
         end,
     })
-    return policy, message or failed
+    if not policy then return nil, message end
+    return { policy = policy, told = told, reading = naive.read(tree) }
 end
 
 -- What is wrong with the policy's word on a failure, or nil. Asked twice, it gives the same answer.
-local function disagreement(policy, failed, tree, failure, options)
-    for i = #failed, 1, -1 do failed[i] = nil end
+local function disagreement(loaded, failure, options)
+    local policy, told = loaded.policy, loaded.told
+    told.failed, told.override_failed = {}, false
     local got, message = policy:decide(failure, options)
     if not got then return "decide: " .. message end
-    local wrong = compare(naive.decide(tree, failure, options), got, failed)
+    local wrong = compare(naive.decide(loaded.reading, failure, options), got, told)
     if wrong then return wrong end
     if got.generation ~= policy:generation() then return "generation: " .. show(got.generation) end
     if show(policy:decide(failure, options)) ~= show(got) then return "the same failure got another verdict" end
@@ -76,10 +86,10 @@ end
 -- The same for a case that is loaded anew; one that isn't whole, or doesn't load, is no disagreement.
 local function still_wrong(case)
     local whole, wrong = pcall(function()
-        local policy, failed = load(case.tree)
-        if not policy then return nil end
-        local decided, found = pcall(disagreement, policy, failed, case.tree, case.failure, case.options)
-        policy:close()
+        local loaded = load(case.tree)
+        if not loaded then return nil end
+        local decided, found = pcall(disagreement, loaded, case.failure, case.options)
+        loaded.policy:close()
         return decided and found
     end)
     return whole and wrong or nil
@@ -94,16 +104,16 @@ end
 
 local function try_policy(seed, random, count)
     local tree = generate.policy(random)
-    local policy, failed = load(tree)
-    if not policy then error(("MULL_SEED=%d: refused:\n%s\n%s"):format(seed, failed, generate.text(tree)), 0) end
+    local loaded, refused = load(tree)
+    if not loaded then error(("MULL_SEED=%d: refused:\n%s\n%s"):format(seed, refused, generate.text(tree)), 0) end
     for i = 1, count do
-        local failure = generate.failure(random, i)
+        local failure = generate.failure(random, i, tree)
         local options = { seed = random:chance(0.5) and random(1000) or nil, no_jitter = random:chance(0.3) or nil }
-        if disagreement(policy, failed, tree, failure, options) then
+        if disagreement(loaded, failure, options) then
             report(seed, { tree = tree, failure = failure, options = options })
         end
     end
-    policy:close()
+    loaded.policy:close()
 end
 
 describe("random policies and failures", function()
@@ -113,6 +123,8 @@ describe("random policies and failures", function()
         for done = 0, PAIRS - 1, FAILURES_A_POLICY do
             try_policy(SEED, random, math.min(FAILURES_A_POLICY, PAIRS - done))
         end
+        print(coverage.text())
+        assert.same({}, coverage.missing(PAIRS))
     end)
 
     it("shrink to little when they don't", function()

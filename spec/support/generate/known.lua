@@ -1,0 +1,17 @@
+-- known.lua: the parts of the language that the product knows, and the generator therefore writes.
+return {
+    type_lists = false,
+    on_cause = false,
+    values = false, -- all but literals
+    ctx = false,
+    composite = false, -- all, any, none
+    unrecoverable = false,
+    include = false,
+    override = false,
+    presets = false,
+    rate_limit = false,
+    notify = false,
+    hint = false,
+    jitter = false, -- "full", "decorrelated"
+    unlimited = false,
+}
