@@ -128,11 +128,16 @@ describe("random policies and failures", function()
     end)
 
     it("shrink to little when they don't", function()
-        local case = { tree = { 1, 2, { 3, x = 4 } }, failure = { a = 1, b = { 2 } } }
-        shrink(case, function(c)
-            local third = c.tree and c.tree[#c.tree]
-            return type(third) == "table" and third.x == 4
-        end)
-        assert.same({ tree = { { x = 4 } } }, case)
+        local case = { tree = { 1, 2, { 3, { parts = { { x = 4, n = 5 } } } } }, failure = { a = 1, b = { 2 } } }
+        local function is_in(value)
+            if type(value) ~= "table" then return false end
+            if value.x == 4 and value.n then return true end
+            for _, inner in pairs(value) do
+                if is_in(inner) then return true end
+            end
+            return false
+        end
+        shrink(case, function(c) return is_in(c.tree) end)
+        assert.same({ tree = { x = 4, n = 1 } }, case)
     end)
 end)

@@ -82,9 +82,11 @@ end
 
 -- What would take everything is rare.
 local function random_unrecoverable(random)
-    local types = random_types(random)
     local matcher = random:chance(0.4) and matchers.random(random) or nil
-    if types[1] == "Error" and not matcher then types[1] = random:pick(words.TYPES) end
+    local types
+    repeat
+        types = random_types(random)
+    until matcher or not table.concat(types, " "):find("%f[%w]Error%f[%W]")
     return { unrecoverable = types, matcher = matcher }
 end
 

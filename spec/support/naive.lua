@@ -82,10 +82,18 @@ local function deciding_rule(case)
     return rule
 end
 
--- Declared ones of all scopes and the built-in one add up.
+local function declared_in(case, list)
+    for _, name in ipairs(case.lineage) do
+        local declared = rule_for(case, list, name, case.failure.error)
+        if declared then return declared end
+    end
+end
+
+-- Declared ones of all scopes and the built-in one add up: scope by scope, in the order of the error's lineage.
 local function unrecoverable(case)
-    for _, declared in ipairs(rules.unrecoverable(case.reading, case.failure, case.rules)) do
-        if facts.has(case.lineage, declared.type) and passes(case, declared, case.failure.error) then
+    for _, list in ipairs(rules.unrecoverable(case.reading, case.failure, case.rules)) do
+        local declared = declared_in(case, list)
+        if declared then
             saw("unrecoverable by", declared.built_in and "the built-in one" or declared.scope.kind)
             saw("unrecoverable with", not declared.matcher and "type" or declared.matcher.form)
             if declared.listed then saw("unrecoverable with", "list") end

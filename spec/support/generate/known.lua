@@ -3,6 +3,7 @@ return {
     type_lists = false,
     on_cause = false,
     values = false, -- all but literals
+    patterns = false, -- policy.matches
     ctx = false,
     composite = false, -- all, any, none
     unrecoverable = false,

@@ -49,7 +49,8 @@ end
 
 -- Values for numbers, for texts, and for both.
 local FORMS = { "literal", "literal", "literal", "list", "present", "absent" }
-local NUMBER_FORMS, TEXT_FORMS = { "between", "at_least", "at_most" }, { "contains", "matches", "matches", "matches" }
+local NUMBER_FORMS, TEXT_FORMS = { "between", "at_least", "at_most" }, { "contains" }
+for i = 2, known.patterns and 4 or 1 do TEXT_FORMS[i] = "matches" end
 
 function matchers.value(random, pool, depth)
     depth = depth or 0

@@ -70,6 +70,7 @@ local NAMED = { "attempts", "delay", "backoff", "factor", "max_delay", "jitter",
 
 local function named_text(args)
     local parts = {}
+    assert(not args.delays or args.delays[1], "a list without delays can't be written")
     for _, delay in ipairs(args.delays or {}) do parts[#parts + 1] = literal(delay) end
     for _, name in ipairs(NAMED) do
         if args[name] ~= nil then parts[#parts + 1] = name .. " = " .. literal(args[name]) end

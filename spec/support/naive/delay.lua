@@ -39,19 +39,18 @@ local function unjittered(tier, step)
     return base * tier.factor ^ (step - 1)
 end
 
+local LONGEST_MS = 365 * UNITS.d -- of any delay that is said
+
 -- The hint in milliseconds: a number, and not below 0; else nil, as if no hint were named.
 local function hinted(tier, err)
     if not tier.hint then return nil end
     local value = facts.field(err, tier.hint)
     local usable = type(value) == "number" and value >= 0
     saw("hint", usable and "usable" or value == nil and "missing" or "no number from 0")
-    return usable and value * 1000 or nil
+    return usable and math.min(value * 1000, LONGEST_MS) or nil
 end
 
--- Nothing is computed beyond what a 64-bit number holds: what would be is anything that is large.
-local LARGE = 1e15
-
-local function range(low, high) return { math.min(low, LARGE) - hair(low), high + hair(high) } end
+local function range(low, high) return { low - hair(low), high + hair(high) } end
 
 -- Jitter only adds to what a hint says, and only the fraction does.
 local function with_hint(tier, d, cap)

@@ -7,6 +7,20 @@ local functions = {}
 
 local function is(view, err, type) return facts.has(facts.lineage(view.reading, err), type) end
 
+-- The causes that a function sees behind the error that it is given: those of the failure's error, 16 deep.
+local function causes(view)
+    local depth, err = 0, view.failure.error
+    while err ~= view.err do
+        depth, err = depth + 1, err.cause
+    end
+    local list, cause = {}, err.cause
+    while cause and depth < 16 do
+        list[#list + 1] = cause
+        depth, cause = depth + 1, cause.cause
+    end
+    return list
+end
+
 local kinds = {
     always = function() return true end,
     never = function() return nil end,
@@ -22,15 +36,12 @@ local kinds = {
     counter = function(m, view) return facts.counter(view.failure, m.name) >= m.value end,
     is = function(m, view) return is(view, view.err, m.type) end,
     type = function(m, view) return view.err.type == m.type end,
-    cause_is = function(m, view) return view.err.cause and is(view, view.err.cause, m.type) end,
-    cause_type = function(m, view) return view.err.cause.type == m.type end,
-    causes = function(m, view) -- a function sees 16 of them
-        local count, cause = 0, view.err.cause
-        while cause and count < 16 do
-            count, cause = count + 1, cause.cause
-        end
-        return count >= m.value
+    cause_is = function(m, view)
+        local cause = causes(view)[1]
+        return cause and is(view, cause, m.type)
     end,
+    cause_type = function(m, view) return causes(view)[1].type == m.type end,
+    causes = function(m, view) return #causes(view) >= m.value end,
     tag = function(m, view)
         local tags = facts.raw(view.err, "tags")
         return type(tags) == "table" and tags[1] == m.value

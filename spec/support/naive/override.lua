@@ -38,8 +38,10 @@ local conditions = {
     end,
     attempts = function(w, case, rule) return told_attempts(case, rule, w.name) >= w.value end,
     unrecoverable = function(w, case)
-        for _, declared in ipairs(rules.unrecoverable(case.reading, case.failure, case.rules)) do
-            if declared.type == w.value then return true end
+        for _, list in ipairs(rules.unrecoverable(case.reading, case.failure, case.rules)) do
+            for _, declared in ipairs(list) do
+                if declared.type == w.value then return true end
+            end
         end
         return false
     end,

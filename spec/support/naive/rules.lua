@@ -165,19 +165,19 @@ function rules.setting(reading, failure, name, default, off)
     return default
 end
 
--- What is declared unrecoverable in the scopes of a failure, the built-in one last: it doesn't hold where a rule in
--- force names its type literally.
+-- What is declared unrecoverable, a list for each scope of a failure, and one with the built-in one, which doesn't hold
+-- where a rule in force names its type literally.
 function rules.unrecoverable(reading, failure, in_force)
-    local list = {}
+    local lists = {}
     for _, kind in ipairs(KINDS) do
         local held = reading.scopes[label_of(kind, failure)]
-        for _, declared in ipairs(held and held.unrecoverable or {}) do list[#list + 1] = declared end
+        lists[#lists + 1] = held and held.unrecoverable
     end
     for _, rule in ipairs(in_force) do
-        if rule.type == UNREADABLE then return list end
+        if rule.type == UNREADABLE then return lists end
     end
-    list[#list + 1] = { type = UNREADABLE, built_in = true }
-    return list
+    lists[#lists + 1] = { { type = UNREADABLE, built_in = true } }
+    return lists
 end
 
 -- Counts what led to the rule that decided.
