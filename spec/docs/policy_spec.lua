@@ -116,9 +116,7 @@ describe("docs/policy.md", function()
             end
         end
         assert.is_true(count > 20)
-        for _, statement in ipairs { 'bus:on({ "A", "B" }):retry()', 'bus:on("A", { status = { 1, 2 } }):retry()' } do
-            local lines = loading.refused(loading.statements(statement))
-            assert.is_truthy(lines[1]:find("not in this version yet", 1, true), lines[1])
-        end
+        local lines = loading.refused(loading.statements('bus:on("A", { status = { 1, 2 } }):retry()'))
+        assert.is_truthy(lines[1]:find("not in this version yet", 1, true), lines[1])
     end)
 end)

@@ -367,7 +367,7 @@ end]],
             assert.matches('a policy has "mulligan.policy" of these, and the files beside it', message, 1, true)
         end
         local message = refused { ["policy.lua"] = 'require "mulligan.preset.mocha"' }
-        assert.matches("presets are not in this version yet", message, 1, true)
+        assert.matches("a preset needs none: policy.preset.mocha(policy.bus())", message, 1, true)
         assert.matches("bad argument #1 to 'require' %(string expected, got nil%)",
             (refused { ["policy.lua"] = "require(nil)" }))
     end)

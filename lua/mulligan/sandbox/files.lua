@@ -57,7 +57,7 @@ end
 -- objection says what is wrong with a name that leads to no file to be run; nil: nothing.
 function files:objection(name, file)
     if name:find("^mulligan%.preset") then
-        return "presets are not in this version yet"
+        return "a preset needs none: policy.preset.mocha(policy.bus())"
     elseif name == "mulligan" then
         return 'a policy has "mulligan.policy"; this looks like a mulligan.lua, whose policy is what m.policy names'
     elseif name:find("^mulligan%.") then
