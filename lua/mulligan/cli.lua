@@ -9,13 +9,16 @@ local text = require "mulligan.policy.text"
 
 local cli = {}
 
-local names = { "run", "send", "check" }
-local later = { "table", "explain", "decide", "reload", "status", "stop", "dead" }
+local names = { "run", "send", "check", "decide" }
+local later = { "table", "explain", "reload", "status", "stop", "dead" }
+
+-- The events that are told where there is no log that they go to.
+local failed = { matcher_failed = "the matcher failed", override_failed = "the override failed" }
 
 local unwritten = false -- something that was to be said is lost
 
 -- say writes to stdout, which may be full, or a pipe that nobody reads any more: that is told once,
--- and the exit code won't be 0.
+-- and the exit code won't be 0. It gives whether everything was written so far.
 function cli.say(words)
     io.stdout:setvbuf("full") -- by lines, C's library says that a failed write went well
     local well, why = io.stdout:write(words)
@@ -26,6 +29,7 @@ function cli.say(words)
         unwritten = true
         cli.complain("stdout: %s", why)
     end
+    return not unwritten
 end
 
 -- complain tells one mistake, in one line.
@@ -43,6 +47,10 @@ function cli.complain_of(problems)
     return 2
 end
 
+local function folder_of(path)
+    return path:match("^(.*/)[^/]*$") or ""
+end
+
 -- load_policy loads a policy's file; else nil and the problems, whose files are seen from here.
 function cli.load_policy(path, given)
     if path:find("/$") then
@@ -52,7 +60,7 @@ function cli.load_policy(path, given)
     if policy then
         return policy
     end
-    local folder = path:match("^(.*/)[^/]*$") or ""
+    local folder = folder_of(path)
     for _, problem in ipairs(problems) do
         problem.file = problem.file and folder .. problem.file or path
     end
@@ -65,6 +73,20 @@ end
 -- print shows what a policy prints, where there is no log that it goes to.
 function cli.print(_, words)
     core.stderr_write(text.clean(words) .. "\n")
+end
+
+-- events gives what tells, on stderr, of a policy's functions that fail while something is decided;
+-- what `where` gives comes first.
+function cli.events(path, where)
+    local folder = folder_of(path)
+    return function(event)
+        local words = failed[event.name]
+        local rule = event.rule or event.verdict and event.verdict.rule
+        if words then
+            cli.complain("%s%s%s: %s", where(), rule and ("%s%s:%d: "):format(folder, rule.file, rule.line) or "",
+                words, event.text)
+        end
+    end
 end
 
 local function command_named(name)

@@ -163,7 +163,7 @@ describe("policy", function()
         ["deliveries must be a whole number from 1"] = { error = { type = "E" }, deliveries = "2" },
         ["redeliveries must be a whole number from 0"] = { error = { type = "E" }, redeliveries = -1 },
         ["age_ms must be a whole number from 0"] = { error = { type = "E" }, age_ms = {} },
-        ["error must be a table with a type"] = {},
+        ["error must have a type"] = {},
         ["error needs a type"] = { error = { message = "x" } },
         ["a cause needs a type"] = { error = { type = "E", cause = {} } },
         ["lineage must be a list of types"] = { error = { type = "E", lineage = { 1 } } },
@@ -176,7 +176,7 @@ describe("policy", function()
         ["f can't be a function"] = { error = { type = "E", f = print } },
         ["consumer must not be empty"] = { error = { type = "E" }, consumer = "" },
         ["transport must not be empty"] = { error = { type = "E" }, transport = "" },
-        ["error must be a table with a type "] = { error = mulligan.json.null },
+        ["error must have a type "] = { error = mulligan.json.null },
         ["error needs a type "] = { error = { type = mulligan.json.null } },
     } do
         it("refuses a failure: " .. words, function()
@@ -278,7 +278,7 @@ describe("misuse", function()
     closed:close()
     local cases = {
         { "policy:decide: the failure must be a table, not nil", function() local _ = policy:decide() end },
-        { "error must be a table with a type", function() local _ = policy:decide {} end },
+        { "error must have a type", function() local _ = policy:decide {} end },
         { 'unknown key "x" in the failure', function() local _ = policy:decide { error = { type = "E" }, x = 1 } end },
         { "policy:decide: unknown option", function()
             local _ = policy:decide({ error = { type = "E" } }, { x = 1 })

@@ -414,13 +414,23 @@ static int read_value(source *s, int index, const char *what, const path *up, mu
 
 static const char *const error_keys[] = {"type", "lineage", "message", "stack", "cause", NULL};
 
+static int is_empty(lua_State *L, int index)
+{
+    lua_pushnil(L);
+    if (!lua_next(L, index))
+        return 1;
+    lua_pop(L, 2);
+    return 0;
+}
+
 static void read_lineage(source *s, int index, mull_error *error)
 {
     lua_State *L = s->L;
     int type = raw_field(L, index, "lineage");
     int at = lua_gettop(L);
     size_t count = type == LUA_TTABLE ? lua_rawlen(L, at) : 0;
-    if (type != LUA_TNIL && type != LUA_TTABLE && s->strict)
+    int is_list = type == LUA_TTABLE && (count > 0 || is_empty(L, at));
+    if (type != LUA_TNIL && !is_list && s->strict)
         luaL_error(L, "lineage must be a list of types");
     if (count > LINEAGE)
         count = LINEAGE; /* no decision looks further */
@@ -568,7 +578,7 @@ static void read_headers(source *s, mull_message *message)
     if (lua_isnil(L, at))
         return;
     if (!lua_istable(L, at))
-        luaL_error(L, "headers must be a table of strings");
+        luaL_error(L, "headers must be strings by name");
     size_t room = 0;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         if (++room > MULL__HEADERS_MAX)
@@ -669,7 +679,7 @@ static void read_message(source *s, int index, mull_failure *failure)
     int type = raw_field(s->L, index, "message");
     if (type != LUA_TNIL) {
         if (type != LUA_TTABLE)
-            luaL_error(s->L, "message must be a table");
+            luaL_error(s->L, "message must be none or have id, type, key, size or headers");
         int at = lua_gettop(s->L);
         check_keys(s->L, at, known, "message");
         mull_message *message = mull__arena_take(s->L, s->arena, 1, sizeof *message);
@@ -697,7 +707,7 @@ static void read_abilities(lua_State *L, int index, mull_failure *failure)
     int type = raw_field(L, index, "can");
     if (type != LUA_TNIL) {
         if (type != LUA_TTABLE)
-            luaL_error(L, "can must be a table");
+            luaL_error(L, "can must be none or have retry or delay");
         int at = lua_gettop(L);
         check_keys(L, at, known, "can");
         if (denied(L, at, "retry"))
@@ -718,7 +728,7 @@ void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failur
     check_keys(L, index, known, "the failure");
     *failure = MULL_INIT(mull_failure);
     if (raw_field(L, index, "error") != LUA_TTABLE)
-        luaL_error(L, "error must be a table with a type");
+        luaL_error(L, "error must have a type");
     failure->error = read_error(&error, lua_gettop(L));
     lua_pop(L, 1);
     failure->consumer = optional_name(&s, index, "consumer");

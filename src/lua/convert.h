@@ -11,6 +11,10 @@
 /* mull__read_failure reads a table with the keys of `mulligan decide`. An unknown key raises. */
 void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failure *failure);
 
+/* mull__push_failure_of_json pushes the table that a JSON text at `index` is, for
+ * mull__read_failure; raises where it is none. It leaves something of its own below that table. */
+void mull__push_failure_of_json(lua_State *L, int index);
+
 /* mull__read_raised reads what a handler raised, and raises only for want of memory: an error of
  * mulligan.error as it is, leaving out what can't be passed on; anything else is an "Error" with
  * its text as the message and `stack` as its stack. */
@@ -33,6 +37,7 @@ const char *mull__read_name(lua_State *L, int index, const char *what);
 void mull__push_message(lua_State *L, const mull_message *message);
 void mull__push_failure(lua_State *L, const mull_failure *failure);
 void mull__push_verdict(lua_State *L, const mull_verdict *verdict);
+void mull__push_verdict_json(lua_State *L, const mull_verdict *verdict); /* a text */
 void mull__push_event(lua_State *L, const mull_event *event);
 
 #endif

@@ -90,22 +90,27 @@ static void push(lua_State *L, const mull__json *value, int level)
     }
 }
 
-static int decode(lua_State *L)
+void mull__json_push(lua_State *L, const char *text, size_t size, int flags)
 {
-    size_t size;
-    const char *text = luaL_checklstring(L, 1, &size);
     char why[256];
     tree *t = mull__scoped_new(L, sizeof *t, tree_type, drop);
     size_t weight = mull__json_weight(text, size);
     if (!mull__ceiling_charge(L, weight)) {
         lua_pushliteral(L, "not enough memory"); /* without a place, as Lua says it */
-        return lua_error(L);
+        lua_error(L);
     }
     t->charged = weight;
-    t->root = mull__json_parse(text, size, why, sizeof why);
+    t->root = mull__json_parse(text, size, flags, why, sizeof why);
     if (!t->root)
-        return mull__raise(L, "MessageDeserializationError", "not JSON: %s", why);
+        mull__raise(L, "MessageDeserializationError", "not JSON: %s", why);
     push(L, t->root, 0);
+}
+
+static int decode(lua_State *L)
+{
+    size_t size;
+    const char *text = luaL_checklstring(L, 1, &size);
+    mull__json_push(L, text, size, 0);
     return 1;
 }
 

@@ -11,6 +11,12 @@
 #define MULL__LUA_JSON_H
 
 #include <lua.h>
+#include <stddef.h>
+
+/* mull__json_push pushes the value of a JSON text, as decode gives it; `flags` as of
+ * mull__json_parse. Raises as decode does; what it takes meanwhile is given back when the C
+ * function that calls this ends, so it is for one text in such a function. */
+void mull__json_push(lua_State *L, const char *text, size_t size, int flags);
 
 /* mull__open_json pushes the table of the above. */
 int mull__open_json(lua_State *L);

@@ -18,23 +18,18 @@ static const char list_type[] = "mulligan.json.list";
 
 /* ---- The text -------------------------------------------------------------------------------- */
 
-typedef struct growing {
-    char *bytes;
-    size_t size, room;
-} growing;
-
 static int collect(lua_State *L)
 {
-    growing *out = lua_touserdata(L, 1);
+    mull__json_text *out = lua_touserdata(L, 1);
     free(out->bytes);
-    *out = (growing){0};
+    *out = (mull__json_text){0};
     return 0;
 }
 
-static growing *push_text(lua_State *L)
+mull__json_text *mull__json_text_new(lua_State *L)
 {
-    growing *out = lua_newuserdatauv(L, sizeof *out, 0);
-    *out = (growing){0};
+    mull__json_text *out = lua_newuserdatauv(L, sizeof *out, 0);
+    *out = (mull__json_text){0};
     if (!mull__type_get(L, text_type)) {
         lua_pushcfunction(L, collect);
         lua_setfield(L, -2, "__gc");
@@ -44,7 +39,7 @@ static growing *push_text(lua_State *L)
     return out;
 }
 
-static void add(lua_State *L, growing *out, const char *bytes, size_t size)
+void mull__json_add(lua_State *L, mull__json_text *out, const char *bytes, size_t size)
 {
     if (out->room - out->size < size) {
         size_t room = (out->size + size) * 2 + 64;
@@ -60,14 +55,21 @@ static void add(lua_State *L, growing *out, const char *bytes, size_t size)
     out->size += size;
 }
 
-static void add_text(lua_State *L, growing *out, const char *text)
+static void add_text(lua_State *L, mull__json_text *out, const char *text)
 {
-    add(L, out, text, strlen(text));
+    mull__json_add(L, out, text, strlen(text));
+}
+
+void mull__json_text_push(lua_State *L, mull__json_text *out)
+{
+    lua_pushlstring(L, out->bytes, out->size);
+    free(out->bytes);
+    *out = (mull__json_text){0};
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static void add_escaped(lua_State *L, growing *out, unsigned char c)
+static void add_escaped(lua_State *L, mull__json_text *out, unsigned char c)
 {
     static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     const char *found = c ? strchr(named, c) : NULL;
@@ -79,11 +81,9 @@ static void add_escaped(lua_State *L, growing *out, unsigned char c)
     add_text(L, out, escape);
 }
 
-static void add_string(lua_State *L, growing *out, int index)
+void mull__json_add_string(lua_State *L, mull__json_text *out, const char *text, size_t size)
 {
-    size_t size;
-    const char *text = lua_tolstring(L, index, &size);
-    add(L, out, "\"", 1);
+    mull__json_add(L, out, "\"", 1);
     size_t from = 0;
     for (size_t i = 0; i < size;) {
         size_t step = mull__utf8_step(text + i, size - i);
@@ -91,15 +91,15 @@ static void add_string(lua_State *L, growing *out, int index)
         if (step == 0 && c != 0)
             luaL_error(L, "a text that isn't UTF-8 can't be JSON");
         if (c < 0x20 || c == '"' || c == '\\') {
-            add(L, out, text + from, i - from);
+            mull__json_add(L, out, text + from, i - from);
             add_escaped(L, out, c);
             from = i + 1;
             step = 1;
         }
         i += step;
     }
-    add(L, out, text + from, size - from);
-    add(L, out, "\"", 1);
+    mull__json_add(L, out, text + from, size - from);
+    mull__json_add(L, out, "\"", 1);
 }
 
 /* point writes the point that the embedder's locale may have made a comma, or more. */
@@ -114,7 +114,7 @@ static void point(char *text)
 
 /* add_number writes a float with as few digits as read back to the same, and so that it stays one:
  * 2.0 isn't 2. */
-static void add_number(lua_State *L, growing *out, int index)
+static void add_number(lua_State *L, mull__json_text *out, int index)
 {
     char text[40];
     if (lua_isinteger(L, index)) {
@@ -136,7 +136,14 @@ static void add_number(lua_State *L, growing *out, int index)
     add_text(L, out, text);
 }
 
-static void add_value(lua_State *L, growing *out, int index, int level);
+static void add_lua_string(lua_State *L, mull__json_text *out, int index)
+{
+    size_t size;
+    const char *text = lua_tolstring(L, index, &size);
+    mull__json_add_string(L, out, text, size);
+}
+
+static void add_value(lua_State *L, mull__json_text *out, int index, int level);
 
 /* list_size is n for a table with the keys 1 ... n, -1 where it is an object. */
 static lua_Integer list_size(lua_State *L, int index)
@@ -157,17 +164,17 @@ static lua_Integer list_size(lua_State *L, int index)
     return marked ? 0 : -1;
 }
 
-static void add_list(lua_State *L, growing *out, int index, lua_Integer size, int level)
+static void add_list(lua_State *L, mull__json_text *out, int index, lua_Integer size, int level)
 {
-    add(L, out, "[", 1);
+    mull__json_add(L, out, "[", 1);
     for (lua_Integer i = 1; i <= size; i++) {
         if (i > 1)
-            add(L, out, ",", 1);
+            mull__json_add(L, out, ",", 1);
         lua_rawgeti(L, index, i);
         add_value(L, out, lua_gettop(L), level);
         lua_pop(L, 1);
     }
-    add(L, out, "]", 1);
+    mull__json_add(L, out, "]", 1);
 }
 
 static int by_bytes(const void *left, const void *right)
@@ -194,26 +201,26 @@ static const char **push_keys(lua_State *L, int index, size_t *count)
     return keys;
 }
 
-static void add_map(lua_State *L, growing *out, int index, int level)
+static void add_map(lua_State *L, mull__json_text *out, int index, int level)
 {
     size_t count;
     const char **keys = push_keys(L, index, &count);
-    add(L, out, "{", 1);
+    mull__json_add(L, out, "{", 1);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
-            add(L, out, ",", 1);
+            mull__json_add(L, out, ",", 1);
         lua_pushstring(L, keys[i]);
-        add_string(L, out, lua_gettop(L));
-        add(L, out, ":", 1);
+        add_lua_string(L, out, lua_gettop(L));
+        mull__json_add(L, out, ":", 1);
         lua_rawget(L, index);
         add_value(L, out, lua_gettop(L), level);
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
-    add(L, out, "}", 1);
+    mull__json_add(L, out, "}", 1);
 }
 
-static void add_table(lua_State *L, growing *out, int index, int level)
+static void add_table(lua_State *L, mull__json_text *out, int index, int level)
 {
     if (level > MULL__JSON_LEVELS)
         luaL_error(L, "a table nested deeper than %d levels, or in itself, can't be JSON",
@@ -226,7 +233,7 @@ static void add_table(lua_State *L, growing *out, int index, int level)
         add_map(L, out, index, level);
 }
 
-static void add_value(lua_State *L, growing *out, int index, int level)
+static void add_value(lua_State *L, mull__json_text *out, int index, int level)
 {
     switch (lua_type(L, index)) {
     case LUA_TNIL:
@@ -239,7 +246,7 @@ static void add_value(lua_State *L, growing *out, int index, int level)
         add_number(L, out, index);
         return;
     case LUA_TSTRING:
-        add_string(L, out, index);
+        add_lua_string(L, out, index);
         return;
     case LUA_TTABLE:
         add_table(L, out, index, level + 1);
@@ -260,11 +267,9 @@ int mull__json_encode(lua_State *L)
 {
     luaL_checkany(L, 1);
     lua_settop(L, 1);
-    growing *out = push_text(L);
+    mull__json_text *out = mull__json_text_new(L);
     add_value(L, out, 1, 0);
-    lua_pushlstring(L, out->bytes, out->size);
-    free(out->bytes);
-    *out = (growing){0};
+    mull__json_text_push(L, out);
     return 1;
 }
 

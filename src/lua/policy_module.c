@@ -140,11 +140,10 @@ static void refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
         luaL_error(L, "not possible in the policy's own log or event function");
 }
 
-static int decide(lua_State *L)
+/* decide_on decides on the table at 2, with the options at 3, and pushes the verdict by `push`. */
+static int decide_on(lua_State *L, mull__lua_policy *policy,
+                     void (*push)(lua_State *L, const mull_verdict *verdict))
 {
-    mull__lua_policy *policy = mull__policy_at(L, 1);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 3);
     refuse_if_busy(L, policy);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
@@ -157,8 +156,26 @@ static int decide(lua_State *L)
     mull__arena_drop(arena);
     if (status != 0)
         return mull__fail(L, status, NULL);
-    mull__push_verdict(L, &verdict);
+    push(L, &verdict);
     return 1;
+}
+
+static int decide(lua_State *L)
+{
+    mull__lua_policy *policy = mull__policy_at(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 3);
+    return decide_on(L, policy, mull__push_verdict);
+}
+
+/* decide_json is decide from a text and to a text. */
+static int decide_json(lua_State *L)
+{
+    mull__lua_policy *policy = mull__policy_at(L, 1);
+    lua_settop(L, 3);
+    mull__push_failure_of_json(L, 2);
+    lua_replace(L, 2);
+    return decide_on(L, policy, mull__push_verdict_json);
 }
 
 static int reload(lua_State *L)
@@ -219,9 +236,9 @@ static int close_policy(lua_State *L)
 int mull__open_policy(lua_State *L)
 {
     static const luaL_Reg methods[] = {
-        {"decide", decide}, {"reload", reload}, {"generation", generation},
-        {"rules", rules},   {"scopes", scopes}, {"close", close_policy},
-        {NULL, NULL}};
+        {"decide", decide},         {"decide_json", decide_json}, {"reload", reload},
+        {"generation", generation}, {"rules", rules},             {"scopes", scopes},
+        {"close", close_policy},    {NULL, NULL}};
     luaL_newmetatable(L, type_name);
     lua_pushcfunction(L, collect);
     lua_setfield(L, -2, "__gc");

@@ -1,6 +1,8 @@
 /* json_tree.c: see json_tree.h. A mull__json is a json_t that nobody else can see into. */
 #include "json_tree.h"
 
+#include "base/utf8.h"
+
 #include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -71,23 +73,28 @@ static char *widen(const char *text, size_t *size)
     return copy;
 }
 
-static json_t *load(const char *text, size_t size, json_error_t *problem)
+static json_t *load(const char *text, size_t size, int flags, json_error_t *problem)
 {
-    return json_loadb(text, size, JSON_DECODE_ANY | JSON_ALLOW_NUL, problem);
+    size_t how = JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    if (flags & MULL__JSON_UNIQUE)
+        how |= JSON_REJECT_DUPLICATES;
+    return json_loadb(text, size, how, problem);
 }
 
-mull__json *mull__json_parse(const char *text, size_t size, char *why, size_t why_size)
+mull__json *mull__json_parse(const char *text, size_t size, int flags, char *why, size_t why_size)
 {
     json_error_t problem;
-    json_t *root = load(text, size, &problem);
+    json_t *root = load(text, size, flags, &problem);
     if (!root && json_error_code(&problem) == json_error_numeric_overflow) {
         char *wide = widen(text, &size);
-        root = wide ? load(wide, size, &problem) : NULL;
+        root = wide ? load(wide, size, flags, &problem) : NULL;
         free(wide);
     }
-    if (!root)
+    if (!root) {
         snprintf(why, why_size, "line %d, column %d: %s", problem.line, problem.column,
                  problem.text);
+        mull__utf8_mend(why, strlen(why)); /* it quotes the text */
+    }
     return (mull__json *)(void *)root;
 }
 

@@ -7,9 +7,13 @@
 /* mull__json is a value of the tree; the tree owns it. */
 typedef struct mull__json mull__json;
 
+/* MULL__JSON_UNIQUE: a map with a name twice is refused. Without it the last one counts. */
+enum { MULL__JSON_UNIQUE = 1 };
+
 /* mull__json_parse gives the tree's root, to be freed by mull__json_drop; NULL: no JSON, or out of
- * memory, with where and why in `why`. A whole number that doesn't fit 64 bits is a MULL_NUMBER. */
-mull__json *mull__json_parse(const char *text, size_t size, char *why, size_t why_size);
+ * memory, with where and why, in UTF-8, in `why`. A whole number that doesn't fit 64 bits is a
+ * MULL_NUMBER. `flags` are of the above. */
+mull__json *mull__json_parse(const char *text, size_t size, int flags, char *why, size_t why_size);
 
 /* mull__json_weight gives how many bytes mull__json_parse takes for this text: never fewer than it
  * does, and about twice as many. A tree is up to 80 times as large as its text. */
