@@ -42,15 +42,31 @@ local function outcome(name, well, ...)
     return ...
 end
 
-local decide = core.policy_methods.decide
+local decide, explain, table_of = core.policy_methods.decide, core.policy_methods.explain, core.policy_methods.table
+
+-- failure_and_options checks what `name` is given, for the line that called that.
+local function failure_and_options(name, failure, given)
+    if type(failure) ~= "table" then
+        error(name .. ": the failure must be a table, not " .. text.show(failure), 3)
+    elseif given ~= nil then
+        given = options.demand(name, given, { seed = "seed", no_jitter = "flag" }, 3)
+    end
+    return failure, given
+end
 
 function core.policy_methods:decide(failure, given)
-    if type(failure) ~= "table" then
-        error("policy:decide: the failure must be a table, not " .. text.show(failure), 2)
-    elseif given ~= nil then
-        given = options.demand("policy:decide", given, { seed = "seed", no_jitter = "flag" }, 2)
-    end
-    return outcome("decide", pcall(decide, self, failure, given))
+    return outcome("decide", pcall(decide, self, failure_and_options("policy:decide", failure, given)))
+end
+
+-- ---- Looking -----------------------------------------------------------------------------------
+
+function core.policy_methods:explain(failure, given)
+    return outcome("explain", pcall(explain, self, failure_and_options("policy:explain", failure, given)))
+end
+
+function core.policy_methods:table(given)
+    local read = options.demand("policy:table", given or {}, { consumer = "name", transport = "name" }, 2)
+    return outcome("table", pcall(table_of, self, read.consumer, read.transport))
 end
 
 -- ---- Running -----------------------------------------------------------------------------------

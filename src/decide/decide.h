@@ -66,6 +66,14 @@ mull__generation *mull__decider_generation(mull_decider *decider);
 mull__generation *mull__decider_latest(mull_decider *decider);
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
 
+/* mull__decider_look lets `look` ask, as a decision does, of the generation in force: with the
+ * failure completed, and a runner that tells nobody of what it meets. MULL_EINVAL and MULL_ESTATE
+ * as mull_decide; else what `look` returns. */
+typedef int (*mull__look_fn)(void *data, const mull__table *table, const mull_failure *failure,
+                             const mull__runner *runner, uint64_t *seen);
+int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
+                       void *data);
+
 /* mull__decider_hear: `hear` is told what a decision meets on its way, after the policy's own event
  * function is, and before there is a verdict: matcher_failed, override_failed. What it is told of
  * is the table's, but for the text, which goes with the call. */

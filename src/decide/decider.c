@@ -144,6 +144,15 @@ static void override_failed(void *data, const mull_failure *failure, const mull_
     tell(data, &event);
 }
 
+/* asking is a runner that asks the guest and tells nobody. */
+static mull__runner asking(const mull_decider *decider)
+{
+    void *data;
+    const mull__guest *guest = mull__holder_guest(decider->policy, &data);
+    return (mull__runner){
+        .match = guest->match, .override = guest->override, .state = decider->seat->state};
+}
+
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
     if (!verdict || verdict->size < sizeof *verdict || !valid(failure))
@@ -152,22 +161,34 @@ int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_ver
         return MULL_ESTATE;
     decider->deciding = 1;
     mull__seat *seat = decider->seat;
-    void *data;
-    const mull__guest *guest = mull__holder_guest(decider->policy, &data);
-    mull__runner runner = {
-        .match = guest->match,
-        .override = guest->override,
-        .state = seat->state,
-        .failed = matcher_failed,
-        .override_failed = override_failed,
-        .data = decider,
-    };
+    mull__runner runner = asking(decider);
+    runner.failed = matcher_failed;
+    runner.override_failed = override_failed;
+    runner.data = decider;
     mull_failure room;
     failure = completed(failure, &room);
     verdict->generation = mull__generation_name(seat->generation);
     mull__judge(mull__generation_table(seat->generation), failure, &runner, seat->seen, verdict);
     decider->deciding = 0;
     return MULL_OK;
+}
+
+int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
+                       void *data)
+{
+    if (!valid(failure))
+        return MULL_EINVAL;
+    if (decider->deciding)
+        return MULL_ESTATE;
+    take_fresh_seat(decider);
+    decider->deciding = 1;
+    mull__seat *seat = decider->seat;
+    const mull__runner runner = asking(decider);
+    mull_failure room;
+    failure = completed(failure, &room);
+    int status = look(data, mull__generation_table(seat->generation), failure, &runner, seat->seen);
+    decider->deciding = 0;
+    return status;
 }
 
 int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)

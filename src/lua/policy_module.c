@@ -4,6 +4,7 @@
 #include "convert.h"
 #include "decide/decide.h"
 #include "policy/shape.h"
+#include "policy_look.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -118,7 +119,7 @@ int mull__lua_load(lua_State *L)
 
 /* ---- Methods --------------------------------------------------------------------------------- */
 
-static void read_options(lua_State *L, int index, mull_failure *failure)
+void mull__read_decide_options(lua_State *L, int index, mull_failure *failure)
 {
     if (lua_isnoneornil(L, index))
         return;
@@ -133,24 +134,28 @@ static void read_options(lua_State *L, int index, mull_failure *failure)
     lua_pop(L, 2);
 }
 
-/* refuse_if_busy keeps a policy's own log and event functions from coming back into it. */
-static void refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
+void mull__policy_refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
 {
     if (policy->busy)
         luaL_error(L, "not possible in the policy's own log or event function");
+}
+
+int mull__policy_decider(mull__lua_policy *policy)
+{
+    return policy->decider ? MULL_OK : mull_decider_new(&policy->decider, policy->policy);
 }
 
 /* decide_on decides on the table at 2, with the options at 3, and pushes the verdict by `push`. */
 static int decide_on(lua_State *L, mull__lua_policy *policy,
                      void (*push)(lua_State *L, const mull_verdict *verdict))
 {
-    refuse_if_busy(L, policy);
+    mull__policy_refuse_if_busy(L, policy);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
     mull__read_failure(L, 2, arena, &failure);
-    read_options(L, 3, &failure);
+    mull__read_decide_options(L, 3, &failure);
     mull_verdict verdict = MULL_INIT(mull_verdict);
-    int status = policy->decider ? 0 : mull_decider_new(&policy->decider, policy->policy);
+    int status = mull__policy_decider(policy);
     if (status == 0)
         status = mull_decide(policy->decider, &failure, &verdict);
     mull__arena_drop(arena);
@@ -183,7 +188,7 @@ static int reload(lua_State *L)
     mull__lua_policy *policy = mull__policy_at(L, 1);
     size_t size = 0;
     const char *text = luaL_optlstring(L, 2, NULL, &size);
-    refuse_if_busy(L, policy);
+    mull__policy_refuse_if_busy(L, policy);
     policy->collecting = 1;
     int status = mull_policy_reload(policy->policy, text, size);
     policy->collecting = 0;
@@ -229,16 +234,22 @@ static int close_policy(lua_State *L)
     if (*slot && (*slot)->users > 1)
         return luaL_error(L, "an engine uses this policy; close that first");
     if (*slot)
-        refuse_if_busy(L, *slot);
+        mull__policy_refuse_if_busy(L, *slot);
     return collect(L);
 }
 
 int mull__open_policy(lua_State *L)
 {
-    static const luaL_Reg methods[] = {
-        {"decide", decide},         {"decide_json", decide_json}, {"reload", reload},
-        {"generation", generation}, {"rules", rules},             {"scopes", scopes},
-        {"close", close_policy},    {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"decide", decide},
+                                       {"decide_json", decide_json},
+                                       {"reload", reload},
+                                       {"generation", generation},
+                                       {"rules", rules},
+                                       {"scopes", scopes},
+                                       {"table", mull__policy_table},
+                                       {"explain", mull__policy_explain},
+                                       {"close", close_policy},
+                                       {NULL, NULL}};
     luaL_newmetatable(L, type_name);
     lua_pushcfunction(L, collect);
     lua_setfield(L, -2, "__gc");

@@ -19,6 +19,17 @@ typedef struct mull__lua_policy {
 /* mull__policy_at gives the open policy at `index`, or raises. */
 mull__lua_policy *mull__policy_at(lua_State *L, int index);
 
+/* mull__policy_decider makes the policy's decider where there is none yet: MULL_ENOMEM or
+ * MULL_EPOLICY, as mull_decider_new. */
+int mull__policy_decider(mull__lua_policy *policy);
+
+/* mull__policy_refuse_if_busy keeps a policy's own log and event functions from coming back into
+ * it: raises. */
+void mull__policy_refuse_if_busy(lua_State *L, const mull__lua_policy *policy);
+
+/* mull__read_decide_options reads a table { seed =, no_jitter = } at `index`, or nil. */
+void mull__read_decide_options(lua_State *L, int index, mull_failure *failure);
+
 /* mull__policy_drop ends one use. */
 void mull__policy_drop(mull__lua_policy *policy);
 

@@ -2,29 +2,17 @@
  * there is nil here. */
 #include "convert.h"
 
+#include "fields.h"
+
 #include <lauxlib.h>
 #include <string.h>
 
 /* Causes below this are cut off: nobody looks at them, and a cycle ends here. */
 enum { CAUSES = 16 };
 
-static void set_text(lua_State *L, const char *field, const char *text)
-{
-    if (!text)
-        return;
-    lua_pushstring(L, text);
-    lua_setfield(L, -2, field);
-}
-
-static void set_integer(lua_State *L, const char *field, int64_t number)
-{
-    lua_pushinteger(L, number);
-    lua_setfield(L, -2, field);
-}
-
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-static void push_value(lua_State *L, const mull_value *value)
+void mull__push_value(lua_State *L, const mull_value *value)
 {
     luaL_checkstack(L, 4, NULL);
     switch (value->kind) {
@@ -46,14 +34,14 @@ static void push_value(lua_State *L, const mull_value *value)
     case MULL_LIST:
         lua_newtable(L);
         for (size_t i = 0; i < value->count; i++) {
-            push_value(L, &value->as.items[i]);
+            mull__push_value(L, &value->as.items[i]);
             lua_rawseti(L, -2, (lua_Integer)i + 1);
         }
         break;
     case MULL_MAP:
         lua_newtable(L);
         for (size_t i = 0; i < value->count; i++) {
-            push_value(L, &value->as.fields[i].value);
+            mull__push_value(L, &value->as.fields[i].value);
             lua_setfield(L, -2, value->as.fields[i].name);
         }
         break;
@@ -66,12 +54,12 @@ static void push_error(lua_State *L, const mull_error *error, int depth)
     lua_newtable(L);
     /* The first field of a name counts, and the error's own keys before all. */
     for (size_t i = error->field_count; i-- > 0;) {
-        push_value(L, &error->fields[i].value);
+        mull__push_value(L, &error->fields[i].value);
         lua_setfield(L, -2, error->fields[i].name);
     }
-    set_text(L, "type", error->type);
-    set_text(L, "message", error->message ? error->message : "");
-    set_text(L, "stack", error->stack ? error->stack : "");
+    mull__set_text(L, "type", error->type);
+    mull__set_text(L, "message", error->message ? error->message : "");
+    mull__set_text(L, "stack", error->stack ? error->stack : "");
     if (error->lineage_count > 0) {
         lua_newtable(L);
         for (size_t i = 0; i < error->lineage_count; i++) {
@@ -101,17 +89,17 @@ static void set_headers(lua_State *L, const mull_message *message)
 void mull__push_message(lua_State *L, const mull_message *message)
 {
     lua_createtable(L, 0, 10);
-    set_text(L, "id", message->id);
-    set_text(L, "type", message->type);
-    set_text(L, "key", message->key);
-    set_text(L, "queue", message->queue);
+    mull__set_text(L, "id", message->id);
+    mull__set_text(L, "type", message->type);
+    mull__set_text(L, "key", message->key);
+    mull__set_text(L, "queue", message->queue);
     lua_pushlstring(L, message->body ? message->body : "", message->body_size);
     lua_setfield(L, -2, "body");
     set_headers(L, message);
-    set_integer(L, "attempt", message->attempt);
-    set_integer(L, "redeliveries", message->redeliveries);
-    set_integer(L, "calls", message->calls);
-    set_integer(L, "deliveries", message->deliveries);
+    mull__set_integer(L, "attempt", message->attempt);
+    mull__set_integer(L, "redeliveries", message->redeliveries);
+    mull__set_integer(L, "calls", message->calls);
+    mull__set_integer(L, "deliveries", message->deliveries);
 }
 
 void mull__push_failure(lua_State *L, const mull_failure *failure)
@@ -122,19 +110,19 @@ void mull__push_failure(lua_State *L, const mull_failure *failure)
         push_error(L, failure->error, 0);
         lua_setfield(L, -2, "error");
     }
-    set_text(L, "consumer", failure->consumer);
-    set_text(L, "transport", failure->transport);
-    set_integer(L, "attempt", failure->attempt);
-    set_integer(L, "redeliveries", failure->redeliveries);
-    set_integer(L, "calls", failure->calls);
-    set_integer(L, "deliveries", failure->deliveries);
-    set_integer(L, "age_ms", failure->age_ms);
+    mull__set_text(L, "consumer", failure->consumer);
+    mull__set_text(L, "transport", failure->transport);
+    mull__set_integer(L, "attempt", failure->attempt);
+    mull__set_integer(L, "redeliveries", failure->redeliveries);
+    mull__set_integer(L, "calls", failure->calls);
+    mull__set_integer(L, "deliveries", failure->deliveries);
+    mull__set_integer(L, "age_ms", failure->age_ms);
     lua_createtable(L, 0, 5);
     if (failure->message) {
-        set_text(L, "id", failure->message->id);
-        set_text(L, "type", failure->message->type);
-        set_text(L, "key", failure->message->key);
-        set_integer(L, "size", (int64_t)failure->message->body_size);
+        mull__set_text(L, "id", failure->message->id);
+        mull__set_text(L, "type", failure->message->type);
+        mull__set_text(L, "key", failure->message->key);
+        mull__set_integer(L, "size", (int64_t)failure->message->body_size);
         set_headers(L, failure->message);
     }
     lua_setfield(L, -2, "message");
@@ -142,42 +130,42 @@ void mull__push_failure(lua_State *L, const mull_failure *failure)
 
 /* ---- Verdicts, events ------------------------------------------------------------------------ */
 
-static void set_rule(lua_State *L, const mull_rule *rule)
+void mull__set_rule(lua_State *L, const mull_rule *rule)
 {
     if (!rule || !rule->file)
         return;
     lua_createtable(L, 0, 4);
-    set_text(L, "file", rule->file);
-    set_integer(L, "line", rule->line);
-    set_text(L, "scope", rule->scope);
-    set_text(L, "type", rule->type);
+    mull__set_text(L, "file", rule->file);
+    mull__set_integer(L, "line", rule->line);
+    mull__set_text(L, "scope", rule->scope);
+    mull__set_text(L, "type", rule->type);
     lua_setfield(L, -2, "rule");
 }
 
 void mull__push_verdict(lua_State *L, const mull_verdict *verdict)
 {
     lua_createtable(L, 0, 11);
-    set_text(L, "action", mull_action_name(verdict->action));
-    set_integer(L, "delay_ms", verdict->delay_ms);
-    set_text(L, "queue", verdict->queue);
-    set_text(L, "reason", mull_reason_name(verdict->reason));
-    set_text(L, "note", verdict->note);
-    set_text(L, "tier", mull_tier_name(verdict->tier));
+    mull__set_text(L, "action", mull_action_name(verdict->action));
+    mull__set_integer(L, "delay_ms", verdict->delay_ms);
+    mull__set_text(L, "queue", verdict->queue);
+    mull__set_text(L, "reason", mull_reason_name(verdict->reason));
+    mull__set_text(L, "note", verdict->note);
+    mull__set_text(L, "tier", mull_tier_name(verdict->tier));
     if (verdict->tier != MULL_TIER_NONE) {
-        set_integer(L, "step", verdict->step);
+        mull__set_integer(L, "step", verdict->step);
         if (verdict->of > 0) /* neither unlimited nor unknown */
-            set_integer(L, "of", verdict->of);
+            mull__set_integer(L, "of", verdict->of);
     }
-    set_rule(L, &verdict->rule);
-    set_text(L, "fallback", mull_fallback_name(verdict->fallback));
-    set_text(L, "generation", verdict->generation);
+    mull__set_rule(L, &verdict->rule);
+    mull__set_text(L, "fallback", mull_fallback_name(verdict->fallback));
+    mull__set_text(L, "generation", verdict->generation);
 }
 
 void mull__push_event(lua_State *L, const mull_event *event)
 {
     luaL_checkstack(L, 6, NULL);
     lua_createtable(L, 0, 6);
-    set_text(L, "name", mull_event_name(event->kind));
+    mull__set_text(L, "name", mull_event_name(event->kind));
     if (event->failure) {
         mull__push_failure(L, event->failure);
         lua_setfield(L, -2, "failure");
@@ -186,7 +174,7 @@ void mull__push_event(lua_State *L, const mull_event *event)
         mull__push_verdict(L, event->verdict);
         lua_setfield(L, -2, "verdict");
     }
-    set_rule(L, event->rule);
-    set_text(L, "text", event->text);
-    set_text(L, "generation", event->generation);
+    mull__set_rule(L, event->rule);
+    mull__set_text(L, "text", event->text);
+    mull__set_text(L, "generation", event->generation);
 }
