@@ -1,0 +1,35 @@
+/* bounds_walks.c: the extent of walks of which any of several courses may decide each failure. */
+#include "bounds_paths.h"
+
+/* calls_of_walks: as many retries as there can be in each round give the most calls, and only time
+ * can speak against them. */
+static int calls_of_walks(mull__extent *extent, mull__paths *p)
+{
+    const mull__walks *w = p->walks;
+    int status = MULL_OK;
+    if (w->max_age_ms != MULL__OFF)
+        status = mull__calls_of_walks(extent, p);
+    else
+        extent->calls = p->unlimited ? MULL__FOREVER : p->calls * (p->rounds + 1);
+    if (w->max_attempts != MULL__OFF && extent->calls > w->max_attempts)
+        extent->calls = w->max_attempts; /* that many, since any walk may be cut short */
+    return status;
+}
+
+int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
+                          const mull_allocator *allocator)
+{
+    *extent = (mull__extent){1, 0, 0, 0}; /* the first failure ends it */
+    if (walks->count == 0)
+        return MULL_OK;
+    for (size_t i = 0; i < walks->count; i++)
+        extent->rough |= mull__drifts(&walks->courses[i], walks);
+    mull__paths paths;
+    int status = mull__paths_init(&paths, walks, allocator);
+    if (status == MULL_OK)
+        status = calls_of_walks(extent, &paths);
+    if (status == MULL_OK)
+        status = mull__ages_of_walks(extent, &paths);
+    mull__paths_free(&paths);
+    return status;
+}
