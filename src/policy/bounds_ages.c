@@ -14,10 +14,9 @@
 #include <string.h>
 
 enum {
-    MOST_SPANS = 256,     /* of ages, where there is one place a round */
-    FEW_SPANS = 32,       /* where there are many */
-    MOST_PLACES = 20000,  /* beyond this and the next, bounds are rough */
-    MOST_WORK = 20000000, /* spans looked at */
+    MOST_SPANS = 256,    /* of ages, where there is one place a round */
+    FEW_SPANS = 32,      /* where there are many */
+    MOST_PLACES = 20000, /* beyond it bounds are rough */
 };
 
 /* ---- Places ---------------------------------------------------------------------------------- */
@@ -95,11 +94,10 @@ static int64_t greatest(const place *p)
 typedef struct walker {
     mull__paths *paths;
     int64_t max_age_ms;
-    size_t place_count; /* in a round; place 0 is that of one call */
-    place *now, *next;  /* of this round and of the next */
-    place here, then;   /* on the way through the attempts of a round */
-    mull__span *spans;  /* of all places */
-    int64_t work;
+    size_t place_count;              /* in a round; place 0 is that of one call */
+    place *now, *next;               /* of this round and of the next */
+    place here, then;                /* on the way through the attempts of a round */
+    mull__span *spans;               /* of all places */
     int64_t shortest_ms, longest_ms; /* of the ends so far */
     int rough, gave_up;
 } walker;
@@ -144,7 +142,7 @@ static void go(walker *w, place *to, const mull__ages *waits)
     for (size_t i = 0; i < young->count; i++)
         for (size_t j = 0; j < waits->count; j++)
             add(to, mull__span_sum(young->at[i], waits->at[j]), w->max_age_ms);
-    w->work += (int64_t)(young->count * waits->count) + 1;
+    w->paths->work += 15 * (int64_t)(young->count * waits->count) + 15;
     w->rough |= waits->rough | to->young.rough;
 }
 
@@ -229,12 +227,13 @@ static void give_up(walker *w, size_t first)
 static int walk_round(walker *w, int64_t round)
 {
     mull__paths_round(w->paths, round);
+    w->paths->work += 10 * (int64_t)w->place_count;
     for (size_t i = 0; i < w->place_count; i++)
         clear(&w->next[i]);
     for (size_t i = 0; i < w->place_count; i++) {
         if (is_empty(&w->now[i]))
             continue;
-        if (w->work > MOST_WORK) {
+        if (w->paths->work > MULL__MOST_WORK) {
             give_up(w, i);
             return 0;
         }
@@ -248,10 +247,9 @@ static int walk_round(walker *w, int64_t round)
 
 /* nothing_new: from here on every round begins with what the one before it began with, or less,
  * and goes on like it. */
-static int nothing_new(const walker *w, int64_t round)
+static int nothing_new(const walker *w)
 {
-    return !w->paths->capped && holds(&w->now[0], &w->next[0]) &&
-           mull__paths_settled(w->paths, round);
+    return !w->paths->capped && w->paths->settled && holds(&w->now[0], &w->next[0]);
 }
 
 static void walk(walker *w)
@@ -264,7 +262,7 @@ static void walk(walker *w)
             w->longest_ms = MULL__FOREVER; /* and no end from here on is sooner */
             return;
         }
-        if (nothing_new(w, round))
+        if (nothing_new(w))
             return;
         place *was = w->now;
         w->now = w->next;
@@ -279,6 +277,7 @@ int mull__ages_of_walks(mull__extent *extent, mull__paths *paths)
     int too_many = places > MOST_PLACES;
     w.place_count = too_many ? 1 : (size_t)places;
     int status = take_memory(&w);
+    paths->work = 0;
     place *memory = w.now;
     if (status == MULL_OK && too_many) {
         add(&w.now[0], (mull__span){0, 0}, w.max_age_ms);

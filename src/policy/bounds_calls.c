@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-enum { MOST_WORK = 20000000 };
-
 /* front is, for `least` calls and each number after it, the least age in which a message can have
  * failed so often, the last time at the first attempt of a round; MULL__FOREVER: it can't. */
 typedef struct front {
@@ -25,7 +23,6 @@ typedef struct chooser {
     double *rate;        /* [round]: the most calls for a millisecond, in this round or any later */
     int64_t most;        /* calls that are known to be possible */
     int64_t beyond;      /* or would be, if walks that weren't followed went as well as can be */
-    int64_t work;
 } chooser;
 
 /* ---- What a round can give ------------------------------------------------------------------- */
@@ -53,7 +50,8 @@ static int64_t round_ms(const chooser *c, int64_t attempt)
 static double rate_now(const chooser *c, int64_t *attempt_of)
 {
     double best = 0;
-    for (int64_t attempt = 1; attempt <= c->paths->calls; attempt++) {
+    c->paths->work += 3 * (c->paths->calls - c->paths->exit + 1);
+    for (int64_t attempt = c->paths->exit; attempt <= c->paths->calls; attempt++) {
         int64_t ms = round_ms(c, attempt);
         double rate = ms == MULL__FOREVER ? 0 : ms == 0 ? FREE : (double)attempt / (double)ms;
         if (rate >= best && rate > 0) {
@@ -107,8 +105,8 @@ static void found(chooser *c, int64_t calls)
 static void try_plainly(chooser *c, int by_rate)
 {
     mull__paths *p = c->paths;
-    int64_t calls = 1, age_ms = 0;
-    for (int64_t round = 0; c->work < MOST_WORK / 4; round++, c->work += by_rate ? p->calls : 1) {
+    int64_t calls = 1, age_ms = 0, enough = p->work + MULL__MOST_WORK / 4;
+    for (int64_t round = 0; p->work < enough; round++) {
         int64_t attempt = p->calls;
         mull__paths_round(p, round);
         if (by_rate)
@@ -126,7 +124,7 @@ static void try_plainly(chooser *c, int by_rate)
 static int takes_no_time(chooser *c)
 {
     mull__paths_round(c->paths, MULL__FOREVER - 1);
-    for (int64_t attempt = 1; attempt <= c->paths->calls; attempt++)
+    for (int64_t attempt = c->paths->exit; attempt <= c->paths->calls; attempt++)
         if (round_ms(c, attempt) == 0)
             return 1;
     return 0;
@@ -145,14 +143,14 @@ static void reach(front *next, int64_t calls, int64_t age_ms)
 static void follow(chooser *c, front *next, int64_t calls, int64_t age_ms)
 {
     const mull__paths *p = c->paths;
-    for (int64_t attempt = 1; attempt <= p->calls; attempt++) {
+    for (int64_t attempt = p->exit; attempt <= p->calls; attempt++) {
         if (mull__later(age_ms, c->retries_ms[attempt]) > p->max_age_ms)
             break;
         int64_t ms = round_ms(c, attempt);
         if (ms != MULL__FOREVER)
             reach(next, calls + attempt, mull__later(age_ms, ms));
-        c->work++;
     }
+    c->paths->work += 2 * (p->calls - p->exit + 1);
 }
 
 /* drop leaves out what can't come to more than is known, and what comes later with fewer calls. */
@@ -178,18 +176,19 @@ static void drop(chooser *c, front *f, int64_t round)
     f->least += (int64_t)first;
 }
 
-static int make_room(front *f, const front *before, const mull__paths *p)
+/* make_room is for `count` numbers of calls, from `least` on, none of which is reached so far. */
+static int make_room(front *f, int64_t least, size_t count, const mull__paths *p)
 {
-    f->least = before->least + 1;
-    f->count = before->count + (size_t)p->calls;
-    if (f->count > f->room) {
-        int64_t *grown = mull__grow(p->allocator, f->age_ms, 2 * f->count, sizeof *grown);
+    f->least = least;
+    f->count = count;
+    if (count > f->room) {
+        int64_t *grown = mull__grow(p->allocator, f->age_ms, 2 * count, sizeof *grown);
         if (!grown)
             return MULL_ENOMEM;
         f->age_ms = grown;
-        f->room = 2 * f->count;
+        f->room = 2 * count;
     }
-    for (size_t i = 0; i < f->count; i++)
+    for (size_t i = 0; i < count; i++)
         f->age_ms[i] = MULL__FOREVER;
     return MULL_OK;
 }
@@ -210,19 +209,21 @@ static int walk(chooser *c, front *now, front *next)
 {
     mull__paths *p = c->paths;
     now->age_ms[0] = 0;
-    for (int64_t round = 0; now->count > 0; round++) {
+    for (int64_t round = 0;; round++) {
         drop(c, now, round);
-        if (c->work > MOST_WORK) {
+        if (now->count == 0)
+            break;
+        if (p->work > MULL__MOST_WORK) {
             give_up(c, now, round);
             return MULL_OK;
         }
         mull__paths_round(p, round);
-        if (make_room(next, now, p))
+        if (make_room(next, now->least + p->exit, now->count + (size_t)(p->calls - p->exit), p))
             return MULL_ENOMEM;
         for (size_t i = 0; i < now->count; i++)
             if (now->age_ms[i] != MULL__FOREVER)
                 follow(c, next, now->least + (int64_t)i, now->age_ms[i]);
-        c->work += (int64_t)now->count + p->calls + (int64_t)p->count;
+        p->work += 5 * (int64_t)next->count + 50;
         front was = *now;
         *now = *next;
         *next = was;
@@ -232,10 +233,8 @@ static int walk(chooser *c, front *now, front *next)
 
 static int choose(chooser *c)
 {
-    front now = {.least = 1}, next = {0};
-    const front before = {.least = 0};
-    int status = make_room(&now, &before, c->paths);
-    now.count = status ? 0 : 1;
+    front now = {0}, next = {0};
+    int status = make_room(&now, 1, 1, c->paths);
     if (status == MULL_OK)
         status = walk(c, &now, &next);
     mull__free(c->paths->allocator, now.age_ms);
@@ -270,6 +269,7 @@ int mull__calls_of_walks(mull__extent *extent, mull__paths *p)
     c.retries_ms = mull__zalloc(p->allocator, (size_t)p->calls + 1, sizeof *c.retries_ms);
     c.rate = mull__zalloc(p->allocator, (size_t)p->rounds + 1, sizeof *c.rate);
     int status = c.retries_ms && c.rate ? MULL_OK : MULL_ENOMEM;
+    p->work = 0;
     if (status == MULL_OK)
         status = find_most(&c);
     mull__free(p->allocator, c.rate);

@@ -17,9 +17,9 @@ static int same_tier(const mull__plain_tier *a, const mull__plain_tier *b)
     if (a->attempts != b->attempts || a->max_delay_ms != b->max_delay_ms || !a->hint != !b->hint ||
         a->jitter_kind != b->jitter_kind || a->jitter != b->jitter || !a->delays != !b->delays)
         return 0; /* which field is the hint makes no difference */
-    if (a->delays)
-        return a->delay_count == b->delay_count &&
-               memcmp(a->delays, b->delays, a->delay_count * sizeof *a->delays) == 0;
+    if (a->delays && (a->delay_count != b->delay_count ||
+                      memcmp(a->delays, b->delays, a->delay_count * sizeof *a->delays) != 0))
+        return 0;
     return a->base_ms == b->base_ms && a->backoff == b->backoff && a->factor == b->factor;
 }
 
@@ -120,7 +120,7 @@ static int take_memory(mull__paths *p, size_t room)
 
 int mull__paths_init(mull__paths *p, const mull__walks *walks, const mull_allocator *allocator)
 {
-    *p = (mull__paths){.walks = walks, .allocator = allocator};
+    *p = (mull__paths){.walks = walks, .allocator = allocator, .round = -1};
     mull__course *kept = mull__zalloc(allocator, walks->count, sizeof *kept);
     p->courses = kept;
     if (!kept)
@@ -129,6 +129,7 @@ int mull__paths_init(mull__paths *p, const mull__walks *walks, const mull_alloca
     p->max_age_ms = has_age ? walks->max_age_ms : MULL__FOREVER;
     p->count = keep_distinct(kept, walks);
     p->calls = kept[p->count - 1].retry->attempts + 1;
+    p->exit = kept[0].retry->attempts + 1;
     look_at_redeliveries(p);
     p->capped = walks->max_attempts != MULL__OFF &&
                 (p->unlimited || walks->max_attempts < p->calls * (p->rounds + 1));
@@ -161,35 +162,37 @@ static int redelivers(const mull__course *course, int64_t round)
     return allowed == MULL_UNLIMITED || round < allowed;
 }
 
-void mull__paths_round(mull__paths *p, int64_t round)
+/* fill_level adds to what courses with fewer retries allow what the next one does. */
+static void fill_level(mull__paths *p, size_t level, int64_t round)
 {
-    p->redeliver[0].count = 0;
-    for (size_t i = 0; i < p->count; i++) {
-        const mull__ages *fewer = &p->redeliver[i];
-        mull__ages *ages = &p->redeliver[i + 1];
-        memcpy(ages->at, fewer->at, fewer->count * sizeof *ages->at);
-        ages->count = fewer->count;
-        ages->rough = fewer->rough;
-        if (!redelivers(&p->courses[i], round))
-            continue;
-        mull__span span = with_call(mull__tier_span(p->courses[i].redeliver, round + 1), p->walks);
-        mull__ages_add(ages, span);
-        note_wait(p, span);
+    const mull__ages *fewer = &p->redeliver[level];
+    mull__ages *ages = &p->redeliver[level + 1];
+    memcpy(ages->at, fewer->at, fewer->count * sizeof *ages->at);
+    ages->count = fewer->count;
+    ages->rough = fewer->rough;
+    if (!redelivers(&p->courses[level], round))
+        return;
+    const mull__plain_tier *tier = p->courses[level].redeliver;
+    mull__span wait = mull__tier_span(tier, round + 1);
+    mull__span span = with_call(wait, p->walks);
+    mull__ages_add(ages, span);
+    note_wait(p, span);
+    if (p->settled) {
+        mull__span last = mull__tier_span(tier, MULL__FOREVER);
+        p->settled = wait.low_ms == last.low_ms && wait.high_ms == last.high_ms;
     }
+    p->work += 80;
 }
 
-int mull__paths_settled(const mull__paths *p, int64_t round)
+void mull__paths_round(mull__paths *p, int64_t round)
 {
-    if (round < p->rounds)
-        return 0;
-    for (size_t i = 0; i < p->count; i++) {
-        const mull__plain_tier *tier = p->courses[i].redeliver;
-        if (!redelivers(&p->courses[i], round))
-            continue;
-        mull__span span = mull__tier_span(tier, round + 1);
-        mull__span last = mull__tier_span(tier, MULL__FOREVER);
-        if (span.low_ms != last.low_ms || span.high_ms != last.high_ms)
-            return 0;
-    }
-    return 1;
+    p->work += 20;
+    if (p->settled && p->round >= 0 && round >= p->round)
+        return;
+    p->round = round;
+    p->settled = round >= p->rounds;
+    p->redeliver[0].count = 0;
+    for (size_t i = 0; i < p->count; i++)
+        fill_level(p, i, round);
+    p->work += 20 * (int64_t)p->count;
 }

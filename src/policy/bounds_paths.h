@@ -12,6 +12,7 @@ typedef struct mull__paths {
     const mull__course *courses; /* each once, by the number of their retries */
     size_t count;
     int64_t calls;      /* the most in one round: its attempts are 1 ... calls */
+    int64_t exit;       /* the first of them at which some course has no retry left */
     int64_t rounds;     /* redeliveries that the courses allow, unlimited ones left out */
     int unlimited;      /* and those that aren't left out: some course has no end of them */
     int capped;         /* max_attempts may cut a walk short */
@@ -21,8 +22,14 @@ typedef struct mull__paths {
     size_t *level;      /* [attempt]: how many courses have no retry left */
     mull__ages *redeliver; /* [level]: the waits before the next round, its first call included */
     mull__span *spans;     /* all of theirs */
+    int64_t round;         /* that they are filled in for; -1: none */
+    int settled;           /* and for all rounds from it on */
     int64_t longest_wait_ms;
+    int64_t work; /* done so far, in nanoseconds, roughly */
 } mull__paths;
+
+/* MULL__MOST_WORK: who comes to it gives up, and says what holds in any case. */
+enum { MULL__MOST_WORK = 50000000 };
 
 /* mull__paths_init: MULL_ENOMEM. */
 int mull__paths_init(mull__paths *paths, const mull__walks *walks, const mull_allocator *allocator);
@@ -31,10 +38,7 @@ void mull__paths_free(mull__paths *paths);
 /* mull__paths_round fills in `redeliver` for the end of a round. */
 void mull__paths_round(mull__paths *paths, int64_t round);
 
-/* mull__paths_settled: all rounds from this one on have the same waits. */
-int mull__paths_settled(const mull__paths *paths, int64_t round);
-
-/* mull__retries_low_ms is the least wait after an attempt. */
+/* mull__retry_low_ms is the least wait after an attempt. */
 static inline int64_t mull__retry_low_ms(const mull__paths *paths, int64_t attempt)
 {
     return paths->retry[attempt].at[0].low_ms;

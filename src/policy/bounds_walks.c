@@ -1,9 +1,17 @@
 /* bounds_walks.c: the extent of walks of which any of several courses may decide each failure. */
 #include "bounds_paths.h"
 
-/* calls_of_walks: as many retries as there can be in each round give the most calls, and only time
- * can speak against them. */
-static int calls_of_walks(mull__extent *extent, mull__paths *p)
+static int of_one_course(mull__extent *extent, const mull__paths *p)
+{
+    *extent = mull__extent_of_course(p->courses, p->walks);
+    if (p->walks->may_end_at_once)
+        extent->shortest_ms = 0;
+    return MULL_OK;
+}
+
+/* most_calls: as many retries as there can be in each round give the most calls, and only time can
+ * speak against them. */
+static int most_calls(mull__extent *extent, mull__paths *p)
 {
     const mull__walks *w = p->walks;
     int status = MULL_OK;
@@ -16,20 +24,24 @@ static int calls_of_walks(mull__extent *extent, mull__paths *p)
     return status;
 }
 
+static int of_several(mull__extent *extent, mull__paths *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        extent->rough |= mull__drifts(&p->courses[i], p->walks);
+    int status = most_calls(extent, p);
+    return status ? status : mull__ages_of_walks(extent, p);
+}
+
 int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
                           const mull_allocator *allocator)
 {
     *extent = (mull__extent){1, 0, 0, 0}; /* the first failure ends it */
     if (walks->count == 0)
         return MULL_OK;
-    for (size_t i = 0; i < walks->count; i++)
-        extent->rough |= mull__drifts(&walks->courses[i], walks);
     mull__paths paths;
     int status = mull__paths_init(&paths, walks, allocator);
     if (status == MULL_OK)
-        status = calls_of_walks(extent, &paths);
-    if (status == MULL_OK)
-        status = mull__ages_of_walks(extent, &paths);
+        status = paths.count == 1 ? of_one_course(extent, &paths) : of_several(extent, &paths);
     mull__paths_free(&paths);
     return status;
 }
