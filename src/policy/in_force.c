@@ -1,5 +1,4 @@
 /* in_force.c: which scope's rules and which bounds hold for a consumer on a transport. */
-#include "base/hash.h"
 #include "delay.h"
 #include "shape.h"
 
@@ -24,22 +23,24 @@ mull__layer mull__over(const mull__layer *near, const mull__layer *far)
         }};
 }
 
-static const mull__scope *find(const mull__table *table, const mull__names *names, const char *name,
-                               uint64_t hash)
+static const mull__scope *find(const mull__table *table, const mull__names *names,
+                               const mull__name *name)
 {
-    uint32_t number = mull__names_find(names, name, hash);
+    uint32_t number = mull__names_find(names, name);
     return number == MULL__NONE ? NULL : &table->scopes[number];
 }
 
-const mull__layer *mull__layer_for(const mull__table *table, const char *consumer,
-                                   uint64_t consumer_hash, const char *transport, mull__layer *room)
+const mull__layer *mull__layer_for(const mull__table *table, const mull__name *consumer,
+                                   const char *transport, mull__layer *room)
 {
-    const mull__scope *near = NULL, *far = NULL;
-    if (transport)
-        far = find(table, &table->transports, transport, mull__hash_text(transport));
-    if (consumer)
-        near = find(table, &table->consumers, consumer, consumer_hash);
-    const mull__layer *layer = far ? &far->layer : &table->base;
+    const mull__layer *layer = &table->base;
+    if (transport) {
+        const mull__name name = mull__name_of(transport);
+        const mull__scope *far = find(table, &table->transports, &name);
+        if (far)
+            layer = &far->layer;
+    }
+    const mull__scope *near = consumer ? find(table, &table->consumers, consumer) : NULL;
     if (!near)
         return layer;
     *room = mull__over(&near->layer, layer);
@@ -50,8 +51,10 @@ const mull__layer *mull__layer_for(const mull__table *table, const char *consume
 const mull__layer *mull__layer_named(const mull__table *table, const char *consumer,
                                      const char *transport, mull__layer *room)
 {
-    uint64_t hash = consumer ? mull__hash_text(consumer) : 0;
-    return mull__layer_for(table, consumer, hash, transport, room);
+    if (!consumer)
+        return mull__layer_for(table, NULL, transport, room);
+    const mull__name name = mull__name_of(consumer);
+    return mull__layer_for(table, &name, transport, room);
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */

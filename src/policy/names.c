@@ -1,8 +1,6 @@
 /* names.c: see names.h. */
 #include "names.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 
 /* slots_for is a power of two, at least twice `count`: probing always ends at a free slot. */
@@ -19,25 +17,15 @@ int mull__names_init(mull__names *names, const mull_allocator *allocator, size_t
     size_t slots = slots_for(count);
     names->slots = mull__zalloc(allocator, slots, sizeof *names->slots);
     names->mask = slots - 1;
+    for (names->shift = 64; slots > 1; slots /= 2)
+        names->shift--;
     return names->slots ? MULL_OK : MULL_ENOMEM;
 }
 
-void mull__names_add(mull__names *names, const char *name, uint64_t hash, uint32_t number)
+void mull__names_add(mull__names *names, const mull__name *name, uint32_t number)
 {
-    uint64_t at = hash & names->mask;
-    while (names->slots[at].name)
+    uint64_t at = name->hash >> names->shift;
+    while (names->slots[at].text)
         at = (at + 1) & names->mask;
-    names->slots[at] = (mull__name_slot){name, (uint32_t)(hash >> 32), number};
-}
-
-uint32_t mull__names_find(const mull__names *names, const char *name, uint64_t hash)
-{
-    uint32_t tag = (uint32_t)(hash >> 32);
-    for (uint64_t at = hash & names->mask;; at = (at + 1) & names->mask) {
-        const mull__name_slot *slot = &names->slots[at];
-        if (!slot->name)
-            return MULL__NONE;
-        if (slot->tag == tag && strcmp(slot->name, name) == 0)
-            return slot->number;
-    }
+    names->slots[at] = (mull__name_slot){name->text, name->hash, (uint32_t)name->length, number};
 }

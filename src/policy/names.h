@@ -1,30 +1,119 @@
 /* names.h: names to numbers: an open-addressing hash, filled once and then only read. The names
- * themselves are borrowed. */
+ * themselves are borrowed.
+ *
+ * A decision looks up one to three names, and little else of it takes as long: hence a hash of our
+ * own, which a compiler can put in place. It is no defence against names that are made to collide,
+ * and needs to be none: what is in the table is the policy's own, and what is looked up in it adds
+ * nothing to it. */
 #ifndef MULL__NAMES_H
 #define MULL__NAMES_H
+
+#include <string.h>
 
 #include "mulligan.h"
 
 #define MULL__NONE UINT32_MAX
 
+/* mull__name is a text with what is worked out of it once. */
+typedef struct mull__name {
+    const char *text;
+    size_t length;
+    uint64_t hash; /* the same on every machine */
+} mull__name;
+
 typedef struct mull__name_slot {
-    const char *name; /* NULL: a free slot */
-    uint32_t tag;     /* the upper half of the name's hash */
-    uint32_t number;
+    const char *text; /* NULL: a free slot */
+    uint64_t hash;
+    uint32_t length, number;
 } mull__name_slot;
 
 typedef struct mull__names {
     mull__name_slot *slots;
-    uint64_t mask; /* their number - 1 */
+    uint64_t mask;  /* their number - 1 */
+    unsigned shift; /* leaves of a hash the place where to begin */
 } mull__names;
 
 /* mull__names_init makes room for `count` names. MULL_ENOMEM. */
 int mull__names_init(mull__names *names, const mull_allocator *allocator, size_t count);
 
-/* mull__names_add adds a name that isn't there yet; `hash` is its mull__hash_text. */
-void mull__names_add(mull__names *names, const char *name, uint64_t hash, uint32_t number);
+/* mull__names_add adds a name that isn't there yet. */
+void mull__names_add(mull__names *names, const mull__name *name, uint32_t number);
+
+/* ---- In place -------------------------------------------------------------------------------- */
+
+/* mull__mix stirs a word: any two differ in what comes out, and each bit has a say in the uppermost
+ * ones, by which names are found. */
+static inline uint64_t mull__mix(uint64_t word)
+{
+    return (word ^ word >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static inline uint64_t mull__load_8(const char *text)
+{
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+static inline uint32_t mull__load_4(const char *text)
+{
+    uint32_t word;
+    memcpy(&word, text, sizeof word);
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+    word = __builtin_bswap32(word);
+#endif
+    return word;
+}
+
+/* mull__load_few gives a text of at most 8 bytes as one word: two texts of one length differ in
+ * it. */
+static inline uint64_t mull__load_few(const char *text, size_t length)
+{
+    if (length >= 4)
+        return mull__load_4(text) | (uint64_t)mull__load_4(text + length - 4) << 32;
+    uint64_t word = 0;
+    for (size_t i = 0; i < length; i++)
+        word = word << 8 | (unsigned char)text[i];
+    return word;
+}
+
+/* mull__name_of: the last word of a long name overlaps the one before it. */
+static inline mull__name mull__name_of(const char *text)
+{
+    size_t length = strlen(text), at = 0;
+    uint64_t hash = length;
+    if (length <= 8)
+        return (mull__name){text, length,
+                            mull__mix(hash + mull__mix(mull__load_few(text, length)))};
+    for (; at + 8 < length; at += 8)
+        hash = mull__mix(hash ^ mull__load_8(text + at));
+    return (mull__name){text, length, mull__mix(hash ^ mull__load_8(text + length - 8))};
+}
+
+static inline int mull__same_bytes(const char *a, const char *b, size_t length)
+{
+    if (length <= 8)
+        return mull__load_few(a, length) == mull__load_few(b, length);
+    for (size_t at = 0; at + 8 < length; at += 8)
+        if (mull__load_8(a + at) != mull__load_8(b + at))
+            return 0;
+    return mull__load_8(a + length - 8) == mull__load_8(b + length - 8);
+}
 
 /* mull__names_find gives a name's number, or MULL__NONE. */
-uint32_t mull__names_find(const mull__names *names, const char *name, uint64_t hash);
+static inline uint32_t mull__names_find(const mull__names *names, const mull__name *name)
+{
+    for (uint64_t at = name->hash >> names->shift;; at = (at + 1) & names->mask) {
+        const mull__name_slot *slot = &names->slots[at];
+        if (!slot->text)
+            return MULL__NONE;
+        if (slot->hash == name->hash && slot->length == name->length &&
+            mull__same_bytes(slot->text, name->text, name->length))
+            return slot->number;
+    }
+}
 
 #endif

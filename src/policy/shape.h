@@ -130,13 +130,12 @@ static inline const mull__rule *mull__next_rule(const mull__rules *rules, const 
 /* mull__over is the layer `near` on top of `far`: rules as a whole, bounds one by one. */
 mull__layer mull__over(const mull__layer *near, const mull__layer *far);
 
-/* mull__layer_for is what holds for a consumer (with its name's hash) on a transport; each name
- * may be NULL. It is the table's, or put together in `room`. */
-const mull__layer *mull__layer_for(const mull__table *table, const char *consumer,
-                                   uint64_t consumer_hash, const char *transport,
-                                   mull__layer *room);
+/* mull__layer_for is what holds for a consumer on a transport; each may be NULL. It is the table's,
+ * or put together in `room`. */
+const mull__layer *mull__layer_for(const mull__table *table, const mull__name *consumer,
+                                   const char *transport, mull__layer *room);
 
-/* mull__layer_named is the same, for those who have no hash. */
+/* mull__layer_named is the same, for those who have only the names. */
 const mull__layer *mull__layer_named(const mull__table *table, const char *consumer,
                                      const char *transport, mull__layer *room);
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "copy.h"
 #include "types.h"
 
@@ -394,8 +393,8 @@ static void resolve(mull__table *table)
             scope->layer = mull__over(&scope->layer, &table->base);
             scope->layer.transport = scope;
         }
-        mull__names_add(transport ? &table->transports : &table->consumers, scope->name,
-                        mull__hash_text(scope->name), (uint32_t)i);
+        const mull__name name = mull__name_of(scope->name);
+        mull__names_add(transport ? &table->transports : &table->consumers, &name, (uint32_t)i);
     }
 }
 

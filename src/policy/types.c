@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/hash.h"
-
 /* The scratch of a lineage: one word for each type found, then one bit for each type seen. */
 
 static size_t bit_words(const mull__table *table)
@@ -19,17 +17,18 @@ size_t mull__lineage_words(const mull__table *table)
 
 static uint32_t find(const mull__table *table, const char *name)
 {
-    return mull__names_find(&table->type_names, name, mull__hash_text(name));
+    const mull__name wanted = mull__name_of(name);
+    return mull__names_find(&table->type_names, &wanted);
 }
 
 uint32_t mull__types_add(mull__table *table, const char *name)
 {
-    uint64_t hash = mull__hash_text(name);
-    uint32_t number = mull__names_find(&table->type_names, name, hash);
+    const mull__name wanted = mull__name_of(name);
+    uint32_t number = mull__names_find(&table->type_names, &wanted);
     if (number == MULL__NONE) {
         number = (uint32_t)table->type_count++;
         table->types[number] = (mull__type){name, MULL__ERROR_TYPE, MULL__UNMARKED};
-        mull__names_add(&table->type_names, name, hash, number);
+        mull__names_add(&table->type_names, &wanted, number);
     }
     return number;
 }

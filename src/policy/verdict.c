@@ -5,7 +5,6 @@
  *
  * Pure: facts in, verdict out. What it gives lives in the table; an override's words in its state.
  */
-#include "base/hash.h"
 #include "delay.h"
 #include "match.h"
 
@@ -306,10 +305,13 @@ void mull__judge(const mull__table *table, const mull_failure *failure, const mu
                  uint64_t *seen, mull_verdict *verdict)
 {
     case_at_hand c = {.table = table, .failure = failure, .runner = runner, .seen = seen};
+    mull__name consumer = {0};
     if (failure->consumer)
-        c.consumer_hash = mull__hash_text(failure->consumer);
+        consumer = mull__name_of(failure->consumer);
+    c.consumer_hash = consumer.hash;
     mull__layer room;
-    c.layer = mull__layer_for(table, failure->consumer, c.consumer_hash, failure->transport, &room);
+    c.layer =
+        mull__layer_for(table, failure->consumer ? &consumer : NULL, failure->transport, &room);
     *verdict = (mull_verdict){.size = verdict->size, .generation = verdict->generation};
     decide_by_rules(verdict, &c);
     if (c.layer->bounds.override != MULL__OFF)
