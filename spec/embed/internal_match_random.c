@@ -334,7 +334,7 @@ static void random_failure(nursery *n, mull_failure *failure, mull_error *error,
         carried[i] = (mull_header){ONE_OF(n, header_names), ONE_OF(n, strings)};
     *failure = failure_of(error);
     failure->message = pick(n, 3) ? message : NULL;
-    failure->attempt = numbers[pick(n, 3)].as.integer;
+    failure->attempt = numbers[1 + pick(n, 2)].as.integer;
     failure->redeliveries = numbers[pick(n, 3)].as.integer;
     failure->calls = numbers[pick(n, 3)].as.integer;
     failure->age_ms = pick(n, 2) ? 503 : INT64_MAX;
