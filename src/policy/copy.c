@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "delay.h"
 #include "fact.h"
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -164,6 +165,7 @@ void mull__measure_tier(mull__size *size, const mull__plain_tier *tier)
     mull__measure_things(size, delays_of(tier), sizeof *tier->delays);
     if (tier->on)
         mull__measure_text(size, tier->hint);
+    mull__measure_things(size, (size_t)mull__ahead(tier), sizeof *tier->spans);
 }
 
 mull__plain_tier mull__copy_tier(mull__room *room, const mull__plain_tier *plain)
@@ -180,5 +182,10 @@ mull__plain_tier mull__copy_tier(mull__room *room, const mull__plain_tier *plain
         tier.delays = delays;
     }
     tier.hint = mull__copy_text(room, plain->hint);
+    tier.span_count = mull__ahead(plain);
+    mull__span *spans = mull__take(room, (size_t)tier.span_count, sizeof *spans);
+    for (int64_t step = 1; step <= tier.span_count; step++)
+        spans[step - 1] = mull__tier_span(plain, step);
+    tier.spans = spans;
     return tier;
 }

@@ -1,8 +1,6 @@
 /* delay.c: see delay.h. No libm: the same on every machine. */
 #include "delay.h"
 
-#include "base/hash.h"
-
 #include <string.h>
 
 /* What decorrelated jitter remembers: a step follows from so many before it, itself included. */
@@ -138,6 +136,14 @@ mull__span mull__tier_span(const mull__plain_tier *tier, int64_t step)
     return span;
 }
 
+int64_t mull__ahead(const mull__plain_tier *tier)
+{
+    if (!tier->on || tier->hint || tier->jitter_kind == MULL__JITTER_DECORRELATED)
+        return 0;
+    int unlimited = tier->attempts == MULL_UNLIMITED;
+    return unlimited || tier->attempts > MULL__SPANS ? MULL__SPANS : tier->attempts;
+}
+
 int64_t mull__longest_round(const mull__plain_tier *tier)
 {
     int64_t sum = 0;
@@ -147,22 +153,6 @@ int64_t mull__longest_round(const mull__plain_tier *tier)
 }
 
 /* ---- Chance ---------------------------------------------------------------------------------- */
-
-/* high_word is the upper half of a 128-bit product. */
-static uint64_t high_word(uint64_t a, uint64_t b)
-{
-    uint64_t a_low = (uint32_t)a, a_high = a >> 32;
-    uint64_t b_low = (uint32_t)b, b_high = b >> 32;
-    uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
-    uint64_t carry = a_low * b_high + (uint32_t)middle;
-    return a_high * b_high + (middle >> 32) + (carry >> 32);
-}
-
-int64_t mull__draw(mull__span span, uint64_t hash)
-{
-    uint64_t choices = (uint64_t)(span.high_ms - span.low_ms) + 1;
-    return span.low_ms + (int64_t)high_word(hash, choices);
-}
 
 /* drawn is the delay at a step, of which the facts may be a later one. */
 static int64_t drawn(mull__span span, const mull__facts *facts, int64_t step)
@@ -174,11 +164,7 @@ static int64_t drawn(mull__span span, const mull__facts *facts, int64_t step)
     int64_t redeliveries = facts->redeliveries;
     if (facts->tier == MULL_TIER_REDELIVER)
         redeliveries -= facts->step - step;
-    const uint64_t words[] = {
-        facts->chance,          facts->consumer_hash, (uint64_t)facts->tier,
-        (uint64_t)redeliveries, (uint64_t)step,       facts->seed,
-    };
-    return mull__draw(span, mull__hash_words(words, sizeof words / sizeof *words));
+    return mull__draw(span, mull__chance_of(facts, redeliveries, step));
 }
 
 /* decorrelated draws each step from the one before. */

@@ -2,16 +2,12 @@
 #ifndef MULL__DELAY_H
 #define MULL__DELAY_H
 
+#include "base/hash.h"
 #include "table.h"
 
 /* MULL__DELAY_MAX_MS, 365 days, is where a computed delay and a hint without a cap saturate; no
  * delay that a policy can name is longer. */
 #define MULL__DELAY_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
-
-/* mull__span: whole milliseconds, both ends belong to it. */
-typedef struct mull__span {
-    int64_t low_ms, high_ms;
-} mull__span;
 
 /* mull__facts is all that chance has a say by: the same facts, the same delay. */
 typedef struct mull__facts {
@@ -43,7 +39,42 @@ int64_t mull__delay(const mull__plain_tier *tier, int64_t step);
  * go from the delay before. */
 mull__span mull__delay_span(const mull__plain_tier *tier, int64_t delay_ms);
 
+/* mull__chance_of is the hash that a step draws by. It depends on nothing else. */
+static inline uint64_t mull__chance_of(const mull__facts *facts, int64_t redeliveries, int64_t step)
+{
+    uint64_t hash = mull__mix(facts->chance ^ mull__mix(facts->seed));
+    hash = mull__mix(hash ^ facts->consumer_hash);
+    hash = mull__mix(hash ^ (uint64_t)redeliveries);
+    hash = mull__mix(hash ^ (uint64_t)step);
+    return mull__mix(mull__mix(hash ^ (uint64_t)facts->tier));
+}
+
+/* mull__high_word is the upper half of a 128-bit product. */
+static inline uint64_t mull__high_word(uint64_t a, uint64_t b)
+{
+#ifdef __SIZEOF_INT128__
+    __extension__ typedef unsigned __int128 wide;
+    return (uint64_t)((wide)a * b >> 64);
+#else
+    uint64_t a_low = (uint32_t)a, a_high = a >> 32;
+    uint64_t b_low = (uint32_t)b, b_high = b >> 32;
+    uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
+    uint64_t carry = a_low * b_high + (uint32_t)middle;
+    return a_high * b_high + (middle >> 32) + (carry >> 32);
+#endif
+}
+
 /* mull__draw takes one of a span, each with the same chance, by a 64-bit hash. */
-int64_t mull__draw(mull__span span, uint64_t hash);
+static inline int64_t mull__draw(mull__span span, uint64_t hash)
+{
+    uint64_t choices = (uint64_t)(span.high_ms - span.low_ms) + 1;
+    return span.low_ms + (int64_t)mull__high_word(hash, choices);
+}
+
+/* MULL__SPANS is of how many steps of a tier the spans are worked out ahead. */
+enum { MULL__SPANS = 8 };
+
+/* mull__ahead is of how many steps of a tier that can be done. */
+int64_t mull__ahead(const mull__plain_tier *tier);
 
 #endif

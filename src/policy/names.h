@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "mulligan.h"
 
 #define MULL__NONE UINT32_MAX
@@ -40,13 +41,6 @@ int mull__names_init(mull__names *names, const mull_allocator *allocator, size_t
 void mull__names_add(mull__names *names, const mull__name *name, uint32_t number);
 
 /* ---- In place -------------------------------------------------------------------------------- */
-
-/* mull__mix stirs a word: any two differ in what comes out, and each bit has a say in the uppermost
- * ones, by which names are found. */
-static inline uint64_t mull__mix(uint64_t word)
-{
-    return (word ^ word >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-}
 
 static inline uint64_t mull__load_8(const char *text)
 {

@@ -85,6 +85,11 @@ typedef enum mull__jitter_kind {
 
 enum { MULL__NO_CAP = -1, MULL__ATTEMPTS_MAX = 1000 };
 
+/* mull__span: whole milliseconds, both ends belong to it. */
+typedef struct mull__span {
+    int64_t low_ms, high_ms;
+} mull__span;
+
 /* mull__plain_tier is `retry` or `redeliver` with its arguments, defaults filled in. */
 typedef struct mull__plain_tier {
     int on;                /* 0: the chain has no such step, and the rest is not looked at */
@@ -98,6 +103,9 @@ typedef struct mull__plain_tier {
     double jitter;        /* 0 ... 1; for MULL__JITTER_FRACTION */
     mull__jitter_kind jitter_kind;
     const char *hint; /* a field of the error, in seconds; NULL: none */
+    const mull__span
+        *spans;         /* the table's own: where its first steps may wait to, worked out ahead */
+    int64_t span_count; /* 0 where a step depends on more than its span and chance */
 } mull__plain_tier;
 
 typedef struct mull__plain_rule {

@@ -124,6 +124,24 @@ static int64_t wait_in(const mull__plain_tier *tier, const mull_verdict *verdict
     return mull__wait(tier, &facts, failure->error);
 }
 
+/* wait_ahead is the same where the tier's spans are worked out ahead, as they mostly are. */
+static inline int64_t wait_ahead(const mull__plain_tier *tier, const mull_verdict *verdict,
+                                 const case_at_hand *c)
+{
+    const mull_failure *failure = c->failure;
+    if (verdict->step > tier->span_count ||
+        (failure->flags & (MULL_NO_JITTER | MULL__JITTER_LOW | MULL__JITTER_HIGH)))
+        return wait_in(tier, verdict, c);
+    const mull__facts facts = {
+        .chance = failure->chance,
+        .consumer_hash = c->consumer_hash,
+        .seed = failure->seed,
+        .tier = verdict->tier,
+    };
+    return mull__draw(tier->spans[verdict->step - 1],
+                      mull__chance_of(&facts, failure->redeliveries, verdict->step));
+}
+
 static void follow(mull_verdict *verdict, const case_at_hand *c)
 {
     verdict->rule = c->rule->source;
@@ -135,7 +153,7 @@ static void follow(mull_verdict *verdict, const case_at_hand *c)
     }
     const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &c->rule->retry : &c->rule->redeliver;
     go_on(verdict, due, tier->attempts, c->failure);
-    verdict->delay_ms = wait_in(tier, verdict, c);
+    verdict->delay_ms = wait_ahead(tier, verdict, c);
 }
 
 /* decide_by_rules is the verdict before anybody may override it. */
