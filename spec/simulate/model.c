@@ -374,6 +374,8 @@ void model_released(handout *h)
         WRONG(h, "message %d is released, and its handler works", number_of(h));
     if (h->stage == SETTLED && h->answered == 0 && h->judged)
         WRONG(h, "nobody was told of the verdict on message %d", number_of(h));
+    if (h->unheard)
+        WRONG(h, "notify heard nothing of the verdict on message %d", number_of(h));
 }
 
 /* ---- Publishing ------------------------------------------------------------------------------ */

@@ -160,6 +160,15 @@ static void draw_scope(sketch *k, mull__scope_kind kind, const char *name)
     draw_settings(k, &k->scopes[index].settings);
 }
 
+/* set_notifies: every other scope has a notify, or says that there is none. */
+static void set_notifies(sketch *k, uint64_t number)
+{
+    for (size_t i = 0; i < k->plain.scope_count; i++)
+        if ((number >> i) % 2)
+            k->scopes[i].settings.notify =
+                (number >> i) % 8 == 7 ? MULL__OFF : (int64_t)++k->plain.function_count;
+}
+
 static const mull__plain_parent parents[] = {
     {"Type1", "Type0"}, {"Type2", "Type1"}, {"Type4", "Type3"}, {"HandlerTimeoutError", "Type3"}};
 
@@ -181,6 +190,7 @@ static void sketch_policy(sketch *k, uint64_t number)
         draw_scope(k, MULL__BUS, NULL);
     if (pick(k, 3) == 0 || k->unlimited)
         draw_scope(k, MULL__HOST, NULL);
+    set_notifies(k, number);
     if (!k->unlimited)
         return;
     /* The language asks for a bound where redeliveries have no other. */
@@ -275,6 +285,21 @@ static int guest_match(void *state, uint32_t function, const mull_failure *failu
     return fate % 2 != 0;
 }
 
+/* guest_notify fails by what it is told of. */
+static int guest_notify(void *state, uint32_t function, const mull_event *heard, char *why,
+                        size_t why_size)
+{
+    uint64_t number = ((source *)state)->number;
+    if (!heard->failure)
+        return 0;
+    const uint64_t words[] = {number, function, (uint64_t)heard->failure->calls};
+    int fails = mull__hash_words(words, sizeof words / sizeof *words) % 8 == 0;
+    if (fails)
+        snprintf(why, why_size, "as the seed wants it");
+    model_heard(number, heard, fails);
+    return fails ? MULL_EPOLICY : 0;
+}
+
 static void guest_data_free(void *data)
 {
     (void)data;
@@ -286,6 +311,7 @@ const mull__guest sim_guest = {
     .state_new = guest_state_new,
     .state_free = guest_state_free,
     .match = guest_match,
+    .notify = guest_notify,
     .data_free = guest_data_free,
 };
 

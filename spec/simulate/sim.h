@@ -271,6 +271,7 @@ struct handout {
 
     mull_verdict verdict; /* the strings of the table it was judged by */
     int judged;           /* there is a verdict, of which nobody was told */
+    int unheard;          /* it was told, and its policy's notify has to hear of it */
     failing judged_for;
     int64_t judged_ms; /* wall clock */
     int64_t judged_age_ms;
@@ -407,6 +408,9 @@ message *model_published(const connection *c, const mull_outgoing *outgoing);
 void model_settle(handout *h, const mull_settlement *settlement);
 void model_answered(handout *h, int status);
 void model_event(process *p, const mull_event *told);
+
+/* model_heard: the notify of a generation is called, and fails or doesn't. */
+void model_heard(uint64_t number, const mull_event *heard, int fails);
 void model_lost(handout *h);
 void model_released(handout *h);
 void model_turned(process *p);
@@ -487,6 +491,9 @@ typedef struct record {
     X(late_ends)                                                                                   \
     X(emptied)                                                                                     \
     X(depths)                                                                                      \
+    X(heard)                                                                                       \
+    X(heard_before)                                                                                \
+    X(heard_old)                                                                                   \
     X(old_generations)
 
 typedef struct totals {

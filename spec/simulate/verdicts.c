@@ -32,6 +32,8 @@ static void judge(handout *h, failing f)
     const process *p = h->process;
     sim *s = p->sim;
     const mull_abilities *can = &h->connection->broker->abilities;
+    if (h->unheard)
+        WRONG(h, "the notify of message %d hears nothing of its verdict", number_of(h));
     h->attempt++;
     h->crashes -= f.type == CRASHED_TYPE;
     if (h->counters.first_failure_ms == 0)
@@ -572,6 +574,15 @@ static void told_retry(handout *h)
     s->totals->retries++;
 }
 
+/* has_notify: one is in force where it was judged. */
+static int has_notify(const handout *h)
+{
+    mull__in_force in_force;
+    mull__table_in_force(h->judged_under->table, h->process->consumers[h->consumer].name,
+                         transport_of(h), &in_force);
+    return in_force.notify != MULL__OFF;
+}
+
 void model_event(process *p, const mull_event *told)
 {
     if (p->dead || told->kind != MULL_EVENT_DECIDED)
@@ -591,4 +602,32 @@ void model_event(process *p, const mull_event *told)
     compare_failure(h, told->failure);
     p->sim->totals->old_generations += h->judged_under != p->generation;
     h->judged = 0;
+    h->unheard = has_notify(h);
+}
+
+/* model_heard: what was met on the way to the verdict comes before it. */
+void model_heard(uint64_t number, const mull_event *heard, int fails)
+{
+    handout *h = handout_of(heard->failure->message);
+    process *p = h->process;
+    if (p->dead)
+        return;
+    p->counts.notify_failed += fails != 0;
+    if (heard->kind == MULL_EVENT_HEADER_IGNORED)
+        return;
+    if (number != h->judged_under->number)
+        WRONG(h, "a notify hears of message %d that has no say in it", number_of(h));
+    compare_verdict(h, heard->verdict);
+    compare_failure(h, heard->failure);
+    totals *t = p->sim->totals;
+    if (heard->kind != MULL_EVENT_DECIDED) {
+        t->heard_before++; /* or where no verdict was carried out */
+        return;
+    }
+    if (!h->unheard)
+        WRONG(h, "notify hears of the verdict on message %d before it is told, or twice",
+              number_of(h));
+    h->unheard = 0;
+    t->heard++;
+    t->heard_old += h->judged_under != p->generation;
 }
