@@ -9,7 +9,11 @@ local shrink = require "support.shrink"
 
 local PAIRS = math.tointeger(tonumber(os.getenv("MULL_PAIRS"))) or 50000
 local SEED = math.tointeger(tonumber(os.getenv("MULL_SEED"))) or os.time()
-local FAILURES_A_POLICY = 25
+local FAILURES_A_POLICY = 50
+
+-- How often each thing of the language must have been met: 1,000 times in a million pairs; fewer pairs meet some things
+-- so seldom that a fifth of that is asked for.
+local LEAST = PAIRS // (PAIRS >= 1000000 and 1000 or 5000)
 
 -- Comparing -----------------------------------------------------------------------------------------------------------
 
@@ -72,7 +76,7 @@ local function load(tree)
 end
 
 -- What is wrong with the policy's word on a failure, or nil. Asked twice, it gives the same answer.
-local function disagreement(loaded, failure, options)
+local function disagreement(loaded, failure, options, twice)
     local policy, told = loaded.policy, loaded.told
     told.failed, told.override_failed = {}, false
     local got, message = policy:decide(failure, options)
@@ -80,7 +84,9 @@ local function disagreement(loaded, failure, options)
     local wrong = compare(naive.decide(loaded.reading, failure, options), got, told)
     if wrong then return wrong end
     if got.generation ~= policy:generation() then return "generation: " .. show(got.generation) end
-    if show(policy:decide(failure, options)) ~= show(got) then return "the same failure got another verdict" end
+    if twice and show(policy:decide(failure, options)) ~= show(got) then
+        return "the same failure got another verdict"
+    end
 end
 
 -- The same for a case that is loaded anew; one that isn't whole, or doesn't load, is no disagreement.
@@ -88,7 +94,7 @@ local function still_wrong(case)
     local whole, wrong = pcall(function()
         local loaded = load(case.tree)
         if not loaded then return nil end
-        local decided, found = pcall(disagreement, loaded, case.failure, case.options)
+        local decided, found = pcall(disagreement, loaded, case.failure, case.options, true)
         loaded.policy:close()
         return decided and found
     end)
@@ -109,7 +115,7 @@ local function try_policy(seed, random, count)
     for i = 1, count do
         local failure = generate.failure(random, i, tree)
         local options = { seed = random:chance(0.5) and random(1000) or nil, no_jitter = random:chance(0.3) or nil }
-        if disagreement(loaded, failure, options) then
+        if disagreement(loaded, failure, options, i % 10 == 0) then
             report(seed, { tree = tree, failure = failure, options = options })
         end
     end
@@ -124,7 +130,7 @@ describe("random policies and failures", function()
             try_policy(SEED, random, math.min(FAILURES_A_POLICY, PAIRS - done))
         end
         print(coverage.text())
-        assert.same({}, coverage.missing(PAIRS))
+        assert.same({}, coverage.missing(LEAST))
     end)
 
     it("shrink to little when they don't", function()

@@ -29,8 +29,18 @@ local SCOPES = { { kind = "host" }, { kind = "bus" } }
 for _, name in ipairs(words.TRANSPORTS) do SCOPES[#SCOPES + 1] = { kind = "transport", name = name } end
 for _, name in ipairs(words.CONSUMERS) do SCOPES[#SCOPES + 1] = { kind = "consumer", name = name } end
 
-local function random_scope(random)
-    local scope = random:chance(0.4) and SCOPES[2] or random:pick(SCOPES)
+-- The scopes that a policy has statements for: all, or a few.
+local function random_scopes(random)
+    if random:chance(0.5) then return SCOPES end
+    local scopes = {}
+    for i = 1, random(3) do scopes[i] = random:pick(SCOPES) end
+    return scopes
+end
+
+local function same(a, b) return a.kind == b.kind and a.name == b.name end
+
+local function random_scope(random, scopes, bus_more)
+    local scope = scopes == SCOPES and random:chance(bus_more) and SCOPES[2] or random:pick(scopes)
     return { kind = scope.kind, name = scope.name }
 end
 
@@ -50,7 +60,7 @@ end
 
 local function random_rule(random)
     return {
-        word = known.on_cause and random:chance(0.25) and "on_cause" or "on",
+        word = known.on_cause and random:chance(0.3) and "on_cause" or "on",
         types = random_types(random),
         matcher = random:chance(0.5) and matchers.random(random) or nil,
         chain = chains.random(random),
@@ -70,7 +80,9 @@ local SETTINGS = {
     notify = function(random) return random:chance(0.8) end,
     override = function(random) return random:chance(0.9) and overrides.random(random) or false end,
 }
-local SETTING_NAMES = { "dead_letter_queue", "max_age", "max_attempts", "max_deliveries" }
+local SETTING_NAMES = {
+    "dead_letter_queue", "max_age", "max_age", "max_age", "max_attempts", "max_attempts", "max_deliveries",
+}
 for _, name in ipairs { "rate_limit", "notify" } do
     if known[name] then SETTING_NAMES[#SETTING_NAMES + 1] = name end
 end
@@ -82,7 +94,7 @@ end
 
 -- What would take everything is rare.
 local function random_unrecoverable(random)
-    local matcher = random:chance(0.4) and matchers.random(random) or nil
+    local matcher = random:chance(0.7) and matchers.random(random) or nil
     local types
     repeat
         types = random_types(random)
@@ -104,22 +116,34 @@ local function random_preset(random)
     return { preset = "nservicebus", options = next(options) and options or nil }
 end
 
-local function random_statement(random)
+local function random_statement(random, scopes)
     local dice = random(100)
     local statement
-    if dice <= 14 then
+    if dice <= 18 then
         statement = random_setting(random)
-    elseif dice <= 18 and known.override then
+    elseif dice <= 23 and known.override then
         statement = random_setting(random, "override")
-    elseif dice <= 26 and known.unrecoverable then
+    elseif dice <= 29 and known.unrecoverable then
         statement = random_unrecoverable(random)
-    elseif dice <= 29 and known.presets then
+    elseif dice <= 33 and known.presets then
         statement = random_preset(random)
     else
         statement = random_rule(random)
     end
-    statement.scope = random_scope(random)
+    statement.scope = random_scope(random, scopes, statement.setting and 0 or 0.4)
     return statement
+end
+
+-- A plain rule of `scope` for a type that `other` has one for, if it has any.
+local function replacing(random, statements, scope, other)
+    local plain = {}
+    for _, s in ipairs(statements) do
+        if s.types and not s.matcher and same(s.scope, other) then plain[#plain + 1] = s end
+    end
+    if #plain == 0 then return end
+    local old, rule = random:pick(plain), random_rule(random)
+    rule.scope, rule.word, rule.types, rule.matcher = scope, old.word, { random:pick(old.types) }, nil
+    table.insert(statements, random(#statements + 1), rule)
 end
 
 -- Includes go from a scope to one that stands behind it in an order of the tree's own: no circles.
@@ -129,10 +153,11 @@ local function random_includes(random, statements)
         local j = random(i)
         order[i], order[j] = order[j], order[i]
     end
-    for _ = 1, random(4) do
+    for _ = 1, random(6) do
         local i, j = random(#order), random(#order)
         if i < j then
             table.insert(statements, random(#statements + 1), { scope = order[i], include = order[j] })
+            if random:chance(0.3) then replacing(random, statements, order[i], order[j]) end
         end
     end
 end
@@ -145,8 +170,6 @@ local function has_unlimited(statement)
     end
     return false
 end
-
-local function same(a, b) return a.kind == b.kind and a.name == b.name end
 
 -- The scopes that have the rules of `scope`: itself, and what includes it, and what includes that.
 local function having(statements, scope, found)
@@ -182,8 +205,9 @@ end
 
 function generate.policy(random)
     local tree = { parents = random_parents(random), statements = {} }
-    for i = 1, random(16) - 1 do tree.statements[i] = random_statement(random) end
-    if known.include and random:chance(0.4) then random_includes(random, tree.statements) end
+    local scopes = random_scopes(random)
+    for i = 1, random(20) - 1 do tree.statements[i] = random_statement(random, scopes) end
+    if known.include and random:chance(0.5) then random_includes(random, tree.statements) end
     bound(random, tree.statements)
     return tree
 end

@@ -188,6 +188,9 @@ function naive.decide(reading, failure, options)
     case.lineage = facts.lineage(reading, failure.error)
     case.rules, case.cause_rules = rules.in_force(reading, failure)
     case.queue = setting(case, "dead_letter_queue", "error", "error")
+    for _, name in ipairs { "rate_limit", "notify" } do -- they change no verdict
+        if setting(case, name) then saw("present", name) end
+    end
     local verdict, rule = first_verdict(case)
     verdict = fallback(case, overridden(case, rule, verdict))
     verdict.rule = rule and rules.told(rule)

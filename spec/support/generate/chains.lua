@@ -42,9 +42,9 @@ local function named(random, word)
         args.jitter = "decorrelated"
         return args
     end
-    maybe("backoff", 0.4, function() return random:pick(BACKOFFS) end)
+    maybe("backoff", 0.5, function() return random:pick(BACKOFFS) end)
     if args.backoff == "exponential" or (word == "retry" and not args.backoff) then
-        maybe("factor", 0.6, function() return random:pick { 1, 1.1, 1.1, 1.37, 1.5, 2, 10, 1e300 } end)
+        maybe("factor", 0.8, function() return random:pick { 1, 1.1, 1.1, 1.37, 1.5, 2, 10, 1e300 } end)
     end
     maybe("jitter", 0.4, function() return random_jitter(random) end)
     return args

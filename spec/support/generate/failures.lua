@@ -1,6 +1,7 @@
 -- failures.lua: random failures for a tree. Many are aimed at a rule of it: they have its type, or a cause that has,
 -- its scope, and what its matcher asks for, as far as that is easily said.
 
+local matcher = require "support.naive.matcher"
 local words = require "support.generate.words"
 
 local failures = {}
@@ -42,13 +43,30 @@ end
 
 -- Aiming --------------------------------------------------------------------------------------------------------------
 
+-- 503 as 503.0, and the other way round.
+local function other_kind(value)
+    if math.type(value) == "float" then return math.tointeger(value) or value end
+    return math.type(value) == "integer" and math.tointeger(value + 0.0) == value and value + 0.0 or value
+end
+
+-- A text that the pattern finds something in.
+local function found_by(pattern, random)
+    if pattern == matcher.BOMB and random:chance(0.5) then return words.LONG end
+    local texts, start = words.FIELDS.message, random(#words.FIELDS.message)
+    for i = 1, #texts do
+        local text = texts[(start + i) % #texts + 1]
+        if text:find(pattern) then return text end
+    end
+end
+
 local some = {
-    literal = function(v) return v.value end,
+    literal = function(v, random) return random:chance(0.3) and other_kind(v.value) or v.value end,
     list = function(v, random) return random:pick(v.values) end,
     between = function(v, random) return random:pick { v.low, v.high } end,
     at_least = function(v) return v.low end,
     at_most = function(v) return v.high end,
     contains = function(v) return v.text end,
+    matches = function(v, random) return found_by(v.text, random) end,
 }
 
 -- What matches the value, or nil where that isn't easily said; `is_not` gets what its inner one matches.
@@ -94,12 +112,22 @@ local function aim_matcher(random, m, failure, err)
         end
     end
     for _, part in ipairs(m.parts or {}) do
-        if random:chance(0.7) then aim_matcher(random, part, failure, err) end
+        if random:chance(m.form == "all" and 0.95 or 0.6) then aim_matcher(random, part, failure, err) end
     end
 end
 
-local function aim(random, failure, statement)
-    local scope = statement.scope
+-- A scope that has the statement: its own, or one that includes that.
+local function a_scope_with(random, tree, scope)
+    for _, s in ipairs(tree.statements) do
+        if s.include and s.include.kind == scope.kind and s.include.name == scope.name and random:chance(0.5) then
+            return a_scope_with(random, tree, s.scope)
+        end
+    end
+    return scope
+end
+
+local function aim(random, failure, tree, statement)
+    local scope = a_scope_with(random, tree, statement.scope)
     if scope.name and random:chance(0.8) then failure[scope.kind] = scope.name end
     if not scope.name and random:chance(0.6) then failure.consumer, failure.transport = nil, nil end
     local err = failure.error
@@ -144,13 +172,18 @@ function failures.random(random, number, tree)
     maybe("attempt", 0.8, function() return random:pick(words.COUNTERS) end)
     maybe("redeliveries", 0.8, function() return random:pick(words.COUNTERS) - 1 end)
     maybe("calls", 0.3, function() return random:pick(words.COUNTERS) end)
-    maybe("deliveries", 0.3, function() return random:pick(words.COUNTERS) end)
+    maybe("deliveries", 0.3, function() return random:pick(words.DELIVERIES) end)
     maybe("age_ms", 0.5, function() return random:pick(words.MOMENTS) end)
     maybe("message", 0.8, function() return random_message(random, number) end)
     maybe("can", 0.2, function() return { retry = random:chance(0.5), delay = random:chance(0.5) } end)
     if random:chance(0.2) then wrap(random, failure.error, random_error(random), random(20)) end
-    local target = #tree.statements > 0 and random:chance(0.7) and random:pick(tree.statements)
-    if target and (target.types or target.unrecoverable) then aim(random, failure, target) end
+    local targets = {}
+    for _, statement in ipairs(tree.statements) do
+        if statement.types or (statement.unrecoverable and random:chance(0.5)) then
+            targets[#targets + 1] = statement
+        end
+    end
+    if #targets > 0 and random:chance(0.85) then aim(random, failure, tree, random:pick(targets)) end
     return failure
 end
 

@@ -48,14 +48,14 @@ function makers.is_not(random, pool, depth)
 end
 
 -- Values for numbers, for texts, and for both.
-local FORMS = { "literal", "literal", "literal", "list", "present", "absent" }
+local FORMS = { "literal", "literal", "literal", "literal", "list", "present", "absent" }
 local NUMBER_FORMS, TEXT_FORMS = { "between", "at_least", "at_most" }, { "contains" }
 for i = 2, known.patterns and 4 or 1 do TEXT_FORMS[i] = "matches" end
 
 function matchers.value(random, pool, depth)
     depth = depth or 0
     if not known.values then return makers.literal(random, pool) end
-    if depth < 2 and random:chance(0.15) then return makers.is_not(random, pool, depth) end
+    if depth < 2 and random:chance(0.2) then return makers.is_not(random, pool, depth) end
     local form
     if random:chance(0.05) then
         form = random:pick(random:chance(0.5) and NUMBER_FORMS or TEXT_FORMS) -- on whatever is there
@@ -80,11 +80,11 @@ local function tests_of(random, names, pools, chance)
     return tests
 end
 
-local WITH_TYPE = table.move(words.FIELD_NAMES, 1, #words.FIELD_NAMES, 1, { "type" })
-WITH_TYPE[#WITH_TYPE + 1] = "message" -- more often, for the patterns
+local FIELD_NAMES = table.move(words.FIELD_NAMES, 1, #words.FIELD_NAMES, 1, {})
+FIELD_NAMES[#FIELD_NAMES + 1] = "type"
 
 local function random_fields(random)
-    local names = random:chance(0.3) and { "message" } or words.FIELD_NAMES
+    local names = random:chance(0.3) and { "message" } or FIELD_NAMES -- the message more often, for the patterns
     return { form = "fields", tests = tests_of(random, names, words.FIELDS, 0.08) }
 end
 
@@ -100,14 +100,14 @@ end
 
 local function random_composite(random, depth)
     local m = { form = random:pick { "all", "any", "none" }, parts = {} }
-    for i = 1, random(3) do m.parts[i] = matchers.random(random, depth + 1) end
+    for i = 1, random(m.form == "all" and 2 or 3) do m.parts[i] = matchers.random(random, depth + 1) end
     return m
 end
 
 function matchers.random(random, depth)
     depth = depth or 1
     local dice = random(100)
-    if dice <= 25 and known.composite and depth < 4 then return random_composite(random, depth) end
+    if dice <= 28 and known.composite and depth < 4 then return random_composite(random, depth) end
     if dice <= 45 and known.ctx then return random_ctx(random) end
     if dice <= 70 then return functions.random(random) end
     return random_fields(random)

@@ -94,6 +94,7 @@ local CONDITION_TEXT = {
 local CONDITIONS = {}
 for kind in pairs(conditions) do CONDITIONS[#CONDITIONS + 1] = kind end
 table.sort(CONDITIONS)
+overrides.CONDITIONS = CONDITIONS
 
 local function random_condition(random)
     local kind = random:pick(CONDITIONS)

@@ -16,7 +16,9 @@ words.AGES = { "1m", "90s", "1h30m", 0, "1d" }
 words.MOMENTS = { 0, 1, 59999, 60000, 60001, 90000, 90001, 5400001, math.maxinteger } -- around AGES
 words.COUNTERS = { 1, 1, 1, 2, 2, 3, 4, 5, 6, 10, 20, 21, 1000, 1001, math.maxinteger }
 
-local LONG = ("a"):rep(400)
+words.DELIVERIES = { 1, 1, 2, 2, 3, 3, 4, 10, 20, 21 }
+
+words.LONG = ("a"):rep(400)
 local TEXTS = {
     "deadlock detected", "", "connection reset by peer", "timeout after 30s", "Zeit läuft ab (db1.internal)",
     "Lost db2.internal",
@@ -27,7 +29,7 @@ words.FIELDS = {
     status = { 429, 503, 503.0, 503.5, "503", 499, 500, 599 },
     code = { "40P01", "", 1, true, "40001" },
     transient = { true, false, "true" },
-    message = { TEXTS[1], TEXTS[2], TEXTS[3], TEXTS[4], TEXTS[5], TEXTS[6], LONG },
+    message = { TEXTS[1], TEXTS[2], TEXTS[3], TEXTS[4], TEXTS[5], TEXTS[6], words.LONG },
     stack = { "", "at line 3" },
     host = { "db1.internal", "db2.internal", 7 },
     retry_after = { 0, 1, 0.25, 1.5, 30, 7200, 1e300, -1, "30", true },

@@ -59,10 +59,8 @@ local function kind_of(x) return math.type(x) or type(x) end
 -- Whether a value matches what is there (a string, number or boolean; nil: nothing is).
 function matcher.matches(v, x)
     local answer = values[v.is](v, x)
-    local name = v.is
-    if name == "literal" then name = kind_of(v.value) end
-    if name == "is_not" then name = "is_not " .. v.value.is end
-    saw("value", name .. (answer and " matches" or " doesn't"))
+    saw("value", (v.is == "literal" and kind_of(v.value) or v.is) .. (answer and " matches" or " doesn't"))
+    if v.is == "is_not" then saw("value", "is_not of " .. v.value.is) end
     if answer and is_number(v.value) and math.type(v.value) ~= math.type(x) then saw("value", "503 is 503.0") end
     return answer
 end
