@@ -112,7 +112,9 @@ local function random_preset(random)
     maybe("delayed", function() return random:pick { 0, 1, 3 } end)
     maybe("increase", function() return random:pick { "10s", "1m", 0, "30d" } end)
     maybe("max_age", function() return random:pick(words.AGES) end)
-    maybe("unrecoverable", function() return random:chance(0.8) and { random:pick(words.TYPES) } or {} end)
+    if known.unrecoverable then
+        maybe("unrecoverable", function() return random:chance(0.8) and { random:pick(words.TYPES) } or {} end)
+    end
     return { preset = "nservicebus", options = next(options) and options or nil }
 end
 

@@ -87,7 +87,7 @@ local function is_text(name, value)
 end
 
 local function fits_ctx(name, value)
-    if name == "consumer" or name == "transport" then return type(value) == "string" end
+    if name == "consumer" or name == "transport" then return type(value) == "string" and value ~= "" end
     local least = (name == "redeliveries" or name == "age_ms") and 0 or 1
     return math.type(value) == "integer" and value >= least
 end
@@ -133,7 +133,7 @@ local function aim(random, failure, tree, statement)
     local err = failure.error
     if statement.word == "on_cause" then
         local inner = random_error(random)
-        wrap(random, err, inner, random:chance(0.5) and 1 or random(20))
+        wrap(random, err, inner, random:chance(0.35) and 1 or random(20))
         err = inner
         if random:chance(0.5) then failure.error.type = FILLER end
     end

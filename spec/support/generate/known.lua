@@ -1,6 +1,6 @@
 -- known.lua: the parts of the language that the product knows, and the generator therefore writes.
 return {
-    type_lists = false,
+    type_lists = true,
     on_cause = false,
     values = false, -- all but literals
     patterns = false, -- policy.matches
@@ -9,7 +9,7 @@ return {
     unrecoverable = false,
     include = false,
     override = false,
-    presets = false,
+    presets = true,
     rate_limit = false,
     notify = false,
     hint = false,

@@ -3,6 +3,7 @@
 local functions = require "support.generate.functions"
 local known = require "support.generate.known"
 local words = require "support.generate.words"
+local BOMB = require "support.naive.matcher".BOMB
 
 local matchers = {}
 
@@ -37,7 +38,9 @@ function makers.at_most(random, pool) return { is = "at_most", high = random:pic
 
 function makers.contains(random) return { is = "contains", text = random:pick(words.PIECES) } end
 
-function makers.matches(random) return { is = "matches", text = random:pick(words.PATTERNS) } end
+function makers.matches(random)
+    return { is = "matches", text = random:chance(0.15) and BOMB or random:pick(words.PATTERNS) }
+end
 
 function makers.present() return { is = "present" } end
 
@@ -84,7 +87,7 @@ local FIELD_NAMES = table.move(words.FIELD_NAMES, 1, #words.FIELD_NAMES, 1, {})
 FIELD_NAMES[#FIELD_NAMES + 1] = "type"
 
 local function random_fields(random)
-    local names = random:chance(0.3) and { "message" } or FIELD_NAMES -- the message more often, for the patterns
+    local names = random:chance(0.4) and { "message" } or FIELD_NAMES -- the message more often, for the patterns
     return { form = "fields", tests = tests_of(random, names, words.FIELDS, 0.08) }
 end
 
