@@ -15,6 +15,7 @@
 --   read(file)                        its text, or nil and why not
 --   compile(text, file, environment)  a function; or nil and Lua's message
 --   reveal(table)                     what a view of err or ctx shows; nil: it is none
+--   pattern_mistake(pattern)          what is wrong with a pattern; nil: nothing
 --   main                              the name of the first file
 
 local basic = require "mulligan.sandbox.basic"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/pattern.h"
 #include "views.h"
 
 #define MIB(count) ((size_t)(count)*1024 * 1024)
@@ -90,11 +91,24 @@ static int offer_compile(lua_State *L)
     return 1;
 }
 
+/* offer_pattern_mistake: what is wrong with a pattern; nil: nothing. */
+static int offer_pattern_mistake(lua_State *L)
+{
+    size_t size;
+    const char *pattern = luaL_checklstring(L, 1, &size);
+    lua_pushstring(L, mull__pattern_check(pattern, size));
+    return 1;
+}
+
 static void push_offers(lua_State *L)
 {
-    static const luaL_Reg offers[] = {{"pcall", mull__vm_pcall},      {"log", offer_log},
-                                      {"read", offer_read},           {"compile", offer_compile},
-                                      {"reveal", mull__views_reveal}, {NULL, NULL}};
+    static const luaL_Reg offers[] = {{"pcall", mull__vm_pcall},
+                                      {"log", offer_log},
+                                      {"read", offer_read},
+                                      {"compile", offer_compile},
+                                      {"reveal", mull__views_reveal},
+                                      {"pattern_mistake", offer_pattern_mistake},
+                                      {NULL, NULL}};
     luaL_newlib(L, offers);
     lua_pushstring(L, sandbox_of(L)->main);
     lua_setfield(L, -2, "main");
