@@ -45,6 +45,11 @@ describe("the forms of retry and redeliver", function()
         { ':redeliver { backoff = "linear" }', "redeliver 300000 600000 900000" },
         { ':redeliver { backoff = "exponential", factor = 3 }', "redeliver 300000 900000 2700000" },
         { ":redeliver { jitter = 0.5 }", "redeliver 300000 900000 1800000" },
+        { ':redeliver { jitter = "full" }', "redeliver 300000 900000 1800000" },
+        { ':redeliver { hint = "x" }', "redeliver 300000 900000 1800000" },
+        { ':redeliver { jitter = "decorrelated" }', "redeliver 300000 300000 300000" },
+        { ':redeliver { jitter = "decorrelated", delay = "2h" }', "redeliver 3600000 3600000 3600000" },
+        { ':retry { jitter = "decorrelated", delay = "1s", attempts = 2 }', "retry 1000 1000" },
         { ':redeliver { max_delay = "10m" }', "redeliver 300000 600000 600000" },
         { ':retry { attempts = 1, delay = "9ms", backoff = "linear", max_delay = "1s", jitter = 1 }', "retry 9" },
         -- caps where none is named
@@ -115,12 +120,41 @@ describe("jitter", function()
         { ':retry(3, "30s")', 22500, 30000 },
         { ':redeliver(3, "1h")', 2700000, 3600000 },
         { ":redeliver { jitter = 0.5 }", 150000, 450000 },
+        { ':retry { delay = "10s", jitter = "full" }', 0, 10000 },
+        { ':redeliver { jitter = "full" }', 0, 300000 },
+        { ':retry { "10s", jitter = "full" }', 0, 10000 },
+        { ':retry { delay = "1m", jitter = "full" }', 0, 30000 },
+        { ':retry { delay = "1s", jitter = "decorrelated" }', 1000, 3000 },
+        { ':retry { jitter = "decorrelated" }', 200, 600 },
+        { ':redeliver { jitter = "decorrelated" }', 300000, 900000 },
+        { ':retry { delay = "1s", jitter = "decorrelated", max_delay = "2s" }', 1000, 2000 },
     }
     for _, row in ipairs(rows) do
         it(("of %s is drawn from %d to %d"):format(row[1], row[2], row[3]), function()
             assert_spread(row[2], row[3], row[1])
         end)
     end
+end)
+
+describe("a hint", function()
+    -- The delays of the first retry without jitter, for several values of the field.
+    local function delays(chain_text, ...)
+        local policy = loading.good(statements('bus:on("A")' .. chain_text))
+        local list = {}
+        for i, value in ipairs { ... } do
+            local error = { type = "A", after = value ~= "none" and value or nil }
+            list[i] = policy:decide({ error = error }, { no_jitter = true }).delay_ms
+        end
+        policy:close()
+        return list
+    end
+
+    it("names a field whose seconds are waited where they are longer, up to the cap", function()
+        assert.same({ 200, 200, 1500, 20000, 30000, 200, 200, 200 }, delays(':retry { hint = "after" }', "none", 0.1,
+            1.5, 20, 31, -5, "20", true))
+        assert.same({ 1000, 5000 }, delays(':retry { "1s", hint = "after" }', 0, 5))
+        assert.same({ 300000, 600000 }, delays(':redeliver { hint = "after" }', 1, 600))
+    end)
 end)
 
 describe("a span of time", function()
@@ -221,11 +255,24 @@ describe("an argument", function()
             'jitter must be a fraction from 0 to 1, "full" or "decorrelated", not "some"' },
         { ":retry { max_delay = 5 }", 'max_delay 5 has no unit; "5ms"?' },
         { ":retry { backoff = 5 }", 'backoff must be "constant", "linear" or "exponential", not 5' },
-        { ':retry { jitter = "full" }', 'jitter = "full" is not in this version yet' },
-        { ':redeliver { jitter = "decorrelated" }', 'jitter = "decorrelated" is not in this version yet' },
-        { ':redeliver { attempts = "unlimited" }', 'attempts = "unlimited" is not in this version yet' },
-        { ':redeliver { hint = "retry_after" }', "hint is not in this version yet" },
-        { ':retry { "1s", hint = "retry_after" }', "hint is not in this version yet" },
+        { ':retry { jitter = "ful" }', 'not "ful"; did you mean "full"?' },
+        { ':retry { jitter = "Decorelated" }', 'did you mean "decorrelated"?' },
+        { ':retry { "1s", jitter = "decorrelated" }', 'jitter = "decorrelated" can\'t stand beside a list of delays' },
+        { ':retry { jitter = "decorrelated", backoff = "linear" }',
+            'backoff can\'t stand beside jitter = "decorrelated"' },
+        { ':redeliver { jitter = "decorrelated", factor = 2 }', 'factor can\'t stand beside jitter = "decorrelated"' },
+        { ':retry { jitter = "full", factor = 2, backoff = "linear" }', 'factor is for backoff = "exponential"' },
+        { ':retry { attempts = "unlimited" }', 'attempts = "unlimited" is for redeliver; a retry keeps its message' },
+        { ':retry("unlimited")', 'attempts = "unlimited" is for redeliver' },
+        { ':retry():then_redeliver("unlimted")', 'attempts must be a whole number from 0 to 1000, not "unlimted"; '
+            .. 'did you mean "unlimited"?' },
+        { ':redeliver { "1s", attempts = "unlimited" }', "attempts can't stand beside a list of delays" },
+        { ":redeliver { hint = 5 }", "redeliver: the field that hint names must be a string, not 5" },
+        { ':redeliver { hint = "" }', "redeliver: the field that hint names must not be empty" },
+        { ':retry { "1s", hint = true }', "retry: the field that hint names must be a string, not true" },
+        { ":retry { hnt = 'x' }", 'retry: unknown option "hnt"; did you mean hint?' },
+        { ":retry { '1s', jiter = 0 }", 'retry: unknown option "jiter"; did you mean jitter?' },
+        { ":retry(policy.present)", "attempts must be a whole number from 0 to 1000, not policy.present" },
         { ':dead_letter("")', "dead_letter: the queue must not be empty" },
         { ":dead_letter(5)", "dead_letter: the queue must be a string, not 5" },
         { ":dead_letter(nil)", "dead_letter: the queue must be a string, not nil" },

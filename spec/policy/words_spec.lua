@@ -202,7 +202,6 @@ bus:on("C", { ["it's"] = "" }):discard()]])
         { 'on("A", { "B" })', 'the matcher must name its fields, { status = 503 }; "B" has no name' },
         { 'on("A", { [print] = 1 })', "a function for the name of a field" },
         { 'on("A", { [""] = 1 })', "the name of a field must not be empty" },
-        { 'on("A", { x = { 1, 2 } })', "the value of x is a list, which is not in this version yet" },
         { 'on("A", { x = { y = 1 } })', "the value of x is a table with names in it; a list of values has none" },
         { 'on("A", { x = print })', "the value of x must be a string, a number, a boolean, a list of these, or" },
         { 'on("A", { x = 0/0 })', "(nan), which equals nothing" },
@@ -214,6 +213,85 @@ bus:on("C", { ["it's"] = "" }):discard()]])
     for _, row in ipairs(wrong) do
         it("refuse " .. row[1], function()
             local lines = loading.refused(statements("\nbus:" .. row[1] .. ":retry()"))
+            assert.equal(1, #lines)
+            assert.matches("^policy.lua:2: ", lines[1])
+            assert.matches(row[2], lines[1], 1, true)
+        end)
+    end
+end)
+
+describe("on_cause", function()
+    it("decides by the causes, after the rules for the types and before default", function()
+        local policy = loading.good(statements [[
+
+bus:on_cause("TimeoutError"):retry()
+bus:on_cause("HttpError", { status = 503 }):redeliver()
+bus:on("A", { own = true }):discard()
+bus:default():dead_letter()]])
+        local function line(error)
+            return policy:decide({ error = error }).rule.line
+        end
+        assert.equal(2, line { type = "A", cause = { type = "TimeoutError" } })
+        assert.equal(3, line { type = "A", cause = { type = "B", cause = { type = "HttpError", status = 503 } } })
+        assert.equal(4, line { type = "A", own = true, cause = { type = "TimeoutError" } })
+        assert.equal(5, line { type = "TimeoutError", cause = { type = "HttpError", status = 500 } })
+        policy:close()
+    end)
+
+    it("replaces a plain one of its own kind, never a rule of on", function()
+        local policy = loading.good(statements [[
+
+bus:on("A"):retry()
+bus:on_cause { "A", "B" }:discard()
+bus:on_cause("B", { code = 1 }):discard()
+bus:on_cause("A"):retry()
+bus:on("B"):retry()
+bus:on_cause("B"):redeliver()]])
+        assert.equal(5, policy:rules())
+        assert.equal(2, policy:decide({ error = { type = "A" } }).rule.line)
+        assert.equal(5, policy:decide({ error = { type = "X", cause = { type = "A" } } }).rule.line)
+        assert.equal(4, policy:decide({ error = { type = "X", cause = { type = "B", code = 1 } } }).rule.line)
+        assert.equal(7, policy:decide({ error = { type = "X", cause = { type = "B" } } }).rule.line)
+        policy:close()
+    end)
+end)
+
+describe("unrecoverable", function()
+    it("adds up over calls and scopes, with lists and matchers, before every rule", function()
+        local policy = loading.good(statements [[
+bus:default():retry()
+bus:on("A"):discard()
+bus:unrecoverable("A")
+bus:unrecoverable({ "B", "C" }, { code = policy.at_least(5) })
+policy.host():unrecoverable("D")
+policy.consumer("Mail"):unrecoverable("E", function(err) return err.fatal end)]])
+        local function reason(error, consumer)
+            return policy:decide({ error = error, consumer = consumer }).reason
+        end
+        assert.equal("unrecoverable", reason { type = "A" })
+        assert.equal("unrecoverable", reason({ type = "B", code = 5 }, "Mail"))
+        assert.equal(nil, reason { type = "C", code = 4 })
+        assert.equal("unrecoverable", reason({ type = "D" }, "Mail"))
+        assert.equal("unrecoverable", reason({ type = "E", fatal = true }, "Mail"))
+        assert.equal(nil, reason({ type = "E" }, "Mail"))
+        assert.equal(nil, reason { type = "E", fatal = true })
+        assert.equal(nil, reason { type = "X", cause = { type = "A" } })
+        policy:close()
+    end)
+
+    local wrong = {
+        { "unrecoverable()", 'unrecoverable needs an error type: unrecoverable("ValidationError")' },
+        { "unrecoverable(false)", "the error type must be a string, not false" },
+        { "unrecoverable({})", "a list of types must be names and nothing else" },
+        { 'unrecoverable({ "A", "A" })', '"A" is in the list of types twice' },
+        { 'unrecoverable("A", 5)', "the matcher must be a table, { status = 503 }, or a function, not 5" },
+        { 'unrecoverable("A", {})', "the matcher is an empty table" },
+        { 'unrecoverable("A", "B", "C")', "unrecoverable has 3 arguments; it takes a type and a matcher" },
+        { 'unrecoverable("A"):retry()', "unrecoverable ends its statement; nothing may follow it" },
+    }
+    for _, row in ipairs(wrong) do
+        it("refuses " .. row[1], function()
+            local lines = loading.refused(statements("\nbus:" .. row[1]))
             assert.equal(1, #lines)
             assert.matches("^policy.lua:2: ", lines[1])
             assert.matches(row[2], lines[1], 1, true)
@@ -420,6 +498,18 @@ policy.consumer("Seen"):max_deliveries(3)
         { "max_deliveries(-1)", "max_deliveries must be a whole number from 1, not -1" },
         { 'max_deliveries("5")', 'max_deliveries must be a whole number from 1, not "5"' },
         { "max_deliveries(5, 6)", "max_deliveries has 2 arguments" },
+        { "rate_limit()", 'rate_limit needs a value: a table, { after = 10, wait = "5s" }, or false' },
+        { "rate_limit(10)", 'rate_limit must be a table, { after = 10, wait = "5s" }, or false, not 10' },
+        { "rate_limit(bus)", "or false, not a table" },
+        { "rate_limit {}", "rate_limit needs after, the failures in a row that begin it" },
+        { 'rate_limit { wait = "1s" }', "rate_limit needs after" },
+        { "rate_limit { after = 0 }", "rate_limit: after must be a whole number from 1, not 0" },
+        { "rate_limit { after = 1.5 }", "rate_limit: after must be a whole number from 1, not 1.5" },
+        { "rate_limit { after = 3, wait = 5 }", 'rate_limit: wait 5 has no unit; "5ms"?' },
+        { 'rate_limit { after = 3, wait = "-5s" }', "rate_limit: wait" },
+        { 'rate_limit { after = 3, wiat = "5s" }', 'rate_limit: unknown option "wiat"; did you mean wait?' },
+        { "rate_limit { after = 3, [print] = 5 }", "rate_limit: unknown option: a function; there are after and wait" },
+        { "rate_limit({ after = 3 }, 5)", "rate_limit has 2 arguments" },
     }
     for _, row in ipairs(wrong) do
         it("refuses " .. row[1], function()

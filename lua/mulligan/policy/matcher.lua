@@ -63,7 +63,7 @@ local HEADERS = '{ tenant = "acme" }'
 
 -- A table that stands below another one in ctx; false, noted, where it is none.
 local function is_table(at, what, given, example)
-    if type(given) == "table" and getmetatable(given) == nil then
+    if options.is_table(given) then
         return true
     elseif given ~= lost then
         at.book:problem(at.here, ("%s must be a table, %s, not %s"):format(what, example, made.show(given)))
@@ -119,7 +119,7 @@ end
 -- all, any, none --------------------------------------------------------------------------------
 
 local function is_list(given)
-    return type(given) == "table" and getmetatable(given) == nil and type(given[1]) == "table"
+    return options.is_table(given) and type(given[1]) == "table"
 end
 
 local function combined(word)
@@ -169,7 +169,7 @@ function matcher.read(book, here, what, given)
     local plain = made.plain("matcher", given)
     if plain then
         return plain
-    elseif type(given) == "table" and getmetatable(given) == nil then
+    elseif options.is_table(given) then
         return of_fields(book, here, what, given)
     end
     book:problem(here, ("%s must be a table, { status = 503 }, or a function, not %s"):format(what, made.show(given)))

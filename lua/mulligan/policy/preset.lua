@@ -11,7 +11,6 @@ local duration = require "mulligan.policy.duration"
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
 local options = require "mulligan.policy.options"
-local order = require "mulligan.policy.order"
 local scope = require "mulligan.policy.scope"
 local vocabulary = require "mulligan.policy.vocabulary"
 local words = require "mulligan.policy.words"
@@ -39,16 +38,12 @@ end
 
 -- A list of types, which may be empty.
 function kinds.types(book, here, what, given)
-    local keys = type(given) == "table" and getmetatable(given) == nil and order.keys(given)
-    local count = keys and #keys or 0
-    if given ~= lost and not (keys and (count == 0 or keys[count] == count)) then
+    if options.is_table(given) then
+        return next(given) == nil or scope.read_list(book, here, what .. ": ", given) ~= nil
+    elseif given ~= lost then
         book:problem(here, ("%s must be a list of types, not %s"):format(what, made.show(given)))
     end
-    local good = keys and true or false
-    for i = 1, count do
-        good = words.name(book, here, ("%s: type %d"):format(what, i), given[i]) ~= nil and good
-    end
-    return good
+    return false
 end
 
 -- read gives all options of a preset, given or by default; nil where one was wrong.
@@ -56,21 +51,15 @@ local function read(book, here, name, known, given)
     if given == lost then
         return nil
     end
-    local keys = type(given) == "table" and getmetatable(given) == nil and order.keys(given)
-    if not keys then
+    if not options.is_table(given) then
         return book:problem(here, ("%s: the options must be a table, not %s"):format(name, made.show(given)))
     end
-    local names, result, good = {}, {}, true
+    local names, result = {}, {}
     for i, option in ipairs(known) do
         names[i] = option.name
         result[option.name] = option.default
     end
-    for _, key in ipairs(keys) do
-        if not options.has(names, key) then
-            good = false
-            book:problem(here, ("%s: %s"):format(name, options.unknown(key, names)))
-        end
-    end
+    local good = options.check(book, here, name, given, names)
     for _, option in ipairs(known) do
         if given[option.name] ~= nil then
             result[option.name] = given[option.name]

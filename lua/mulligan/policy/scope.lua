@@ -7,6 +7,7 @@ local force = require "mulligan.policy.force"
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
 local matcher = require "mulligan.policy.matcher"
+local options = require "mulligan.policy.options"
 local order = require "mulligan.policy.order"
 local settings = require "mulligan.policy.settings"
 local text = require "mulligan.policy.text"
@@ -20,32 +21,30 @@ local data_of = setmetatable({}, { __mode = "k" }) -- a scope's object -> what i
 
 local LIST = '{ "TimeoutError", "HttpError" }'
 
--- read_list reads a list of types; nil where something in it was wrong.
-local function read_list(book, here, given)
+-- read_list reads a list of types; nil where something in it was wrong. `prefix` begins a mistake.
+function scope.read_list(book, here, prefix, given)
     local keys = order.keys(given)
     local count = keys and #keys or 0
     if count == 0 or keys[count] ~= count then
-        book:problem(here, ("a list of types must be names and nothing else, %s"):format(LIST))
+        book:problem(here, ("%sa list of types must be names and nothing else, %s"):format(prefix, LIST))
         return nil
     end
     local seen, good = {}, true
     for i = 1, count do
-        local name = words.name(book, here, ("type %d of the list"):format(i), given[i])
+        local name = words.name(book, here, ("%stype %d of the list"):format(prefix, i), given[i])
         if name and seen[name] then
-            book:problem(here, ("%s is in the list of types twice"):format(text.show(name)))
+            book:problem(here, ("%s%s is in the list of types twice"):format(prefix, text.show(name)))
         end
         good = good and name ~= nil and not seen[name]
-        if name then
-            seen[name] = true
-        end
+        seen[name or 0] = true
     end
     return good and table.move(given, 1, count, 1, {}) or nil
 end
 
 -- read_types gives the one type or the list of types that was given; neither where it was wrong.
 local function read_types(book, here, given)
-    if type(given) == "table" and given ~= lost and getmetatable(given) == nil then
-        return nil, read_list(book, here, given)
+    if options.is_table(given) then
+        return nil, scope.read_list(book, here, "", given)
     end
     return words.name(book, here, "the error type", given)
 end

@@ -6,7 +6,6 @@ local duration = require "mulligan.policy.duration"
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
 local options = require "mulligan.policy.options"
-local order = require "mulligan.policy.order"
 local unlimited = require "mulligan.policy.unlimited"
 local words = require "mulligan.policy.words"
 
@@ -52,28 +51,17 @@ local limit_names = { "after", "wait" }
 local LIMIT = '{ after = 10, wait = "5s" }'
 
 local function read_rate_limit(book, here, word, value)
-    local is_table = type(value) == "table" and getmetatable(value) == nil
-    local keys, strange = nil, nil
-    if is_table then
-        keys, strange = order.keys(value)
-    elseif value ~= lost then
-        book:problem(here, ("%s must be a table, %s, or false, not %s"):format(word, LIMIT, made.show(value)))
+    if value == lost then
+        return nil
+    elseif not options.is_table(value) then
+        return book:problem(here, ("%s must be a table, %s, or false, not %s"):format(word, LIMIT, made.show(value)))
     end
-    if strange then
-        book:problem(here, ("%s: unknown option: a %s; there are after and wait"):format(word, strange))
-    end
-    local good = keys ~= nil
-    for _, key in ipairs(keys or {}) do
-        if not options.has(limit_names, key) then
-            good = false
-            book:problem(here, ("%s: %s"):format(word, options.unknown(key, limit_names)))
-        end
-    end
-    if keys and value.after == nil then
+    local good = options.check(book, here, word, value, limit_names)
+    if value.after == nil then
         return book:problem(here, ("%s needs after, the failures in a row that begin it: %s"):format(word, LIMIT))
     end
-    local after = keys and words.whole(book, here, word .. ": after", value.after, 1)
-    local wait = keys and (value.wait == nil and WAIT_MS or read_span(book, here, word .. ": wait", value.wait))
+    local after = words.whole(book, here, word .. ": after", value.after, 1)
+    local wait = value.wait == nil and WAIT_MS or read_span(book, here, word .. ": wait", value.wait)
     return good and after and wait and { after = after, wait_ms = wait } or nil
 end
 

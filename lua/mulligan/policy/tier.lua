@@ -13,7 +13,6 @@ local options = require "mulligan.policy.options"
 local order = require "mulligan.policy.order"
 local text = require "mulligan.policy.text"
 local unlimited = require "mulligan.policy.unlimited"
-local vocabulary = require "mulligan.policy.vocabulary"
 local words = require "mulligan.policy.words"
 
 local MOST_ATTEMPTS = 1000
@@ -51,30 +50,34 @@ end
 
 local read = {}
 
+-- What is wrong with a number of attempts.
+local function attempts_mistake(at, value)
+    if value == "unlimited" then
+        return 'attempts = "unlimited" is for redeliver; a retry keeps its message in memory and takes a whole number '
+            .. "from 0 to 1000"
+    elseif type(value) == "string" and duration.read(value) then
+        return ("attempts must be a whole number, not %s; the delay comes second: %s(3, %s)"):format(text.show(value),
+            at.word, text.show(value))
+    end
+    local near = at.tier == "redeliver" and text.nearest(value, { "unlimited" })
+    return ("attempts must be a whole number from 0 to %d, not %s%s"):format(MOST_ATTEMPTS, made.show(value),
+        near and '; did you mean "unlimited"?' or "")
+end
+
 function read.attempts(at, value)
-    if value == "unlimited" and at.tier == "redeliver" and vocabulary.is_later("tier", value) then
-        return wrong(at, 'attempts = "unlimited" is not in this version yet')
+    local number = math.type(value) and math.tointeger(value)
+    if number and number >= 0 and number <= MOST_ATTEMPTS then
+        return number
     elseif value == "unlimited" and at.tier == "redeliver" then
         return value
-    elseif value == "unlimited" then
-        return wrong(at, 'attempts = "unlimited" is for redeliver; a retry keeps its message in memory and takes a '
-            .. "whole number from 0 to 1000")
-    elseif type(value) == "string" and duration.read(value) then
-        return wrong(at, ("attempts must be a whole number, not %s; the delay comes second: %s(3, %s)"):format(
-            text.show(value), at.word, text.show(value)))
     end
-    local number = words.whole(at.book, at.here, at.word .. ": attempts", value, 0, MOST_ATTEMPTS)
-    at.wrong = at.wrong or not number
-    return number
+    wrong(at, value ~= lost and attempts_mistake(at, value) or nil)
 end
 
 local function read_delay(at, what, value)
-    if value == lost then
-        return wrong(at)
-    end
     local ms, why = duration.read(value)
     if not ms then
-        wrong(at, what .. " " .. why)
+        wrong(at, value ~= lost and what .. " " .. why or nil)
     end
     return ms
 end
@@ -110,8 +113,6 @@ end
 function read.jitter(at, value)
     if value == lost then
         return wrong(at)
-    elseif vocabulary.is_later("tier", value) then
-        return wrong(at, ('jitter = "%s" is not in this version yet'):format(value))
     elseif type(value) == "number" and value >= 0 and value <= 1 or options.has(jitters, value) then
         return value
     end
@@ -121,9 +122,6 @@ function read.jitter(at, value)
 end
 
 function read.hint(at, value)
-    if vocabulary.is_later("tier", "hint") then
-        return wrong(at, "hint is not in this version yet")
-    end
     local name = words.name(at.book, at.here, at.word .. ": the field that hint names", value)
     at.wrong = at.wrong or not name
     return name
@@ -256,7 +254,7 @@ function tier.read(book, here, word, n, ...)
     local result
     if first == lost then
         return nil
-    elseif type(first) == "table" and getmetatable(first) == nil then
+    elseif options.is_table(first) then
         result = by_table(at, n, ...)
     else
         result = by_position(at, n, ...)

@@ -6,9 +6,9 @@ local value = {}
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
 local offers = require "mulligan.sandbox.offers"
+local options = require "mulligan.policy.options"
 local order = require "mulligan.policy.order"
 local text = require "mulligan.policy.text"
-local vocabulary = require "mulligan.policy.vocabulary"
 local words = require "mulligan.policy.words"
 
 -- Reading ----------------------------------------------------------------------------------------
@@ -52,9 +52,6 @@ local function read_list(at, key, given)
     elseif not keys or keys[count] ~= count then
         return wrong(at, key, "is a table with names in it; a list of values has none: { 502, 503 }")
     end
-    if vocabulary.is_later("value", "list") then
-        return wrong(at, key, "is a list, which is not in this version yet; a statement for each does the same")
-    end
     local literals, good = {}, true
     for i = 1, count do
         good = read_item(at, key, i, given[i]) and good
@@ -77,7 +74,7 @@ function value.read(at, key, given)
     local plain = made.plain("value", given)
     if plain then
         return plain
-    elseif type(given) == "table" and getmetatable(given) == nil then
+    elseif options.is_table(given) then
         return read_list(at, key, given)
     end
     wrong(at, key, ("must be a string, a number, a boolean, a list of these, or what such a word as policy.between "

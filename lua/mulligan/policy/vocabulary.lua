@@ -20,17 +20,12 @@ vocabulary.words = {
 -- How each is called where a mistake names it.
 vocabulary.called = { policy = "policy", scope = "a scope", rule = "a rule", preset = "policy.preset" }
 
--- What comes in a later version: words, and what a tier may be given.
+-- What comes in a later version.
 vocabulary.later = {
-    policy = {
-        "ctx", "all", "any", "none", "between", "at_least", "at_most", "contains", "matches", "present", "absent",
-        "is_not", "retry", "redeliver", "dead_letter", "discard",
-    },
-    scope = { "on_cause", "include", "override", "notify", "rate_limit", "unrecoverable" },
+    policy = { "retry", "redeliver", "dead_letter", "discard" },
+    scope = { "override", "notify" },
     rule = {},
     preset = {},
-    tier = { "hint", "unlimited", "full", "decorrelated" },
-    value = { "list" },
 }
 
 -- Where a word of each belongs.
