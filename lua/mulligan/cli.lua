@@ -9,8 +9,8 @@ local text = require "mulligan.policy.text"
 
 local cli = {}
 
-local names = { "run", "send", "check", "decide" }
-local later = { "table", "explain", "reload", "status", "stop", "dead" }
+local names = { "run", "send", "check", "table", "explain", "decide" }
+local later = { "reload", "status", "stop", "dead" }
 
 -- The events that are told where there is no log that they go to.
 local failed = { matcher_failed = "the matcher failed", override_failed = "the override failed" }
@@ -47,7 +47,8 @@ function cli.complain_of(problems)
     return 2
 end
 
-local function folder_of(path)
+-- folder_of gives the folder of a policy's files, to be put before their names.
+function cli.folder_of(path)
     return path:match("^(.*/)[^/]*$") or ""
 end
 
@@ -60,7 +61,7 @@ function cli.load_policy(path, given)
     if policy then
         return policy
     end
-    local folder = folder_of(path)
+    local folder = cli.folder_of(path)
     for _, problem in ipairs(problems) do
         problem.file = problem.file and folder .. problem.file or path
     end
@@ -78,7 +79,7 @@ end
 -- events gives what tells, on stderr, of a policy's functions that fail while something is decided;
 -- what `where` gives comes first.
 function cli.events(path, where)
-    local folder = folder_of(path)
+    local folder = cli.folder_of(path)
     return function(event)
         local words = failed[event.name]
         local rule = event.rule or event.verdict and event.verdict.rule
@@ -87,6 +88,23 @@ function cli.events(path, where)
                 words, event.text)
         end
     end
+end
+
+-- finite gives a value as JSON can say it: what is beyond all numbers becomes "inf" or "-inf".
+local function finite(value)
+    if type(value) == "table" then
+        for key, item in pairs(value) do
+            value[key] = finite(item)
+        end
+    elseif value == math.huge or value == -math.huge then
+        return value > 0 and "inf" or "-inf"
+    end
+    return value
+end
+
+-- json gives a table of the library's as one line of JSON.
+function cli.json(value)
+    return mulligan.json.encode(finite(value)) .. "\n"
 end
 
 local function command_named(name)

@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "json.h"
 #include "lines.h"
+#include "policy_look.h"
 #include "raise.h"
 #include "stderr.h"
 
@@ -61,6 +62,7 @@ static int open_core(lua_State *L)
                                          {"error", mull__lua_error},
                                          {"moment", moment},
                                          {"lines", mull__lua_lines},
+                                         {"policy_explain", mull__policy_explain},
                                          {"stderr_write", mull__lua_stderr_write},
                                          {"stderr_queue", mull__lua_stderr_queue},
                                          {NULL, NULL}};

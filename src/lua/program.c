@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { EXIT_USAGE = 2 };
 
@@ -65,11 +66,21 @@ static int survive_signals(lua_State *L)
     return 0;
 }
 
+/* writes_to_terminal() says whether a person may be looking at stdout. */
+static int writes_to_terminal(lua_State *L)
+{
+    lua_pushboolean(L, isatty(STDOUT_FILENO));
+    return 1;
+}
+
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"hold_signals", hold_signals}, {"survive_signals", survive_signals}, {NULL, NULL}};
+        {"hold_signals", hold_signals},
+        {"survive_signals", survive_signals},
+        {"writes_to_terminal", writes_to_terminal},
+        {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__ceiling_open(L);
     lua_setfield(L, -2, "memory_limit");
