@@ -15,7 +15,34 @@ mull__vm *mull__vm_of(lua_State *L)
     return *(mull__vm **)lua_getextraspace(L);
 }
 
+/* find_policy finds the innermost function at work that is a policy's: "@" begins the names that
+ * its files have as chunks, "=" those of C and of what is embedded. */
+static int find_policy(lua_State *L, lua_Debug *at)
+{
+    for (int level = 0; lua_getstack(L, level, at); level++)
+        if (lua_getinfo(L, "Sl", at) && at->source[0] == '@')
+            return 1;
+    return 0;
+}
+
+static void keep_place(mull__vm *vm, const lua_Debug *at)
+{
+    snprintf(vm->file, sizeof vm->file, "%s", at->source + 1);
+    vm->line = at->currentline;
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
+
+/* refuse keeps where the state was when it got no memory: no message handler is told of that. To
+ * ask for a place takes no memory. */
+static void *refuse(mull__vm *vm, mull__vm_stop by)
+{
+    lua_Debug at;
+    vm->refused = by;
+    if (vm->lua && vm->stop == MULL__VM_GOING && find_policy(vm->lua, &at))
+        keep_place(vm, &at);
+    return NULL;
+}
 
 static void *resize(void *data, void *pointer, size_t old, size_t wanted)
 {
@@ -28,17 +55,13 @@ static void *resize(void *data, void *pointer, size_t old, size_t wanted)
         return NULL;
     }
     size_t most = vm->most + vm->spare;
-    if (wanted > old && (wanted > most || vm->used - old > most - wanted)) {
-        vm->refused = MULL__VM_MEMORY;
-        return NULL;
-    }
+    if (wanted > old && (wanted > most || vm->used - old > most - wanted))
+        return refuse(vm, MULL__VM_MEMORY);
     void *memory = mull__grow(&vm->allocator, pointer, wanted, 1);
-    if (!memory) {
-        vm->refused = MULL__VM_NO_MEMORY;
-        if (wanted > old || !pointer)
-            return NULL;
+    if (!memory && (wanted > old || !pointer))
+        return refuse(vm, MULL__VM_NO_MEMORY);
+    if (!memory)
         memory = pointer; /* shrinking can't fail: the old block will do */
-    }
     vm->used += wanted - old;
     return memory;
 }
@@ -68,26 +91,10 @@ void mull__vm_close(mull__vm *vm)
 
 /* ---- What went wrong ------------------------------------------------------------------------- */
 
-/* find_policy finds the innermost function at work that is a policy's: "@" begins the names that
- * its files have as chunks, "=" those of C and of what is embedded. */
-static int find_policy(lua_State *L, lua_Debug *at)
-{
-    for (int level = 0; lua_getstack(L, level, at); level++)
-        if (lua_getinfo(L, "Sl", at) && at->source[0] == '@')
-            return 1;
-    return 0;
-}
-
 static void keep_message(mull__vm *vm, const char *text)
 {
     snprintf(vm->message, sizeof vm->message, "%s", text);
     mull__utf8_mend(vm->message, strlen(vm->message));
-}
-
-static void keep_place(mull__vm *vm, const lua_Debug *at)
-{
-    snprintf(vm->file, sizeof vm->file, "%s", at->source + 1);
-    vm->line = at->currentline;
 }
 
 /* skip_place gives what follows "name:line: " in a message, and the line in it; where the message
@@ -150,14 +157,12 @@ static void count(lua_State *L, lua_Debug *hook)
     (void)hook;
     mull__vm *vm = mull__vm_of(L);
     if (vm->stop == MULL__VM_GOING) {
-        /* Where it is now is the best there is to say when memory runs out, of which no message
-         * handler is told. */
-        lua_Debug at;
-        if (find_policy(L, &at))
-            keep_place(vm, &at);
         vm->left -= STEP;
         if (vm->left > 0)
             return;
+        lua_Debug at;
+        if (find_policy(L, &at))
+            keep_place(vm, &at);
         vm->stop = MULL__VM_INSTRUCTIONS;
         lua_sethook(L, count, LUA_MASKCOUNT, 1);
     }
