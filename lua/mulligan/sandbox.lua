@@ -12,8 +12,8 @@
 --
 --   pcall(...)                        lets no spent budget be caught
 --   log(text)                         where a policy prints to
---   read(file)                        its text, or nil and why not
---   compile(text, file, environment)  a function; or nil and Lua's message
+--   read(file)                        true once it is read, or nil and why not
+--   compile(file, environment)        what was read as a function; or nil and Lua's message
 --   reveal(table)                     what a view of err or ctx shows; nil: it is none
 --   pattern_mistake(pattern)          what is wrong with a pattern; nil: nothing
 --   main                              the name of the first file

@@ -472,7 +472,7 @@ int mull__compile(mull__table **out, mull__sandbox *sandbox, mull_problem_fn tel
 {
     *out = NULL;
     outcome o = {0};
-    int status = mull__vm_call(&sandbox->vm, read_outcome, &o, INT64_MAX);
+    int status = mull__vm_call(&sandbox->vm, read_outcome, &o, NULL);
     if (status == MULL_EPOLICY && tell)
         tell(sandbox->main, 0, sandbox->vm.message, data);
     if (status)
@@ -482,7 +482,7 @@ int mull__compile(mull__table **out, mull__sandbox *sandbox, mull_problem_fn tel
     if (o.problem_count > 0)
         return MULL_EPOLICY;
     status = mull__table_new(out, &sandbox->vm.allocator, &o.plain);
-    mull__vm_call(&sandbox->vm, drop_kept, NULL, INT64_MAX);
+    mull__vm_call(&sandbox->vm, drop_kept, NULL, NULL);
     return status;
 }
 
@@ -508,7 +508,7 @@ static int ready_functions(lua_State *L)
 
 int mull__compile_functions(mull__sandbox *sandbox)
 {
-    return mull__vm_call(&sandbox->vm, ready_functions, NULL, INT64_MAX);
+    return mull__vm_call(&sandbox->vm, ready_functions, NULL, NULL);
 }
 
 typedef struct question {
@@ -533,7 +533,7 @@ int mull__call_function(mull__sandbox *sandbox, uint32_t number, const mull_fail
 {
     mull__vm *vm = &sandbox->vm;
     question q = {.number = number, .failure = failure};
-    int status = mull__vm_call(vm, ask, &q, MULL__MATCH_INSTRUCTIONS);
+    int status = mull__vm_call(vm, ask, &q, &mull__call_budget);
     mull__views_end(vm->lua);
     if (status == MULL_OK)
         return q.passes;

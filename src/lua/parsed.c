@@ -96,7 +96,7 @@ int mull__parsed_new(mull__parsed **out, const mull_allocator *allocator)
     mull__vm vm;
     int status = mull__vm_open(&vm, allocator, SIZE_MAX);
     if (status == MULL_OK) {
-        status = mull__vm_call(&vm, parse_all, parsed, INT64_MAX);
+        status = mull__vm_call(&vm, parse_all, parsed, NULL);
         mull__vm_close(&vm);
     }
     if (status)

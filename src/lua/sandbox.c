@@ -12,6 +12,17 @@
 
 #define MIB(count) ((size_t)(count)*1024 * 1024)
 
+#define KIB(count) ((size_t)(count)*1024)
+
+static const mull__vm_budget load_budget = {
+    .instructions = MULL__LOAD_INSTRUCTIONS, .in_all = MIB(1024), .touched = KIB(4)};
+static const mull__vm_budget again_budget = {
+    .instructions = MULL__AGAIN_INSTRUCTIONS, .in_all = MIB(1024 + 128), .touched = KIB(4)};
+const mull__vm_budget mull__call_budget = {.instructions = MULL__CALL_INSTRUCTIONS,
+                                           .at_once = MIB(1),
+                                           .in_all = MIB(16),
+                                           .touched = KIB(64)};
+
 static const char modules, load_side, box, result; /* keys of the registry, by their addresses */
 
 static mull__sandbox *sandbox_of(lua_State *L)
@@ -50,35 +61,44 @@ static int offer_log(lua_State *L)
     return 0;
 }
 
-/* offer_read: a file's text without its byte order mark; or nil and why not. */
-static int offer_read(lua_State *L)
+/* find_file gives a file of the source, or NULL and why not. */
+static const mull__source_file *find_file(lua_State *L, const char *name, char *why, size_t size)
 {
-    const char *name = luaL_checkstring(L, 1);
-    const mull__source_file *file;
-    char why[1024];
-    int status = mull__source_get(sandbox_of(L)->source, name, &file, why, sizeof why);
+    const mull__source_file *file = NULL;
+    int status = mull__source_get(sandbox_of(L)->source, name, &file, why, size);
     if (status == MULL_ENOMEM) {
         mull__vm_of(L)->refused = MULL__VM_NO_MEMORY;
-        return mull__vm_no_memory(L);
+        mull__vm_no_memory(L);
     }
-    if (status) {
+    return status ? NULL : file;
+}
+
+/* offer_read(file) reads it, if that wasn't done before: true; or nil and why not. */
+static int offer_read(lua_State *L)
+{
+    char why[1024];
+    if (!find_file(L, luaL_checkstring(L, 1), why, sizeof why)) {
         lua_pushnil(L);
         lua_pushstring(L, why);
         return 2;
     }
-    size_t mark = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    lua_pushlstring(L, file->text + mark, file->size - mark);
+    lua_pushboolean(L, 1);
     return 1;
 }
 
-/* offer_compile(text, file, environment): a function; or nil and Lua's message. Bytecode could do
- * anything, so only text is let in. */
+/* offer_compile(file, environment): a function; or nil and Lua's message. Its text, without a byte
+ * order mark, never becomes a string of Lua's. Bytecode could do anything, so only text is let in.
+ */
 static int offer_compile(lua_State *L)
 {
-    size_t size;
-    const char *text = luaL_checklstring(L, 1, &size);
-    const char *chunk = lua_pushfstring(L, "@%s", luaL_checkstring(L, 2));
-    int status = luaL_loadbufferx(L, text, size, chunk, "t");
+    const char *name = luaL_checkstring(L, 1);
+    const char *chunk = lua_pushfstring(L, "@%s", name);
+    char why[1024];
+    const mull__source_file *file = find_file(L, name, why, sizeof why);
+    if (!file)
+        return luaL_error(L, "%s", why);
+    size_t mark = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    int status = luaL_loadbufferx(L, file->text + mark, file->size - mark, chunk, "t");
     if (status == LUA_ERRMEM)
         return mull__vm_no_memory(L);
     if (status != LUA_OK) {
@@ -86,7 +106,7 @@ static int offer_compile(lua_State *L)
         lua_insert(L, -2);
         return 2;
     }
-    lua_pushvalue(L, 3);
+    lua_pushvalue(L, 2);
     lua_setupvalue(L, -2, 1);
     return 1;
 }
@@ -197,11 +217,10 @@ void mull__sandbox_result(lua_State *L)
 int mull__sandbox_load(mull__sandbox *sandbox)
 {
     mull__vm *vm = &sandbox->vm;
-    int status = mull__vm_call(vm, prepare, NULL, INT64_MAX);
+    int status = mull__vm_call(vm, prepare, NULL, NULL);
     if (status)
         return status;
-    int64_t budget = sandbox->again ? MULL__AGAIN_INSTRUCTIONS : MULL__LOAD_INSTRUCTIONS;
-    status = mull__vm_call(vm, run, NULL, budget);
+    status = mull__vm_call(vm, run, NULL, sandbox->again ? &again_budget : &load_budget);
     if (status == MULL_ENOMEM)
         return status;
     broken b;
@@ -213,7 +232,7 @@ int mull__sandbox_load(mull__sandbox *sandbox)
     /* A policy that used up its memory still gets its mistakes told; one that just passed is still
      * to be compiled, and its functions to be called. */
     vm->spare += MIB(MULL__LOADED_SPARE_MIB);
-    status = mull__vm_call(vm, finish, status ? &b : NULL, INT64_MAX);
+    status = mull__vm_call(vm, finish, status ? &b : NULL, NULL);
     sandbox->silent = 0; /* what its functions print from now on is new */
     return status;
 }

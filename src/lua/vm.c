@@ -8,7 +8,10 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 
-enum { STEP = 1000 }; /* instructions between two looks at the budget */
+enum {
+    STEP = 1000, /* instructions between two looks at the budget; fewer where they are dear */
+    STACK = 100  /* values: more than a new state has room for */
+};
 
 mull__vm *mull__vm_of(lua_State *L)
 {
@@ -33,6 +36,8 @@ static void keep_place(mull__vm *vm, const lua_Debug *at)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
+static void look_soon(mull__vm *vm);
+
 /* refuse keeps where the state was when it got no memory: no message handler is told of that. To
  * ask for a place takes no memory. */
 static void *refuse(mull__vm *vm, mull__vm_stop by)
@@ -47,28 +52,37 @@ static void *refuse(mull__vm *vm, mull__vm_stop by)
 static void *resize(void *data, void *pointer, size_t old, size_t wanted)
 {
     mull__vm *vm = data;
-    if (!pointer)
-        old = 0; /* Lua puts the kind of object there */
-    if (wanted == 0) {
-        mull__free(&vm->allocator, pointer);
-        vm->used -= old;
-        return NULL;
-    }
-    size_t most = vm->most + vm->spare;
-    if (wanted > old && (wanted > most || vm->used - old > most - wanted))
+    int is_string = !pointer && old == LUA_TSTRING; /* Lua puts the kind of object there */
+    old = pointer ? old : 0;
+    size_t more = wanted > old ? wanted - old : 0;
+    if (more > 0 && (vm->used > vm->limit || more > vm->limit - vm->used))
         return refuse(vm, MULL__VM_MEMORY);
-    void *memory = mull__grow(&vm->allocator, pointer, wanted, 1);
-    if (!memory && (wanted > old || !pointer))
+    if (more > vm->unallocated)
+        return refuse(vm, MULL__VM_ALLOCATED);
+    void *memory = mull__price_resize(&vm->price, &vm->allocator, pointer, old, wanted, is_string);
+    if (!memory && wanted > 0)
         return refuse(vm, MULL__VM_NO_MEMORY);
-    if (!memory)
-        memory = pointer; /* shrinking can't fail: the old block will do */
+    vm->unallocated -= more;
     vm->used += wanted - old;
+    if (vm->price.has_risen)
+        look_soon(vm);
     return memory;
+}
+
+/* lift_limits leaves the state its own: nobody has a budget. */
+static void lift_limits(mull__vm *vm)
+{
+    vm->budget = NULL;
+    vm->limit = vm->most + vm->spare;
+    vm->unallocated = SIZE_MAX;
+    vm->left = INT64_MAX;
+    vm->step = 0;
 }
 
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
 {
-    *vm = (mull__vm){.allocator = *allocator, .most = most};
+    *vm = (mull__vm){.allocator = *allocator, .most = most, .price.touched = SIZE_MAX};
+    lift_limits(vm);
     vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     vm->lua = vm->locale ? lua_newstate(resize, vm) : NULL;
     if (!vm->lua) {
@@ -76,6 +90,11 @@ int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
         return MULL_ENOMEM;
     }
     *(mull__vm **)lua_getextraspace(vm->lua) = vm;
+    vm->price.finds_stack = 1;
+    if (!lua_checkstack(vm->lua, STACK)) {
+        mull__vm_close(vm);
+        return MULL_ENOMEM;
+    }
     return MULL_OK;
 }
 
@@ -152,34 +171,90 @@ static int raise_stop(lua_State *L)
     return lua_error(L);
 }
 
-static void count(lua_State *L, lua_Debug *hook)
-{
-    (void)hook;
-    mull__vm *vm = mull__vm_of(L);
-    if (vm->stop == MULL__VM_GOING) {
-        vm->left -= STEP;
-        if (vm->left > 0)
-            return;
-        lua_Debug at;
-        if (find_policy(L, &at))
-            keep_place(vm, &at);
-        vm->stop = MULL__VM_INSTRUCTIONS;
-        lua_sethook(L, count, LUA_MASKCOUNT, 1);
-    }
-    raise_stop(L);
-}
+static void count(lua_State *L, lua_Debug *hook);
 
-int mull__vm_no_memory(lua_State *L)
+/* stop ends the call: from now on every instruction raises. */
+static int stop(lua_State *L, mull__vm_stop why)
 {
     mull__vm *vm = mull__vm_of(L);
     if (vm->stop == MULL__VM_GOING) {
-        vm->stop = vm->refused;
+        vm->stop = why;
         lua_Debug at;
         if (find_policy(L, &at))
             keep_place(vm, &at);
         lua_sethook(L, count, LUA_MASKCOUNT, 1);
     }
     return raise_stop(L);
+}
+
+static void set_step(lua_State *L, int step)
+{
+    mull__vm_of(L)->step = step;
+    lua_sethook(L, count, step ? LUA_MASKCOUNT : 0, step);
+}
+
+static int next_step(const mull__vm *vm)
+{
+    int64_t price = mull__price_now(&vm->price);
+    return price < STEP ? STEP / (int)price : 1;
+}
+
+/* look_soon: instructions have become dearer, from the next one on. */
+static void look_soon(mull__vm *vm)
+{
+    if (vm->step > 1 && vm->stop == MULL__VM_GOING) {
+        vm->left -= vm->step;
+        set_step(vm->lua, 1);
+    }
+}
+
+/* shrink_stack: Lua makes a stack smaller that is much too large for what is in it when an error is
+ * caught. What isn't on it any more shall not make instructions dearer. */
+static void shrink_stack(lua_State *L)
+{
+    lua_pushcfunction(L, raise_stop);
+    lua_pcall(L, 0, 0, 0);
+    lua_pop(L, 1);
+}
+
+static void count(lua_State *L, lua_Debug *hook)
+{
+    (void)hook;
+    mull__vm *vm = mull__vm_of(L);
+    if (vm->stop != MULL__VM_GOING)
+        raise_stop(L);
+    if (mull__price_is_deep(&vm->price))
+        shrink_stack(L);
+    vm->left -= vm->step * mull__price_look(&vm->price);
+    mull__vm_check(L);
+    int step = next_step(vm);
+    if (step != vm->step)
+        set_step(L, step);
+}
+
+void mull__vm_check(lua_State *L)
+{
+    if (mull__vm_of(L)->left <= 0)
+        stop(L, MULL__VM_INSTRUCTIONS);
+}
+
+void mull__vm_spend(lua_State *L, size_t instructions)
+{
+    mull__vm *vm = mull__vm_of(L);
+    vm->left = (uint64_t)vm->left > instructions ? vm->left - (int64_t)instructions : 0;
+    mull__vm_check(L);
+}
+
+void mull__vm_make_room(lua_State *L, size_t bytes)
+{
+    const mull__vm *vm = mull__vm_of(L);
+    if (vm->used > vm->limit || bytes > vm->limit - vm->used)
+        lua_gc(L, LUA_GCCOLLECT);
+}
+
+int mull__vm_no_memory(lua_State *L)
+{
+    return stop(L, mull__vm_of(L)->refused);
 }
 
 int mull__vm_pcall(lua_State *L)
@@ -214,6 +289,22 @@ void mull__vm_leave(mull__vm *vm)
     uselocale(vm->outside);
 }
 
+/* most_at_once gives the limit of memory that a message tells: the call's own, where that is the
+ * nearer one. */
+static size_t most_at_once(const mull__vm *vm)
+{
+    int is_own = vm->budget && vm->budget->at_once && vm->limit < vm->most + vm->spare;
+    return is_own ? vm->budget->at_once : vm->most;
+}
+
+static void say_bytes(mull__vm *vm, size_t bytes, const char *rest)
+{
+    size_t mib = bytes / 1024 / 1024;
+    int whole_gib = mib % 1024 == 0;
+    snprintf(vm->message, sizeof vm->message, "more than %zu %s %s", whole_gib ? mib / 1024 : mib,
+             whole_gib ? "GiB" : "MiB", rest);
+}
+
 /* failed gives the code for what lua_pcall gave, with its message. */
 static int failed(mull__vm *vm, int status)
 {
@@ -223,15 +314,17 @@ static int failed(mull__vm *vm, int status)
     case MULL__VM_NO_MEMORY:
         return MULL_ENOMEM;
     case MULL__VM_MEMORY:
-        snprintf(
-            vm->message, sizeof vm->message,
-            "more than %zu MiB of memory; is there a table or a string that grows without end?",
-            vm->most / 1024 / 1024);
+        say_bytes(vm, most_at_once(vm),
+                  "of memory; is there a table or a string that grows without end?");
+        break;
+    case MULL__VM_ALLOCATED:
+        say_bytes(vm, vm->budget->in_all,
+                  "of memory in all; is there a string or a table that is made again and again?");
         break;
     case MULL__VM_INSTRUCTIONS:
         snprintf(vm->message, sizeof vm->message,
                  "more than %lld instructions; is there a loop without an end?",
-                 (long long)vm->budget);
+                 (long long)vm->budget->instructions);
         break;
     case MULL__VM_GOING:
         if (status == LUA_ERRMEM) /* as in mull__vm_pcall; no message handler was told */
@@ -243,14 +336,29 @@ static int failed(mull__vm *vm, int status)
     return MULL_EPOLICY;
 }
 
-int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, int64_t budget)
+static void begin(mull__vm *vm, const mull__vm_budget *budget)
 {
-    lua_State *L = vm->lua;
     vm->stop = vm->refused = MULL__VM_GOING;
-    vm->budget = vm->left = budget;
     vm->file[0] = vm->message[0] = 0;
     vm->line = 0;
-    lua_sethook(L, count, LUA_MASKCOUNT, STEP);
+    lift_limits(vm);
+    if (!budget)
+        return;
+    vm->budget = budget;
+    vm->left = budget->instructions;
+    vm->unallocated = budget->in_all;
+    vm->price.touched = budget->touched;
+    if (budget->at_once && vm->used < vm->limit && budget->at_once < vm->limit - vm->used)
+        vm->limit = vm->used + budget->at_once;
+    if (vm->price.has_risen)
+        mull__price_look(&vm->price);
+    set_step(vm->lua, next_step(vm));
+}
+
+int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget)
+{
+    lua_State *L = vm->lua;
+    begin(vm, budget);
     int top = lua_gettop(L);
     lua_pushcfunction(L, keep_error);
     lua_pushcfunction(L, body);
@@ -260,7 +368,9 @@ int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, int64_t budg
     mull__vm_leave(vm);
     lua_settop(L, top);
     /* A pcall that caught a spent budget as its very last act must not hide it. */
-    if (status == LUA_OK && vm->stop == MULL__VM_GOING)
-        return MULL_OK;
-    return failed(vm, status);
+    status = status == LUA_OK && vm->stop == MULL__VM_GOING ? MULL_OK : failed(vm, status);
+    if (vm->step)
+        set_step(L, 0);
+    lift_limits(vm);
+    return status;
 }

@@ -7,6 +7,7 @@
 #define MULL__VM_H
 
 #include "mulligan.h"
+#include "price.h"
 
 #include <locale.h>
 #include <lua.h>
@@ -14,19 +15,34 @@
 typedef enum mull__vm_stop {
     MULL__VM_GOING,
     MULL__VM_INSTRUCTIONS, /* the call's budget is spent */
-    MULL__VM_MEMORY,       /* the state's own limit */
+    MULL__VM_MEMORY,       /* the bytes at a time are */
+    MULL__VM_ALLOCATED,    /* the bytes in all are */
     MULL__VM_NO_MEMORY     /* the embedder's allocator has none */
 } mull__vm_stop;
+
+/* mull__vm_budget is what a call may take. */
+typedef struct mull__vm_budget {
+    int64_t instructions;
+    size_t at_once; /* bytes, beyond what the state has when the call begins; 0: only the state's
+                       own limit holds */
+    size_t in_all;  /* bytes, those given back included */
+    size_t touched; /* bytes of a string that one instruction may touch; see price.h */
+} mull__vm_budget;
 
 /* mull__vm is usually the first member of a larger struct, which must not move. */
 typedef struct mull__vm {
     lua_State *lua;
     mull_allocator allocator;
-    locale_t locale;       /* "C", whatever the embedder's is */
-    locale_t outside;      /* the thread's own, during a call */
-    size_t used, most;     /* bytes that the state has, and may have */
-    size_t spare;          /* bytes that it may have besides, of which no message tells */
-    int64_t budget, left;  /* instructions that the call may take */
+    locale_t locale;               /* "C", whatever the embedder's is */
+    locale_t outside;              /* the thread's own, during a call */
+    size_t used, most;             /* bytes that the state has, and may have */
+    size_t spare;                  /* bytes that it may have besides, of which no message tells */
+    const mull__vm_budget *budget; /* the call's; NULL: it has none */
+    size_t limit;                  /* bytes that the state may have during the call */
+    size_t unallocated;            /* bytes that it may still allocate */
+    int64_t left;                  /* instructions that it may still take */
+    int step;                      /* instructions until the next look at them; 0: there is none */
+    mull__price price;
     mull__vm_stop stop;    /* why the call must end */
     mull__vm_stop refused; /* who refused memory last */
     /* What went wrong in the call that failed last, where the policy's own text was at work: */
@@ -42,10 +58,19 @@ void mull__vm_close(mull__vm *vm);
 /* mull__vm_of gives a state's vm. */
 mull__vm *mull__vm_of(lua_State *L);
 
-/* mull__vm_call calls `body` with `argument` as a light userdata, within a budget of instructions.
- * MULL_ENOMEM; MULL_EPOLICY: it raised, and `file`, `line` and `message` say where and what. The
- * stack is left as it was. */
-int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, int64_t budget);
+/* mull__vm_call calls `body` with `argument` as a light userdata, within a budget; NULL: within the
+ * state's memory. MULL_ENOMEM; MULL_EPOLICY: it raised, and `file`, `line` and `message` say where
+ * and what. The stack is left as it was. */
+int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget);
+
+/* mull__vm_spend takes instructions for what a function of C does, and raises where there are no
+ * more. mull__vm_check raises where they have been taken from `left`. */
+void mull__vm_spend(lua_State *L, size_t instructions);
+void mull__vm_check(lua_State *L);
+
+/* mull__vm_make_room collects garbage where `bytes` more would be too many. Lua does so for
+ * objects, but not for the buffers of its library. May raise. */
+void mull__vm_make_room(lua_State *L, size_t bytes);
 
 /* mull__vm_leave and mull__vm_enter, which can't fail, stand around what calls the embedder from
  * within a call: its functions have the thread's own locale, Lua has "C". */

@@ -24,8 +24,8 @@ function files:note_syntax(file, message)
     self.load.problem(file, tonumber(line) or 0, what or message)
 end
 
-function files:run(file, source, ...)
-    local chunk, message = offers.compile(source, file, self.environment)
+function files:run(file, ...)
+    local chunk, message = offers.compile(file, self.environment)
     if not chunk then
         self:note_syntax(file, message)
         return self.load.lost
@@ -35,9 +35,9 @@ function files:run(file, source, ...)
 end
 
 function files:run_main()
-    local source, why = offers.read(offers.main)
-    if source then
-        self:run(offers.main, source)
+    local is_there, why = offers.read(offers.main)
+    if is_there then
+        self:run(offers.main)
     else
         self.load.problem(offers.main, 0, why)
     end
@@ -84,16 +84,16 @@ function files:require(name)
     if not why and self.loaded[file] ~= nil then
         return self.loaded[file]
     end
-    local source
+    local is_there
     if not why then
-        source, why = offers.read(file)
+        is_there, why = offers.read(file)
     end
-    if not source then
+    if not is_there then
         return self.load.wrong(("require(%s): %s"):format(text.show(name), why))
     end
     self.loaded[file] = self.running
     local _ <close> = setmetatable({ all = self, file = file }, run)
-    self.loaded[file] = self:run(file, source, name, file)
+    self.loaded[file] = self:run(file, name, file)
     return self.loaded[file]
 end
 
