@@ -121,6 +121,10 @@ typedef struct mull_transport_ops {
      * mull_port_closed on a later turn; `self` is gone then. Deliveries not released by then are
      * not touched again by the engine. */
     void (*close)(void *self);
+
+    /* look says what open of this URL would say of abilities, and of the URL, but opens nothing and
+     * touches nothing. NULL: that isn't known beforehand. */
+    int (*look)(const char *url, mull_abilities *abilities, char *why, size_t why_size);
 } mull_transport_ops;
 
 /* ---- What a transport calls ------------------------------------------------------------------ */

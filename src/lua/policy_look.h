@@ -1,4 +1,5 @@
-/* policy_look.h: what a policy says, and why, as Lua tables: policy:table and policy:explain. */
+/* policy_look.h: what a policy says, and why, as Lua tables: policy:table, policy:explain and
+ * policy:check. */
 #ifndef MULL__POLICY_LOOK_H
 #define MULL__POLICY_LOOK_H
 
@@ -12,6 +13,12 @@ int mull__policy_table(lua_State *L);
 /* mull__policy_explain is explain(policy, failure, options): a failure as decide takes it, or its
  * JSON text. */
 int mull__policy_explain(lua_State *L);
+
+/* mull__policy_check is check(policy, consumers or nil, transports or nil): a consumer is { name =,
+ * queue =, transport =, url =, timeout_ms = }, a transport its name. It gives { generation =,
+ * findings = { ... }, bounds = { ... }, refused = { ... } }: the last is what `run` would refuse; a
+ * finding has its kind, of policy/findings.h, for its words. */
+int mull__policy_check(lua_State *L);
 
 /* mull__set_scopes sets the field `scopes` of the table on top: those that are looked at for a
  * consumer on a transport, the nearest first. Each name may be NULL. */

@@ -248,6 +248,7 @@ int mull__open_policy(lua_State *L)
                                        {"scopes", scopes},
                                        {"table", mull__policy_table},
                                        {"explain", mull__policy_explain},
+                                       {"check", mull__policy_check},
                                        {"close", close_policy},
                                        {NULL, NULL}};
     luaL_newmetatable(L, type_name);

@@ -59,7 +59,7 @@ static void add_line(luaL_Buffer *message, const struct mull__problem *problem)
         luaL_addchar(message, '\n');
 }
 
-static void push_list(lua_State *L, const mull__problems *problems)
+void mull__problems_push(lua_State *L, const mull__problems *problems)
 {
     lua_newtable(L);
     lua_Integer count = 0;
@@ -87,7 +87,7 @@ int mull__problems_fail(lua_State *L, mull__problems *problems, int code)
         add_line(&message, p);
     luaL_pushresult(&message);
     mull__fail(L, code, lua_tostring(L, -1));
-    push_list(L, problems);
+    mull__problems_push(L, problems);
     mull__problems_drop(problems);
     return 4;
 }

@@ -16,6 +16,9 @@ void mull__problem_keep(const char *file, int line, const char *text, void *data
 
 void mull__problems_drop(mull__problems *problems);
 
+/* mull__problems_push pushes a list of { file =, line =, text = }. */
+void mull__problems_push(lua_State *L, const mull__problems *problems);
+
 /* mull__problems_fail pushes nil, a message of one line each, the code's name, and the list of
  * { file =, line =, text = }; the problems are dropped. Without any, the message is the code's. */
 int mull__problems_fail(lua_State *L, mull__problems *problems, int code);

@@ -40,6 +40,19 @@ mull__extent mull__extent_overridden(const mull__walks *walks);
 int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
                           const mull_allocator *allocator);
 
+/* mull__soonest is the least age at which a message can have so many redeliveries, and how long the
+ * retries before an attempt take at least. */
+typedef struct mull__soonest {
+    int64_t *round_ms;   /* [redeliveries]: at the first failure then; to one more than any tier's
+                            that isn't unlimited */
+    int64_t *attempt_ms; /* [attempt], to the most of any course; FOREVER from there on */
+} mull__soonest;
+
+/* mull__soonest_of: there is a course at least. MULL_ENOMEM. */
+int mull__soonest_of(mull__soonest *soonest, const mull__walks *walks,
+                     const mull_allocator *allocator);
+void mull__soonest_free(mull__soonest *soonest, const mull_allocator *allocator);
+
 /* mull__drifts: a course's delays each depend on the one before, and max_age on their sum; then not
  * all of the delays in their spans can come together, and bounds may be rough. */
 int mull__drifts(const mull__course *course, const mull__walks *walks);

@@ -1,4 +1,5 @@
 /* bounds_walks.c: the extent of walks of which any of several courses may decide each failure. */
+#include "base/alloc.h"
 #include "bounds_paths.h"
 
 static int of_one_course(mull__extent *extent, const mull__paths *p)
@@ -44,4 +45,50 @@ int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
         status = paths.count == 1 ? of_one_course(extent, &paths) : of_several(extent, &paths);
     mull__paths_free(&paths);
     return status;
+}
+
+/* ---- How soon -------------------------------------------------------------------------------- */
+
+static int64_t soonest_round_ms(const mull__soonest *s, const mull__paths *p)
+{
+    int64_t least_ms = MULL__FOREVER;
+    for (int64_t attempt = p->exit; attempt <= p->calls; attempt++) {
+        const mull__ages *waits = mull__redelivery(p, attempt);
+        int64_t ms = waits ? mull__later(s->attempt_ms[attempt], waits->at[0].low_ms) : least_ms;
+        least_ms = ms < least_ms ? ms : least_ms;
+    }
+    return least_ms;
+}
+
+static void find_soonest(mull__soonest *s, mull__paths *p)
+{
+    for (int64_t attempt = 1; attempt < p->calls; attempt++)
+        s->attempt_ms[attempt + 1] =
+            mull__later(s->attempt_ms[attempt], mull__retry_low_ms(p, attempt));
+    for (int64_t round = 0; round < p->rounds; round++) {
+        mull__paths_round(p, round);
+        s->round_ms[round + 1] = mull__later(s->round_ms[round], soonest_round_ms(s, p));
+    }
+}
+
+int mull__soonest_of(mull__soonest *s, const mull__walks *walks, const mull_allocator *allocator)
+{
+    *s = (mull__soonest){0};
+    mull__paths paths;
+    int status = mull__paths_init(&paths, walks, allocator);
+    if (status == MULL_OK) {
+        s->round_ms = mull__zalloc(allocator, (size_t)paths.rounds + 2, sizeof *s->round_ms);
+        s->attempt_ms = mull__zalloc(allocator, (size_t)paths.calls + 2, sizeof *s->attempt_ms);
+        status = s->round_ms && s->attempt_ms ? MULL_OK : MULL_ENOMEM;
+    }
+    if (status == MULL_OK)
+        find_soonest(s, &paths);
+    mull__paths_free(&paths);
+    return status;
+}
+
+void mull__soonest_free(mull__soonest *s, const mull_allocator *allocator)
+{
+    mull__free(allocator, s->round_ms);
+    mull__free(allocator, s->attempt_ms);
 }

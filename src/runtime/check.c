@@ -2,9 +2,12 @@
  * rule or consumer, and why. Start asks it of the policy in force, and a reload, on whatever
  * thread, of one that would take its place; so this reads only what doesn't change once consumers
  * and their transports were added, and writes nothing. */
-#include "engine.h"
+#include "check.h"
 
+#include "base/alloc.h"
+#include "engine.h"
 #include "policy/shape.h"
+#include "transport/transports.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,7 +37,7 @@ static int refuse(const teller *to, const mull_rule *rule, const char *format, .
 
 /* dead_letters_into refuses a consumer whose dead letters may go to the queue that it reads: they
  * would come round for ever. */
-static int dead_letters_into(const teller *to, const struct mull_subscription *c, const char *queue,
+static int dead_letters_into(const teller *to, const mull__worker *c, const char *queue,
                              const mull_rule *rule)
 {
     if (strcmp(queue, c->queue) != 0)
@@ -46,33 +49,31 @@ static int dead_letters_into(const teller *to, const struct mull_subscription *c
 }
 
 /* never_fulfilled refuses a rule whose verdicts this transport would turn into dead letters. */
-static int never_fulfilled(const teller *to, const struct mull_subscription *c,
-                           const mull__rule_view *rule)
+static int never_fulfilled(const teller *to, const mull__worker *c, const mull__rule_view *rule)
 {
-    const mull_abilities *can = &c->port->abilities;
+    const mull_abilities *can = &c->can;
     if (rule->retries && !can->can_retry)
         return refuse(to, &rule->source,
                       "this rule retries, but transport '%s' of consumer '%s' can't "
                       "hold a message for a retry; redeliver or dead-letter instead",
-                      c->port->name, c->name);
+                      c->transport, c->name);
     if (rule->redelivers && !can->can_delay)
         return refuse(to, &rule->source,
                       "this rule redelivers, but transport '%s' of consumer '%s' has "
                       "no delayed delivery; retry or dead-letter instead",
-                      c->port->name, c->name);
+                      c->transport, c->name);
     return 0;
 }
 
 /* outlasts_claim refuses a rule whose longest round of retries exceeds the time for which the
  * broker leaves us a message, where the claim can't be held. */
-static int outlasts_claim(const teller *to, const struct mull_subscription *c,
-                          const mull__rule_view *rule)
+static int outlasts_claim(const teller *to, const mull__worker *c, const mull__rule_view *rule)
 {
-    const mull_abilities *can = &c->port->abilities;
+    const mull_abilities *can = &c->can;
     int64_t claim_ms = can->claim_timeout_ms;
-    if (claim_ms == 0 || (can->can_hold && c->port->ops->hold) || !rule->retries)
+    if (claim_ms == 0 || can->can_hold || !rule->retries)
         return 0;
-    int64_t timeout_ms = c->options.timeout_ms;
+    int64_t timeout_ms = c->timeout_ms;
     int64_t calls = rule->retry_attempts + 1;
     if (timeout_ms != MULL_NEVER && timeout_ms <= (claim_ms - 1) / calls &&
         rule->round_ms <= claim_ms - timeout_ms * calls)
@@ -81,27 +82,27 @@ static int outlasts_claim(const teller *to, const struct mull_subscription *c,
                   "this rule's longest round of retries (delays %lld ms and %lld "
                   "calls of consumer '%s') exceeds the acknowledgement timeout of "
                   "transport '%s' (%lld ms); retry less, or redeliver",
-                  (long long)rule->round_ms, (long long)calls, c->name, c->port->name,
+                  (long long)rule->round_ms, (long long)calls, c->name, c->transport,
                   (long long)claim_ms);
 }
 
 /* rate_scope is the scope whose rate_limit holds for a consumer; NULL: there is no limit. */
-static const mull__scope *rate_scope(const mull__table *table, const struct mull_subscription *c)
+static const mull__scope *rate_scope(const mull__table *table, const mull__worker *c)
 {
     mull__layer room;
-    const mull__layer *layer = mull__layer_named(table, c->name, c->port->name, &room);
+    const mull__layer *layer = mull__layer_named(table, c->name, c->transport, &room);
     const mull__scope *scope = mull__setting_scope(table, layer, MULL__RATE_LIMIT);
     return scope && scope->rate_after != MULL__OFF ? scope : NULL;
 }
 
 /* limits_rate refuses what this version can't do, once for all consumers of a scope. */
-static int limits_rate(const teller *to, const struct mull_subscription *c,
+static int limits_rate(const teller *to, const mull__worker *first, const mull__worker *c,
                        const mull__table *table)
 {
     const mull__scope *scope = rate_scope(table, c);
     if (!scope)
         return 0;
-    for (struct mull_subscription *told = NULL; (told = mull__next_consumer(c->engine, told)) != c;)
+    for (const mull__worker *told = first; told < c; told++)
         if (rate_scope(table, told) == scope)
             return MULL_EREFUSED;
     const mull__plain_place *place = &scope->places[MULL__RATE_LIMIT];
@@ -111,8 +112,7 @@ static int limits_rate(const teller *to, const struct mull_subscription *c,
                   c->name);
 }
 
-static int check_rule(const teller *to, const struct mull_subscription *c,
-                      const mull__rule_view *rule)
+static int check_rule(const teller *to, const mull__worker *c, const mull__rule_view *rule)
 {
     int status = never_fulfilled(to, c, rule);
     if (outlasts_claim(to, c, rule) != 0)
@@ -123,25 +123,69 @@ static int check_rule(const teller *to, const struct mull_subscription *c,
     return status;
 }
 
-static int check(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data)
+int mull__check_workers(const mull__worker *workers, size_t count, const mull__table *table,
+                        mull_problem_fn problem, void *data)
 {
-    mull_engine *engine = data;
-    const teller to = {problem, problem_data};
+    const teller to = {problem, data};
     int status = 0;
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+    for (const mull__worker *c = workers; c < workers + count; c++) {
         mull__in_force in_force;
-        mull__table_in_force(table, c->name, c->port->name, &in_force);
+        mull__table_in_force(table, c->name, c->transport, &in_force);
         if (dead_letters_into(&to, c, in_force.dead_letter_queue, NULL) != 0)
             status = MULL_EREFUSED;
-        if (limits_rate(&to, c, table) != 0)
+        if (limits_rate(&to, workers, c, table) != 0)
             status = MULL_EREFUSED;
         for (size_t i = 0; i < in_force.rule_count; i++) {
             mull__rule_view rule;
-            mull__table_rule(table, c->name, c->port->name, i, &rule);
+            mull__table_rule(table, c->name, c->transport, i, &rule);
             if (check_rule(&to, c, &rule) != 0)
                 status = MULL_EREFUSED;
         }
     }
+    return status;
+}
+
+int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t why_size)
+{
+    const mull_transport_ops *ops = mull__transport_for(url);
+    /* Where it can't be told, nothing is found fault with. */
+    worker->can = (mull_abilities){.can_retry = 1, .can_delay = 1};
+    if (!ops || !ops->look)
+        return MULL_OK;
+    int status = ops->look(url, &worker->can, why, why_size);
+    worker->can.can_hold &= ops->hold != NULL;
+    return status;
+}
+
+/* ---- Of an engine ---------------------------------------------------------------------------- */
+
+static mull__worker worker_of(const struct mull_subscription *c)
+{
+    mull__worker worker = {
+        .name = c->name,
+        .queue = c->queue,
+        .transport = c->port->name,
+        .can = c->port->abilities,
+        .timeout_ms = c->options.timeout_ms,
+    };
+    worker.can.can_hold &= c->port->ops->hold != NULL;
+    return worker;
+}
+
+static int check(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data)
+{
+    mull_engine *engine = data;
+    size_t count = 0;
+    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+        count++;
+    mull__worker *workers = mull__zalloc(&engine->allocator, count, sizeof *workers);
+    if (!workers)
+        return MULL_ENOMEM;
+    count = 0;
+    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+        workers[count++] = worker_of(c);
+    int status = mull__check_workers(workers, count, table, problem, problem_data);
+    mull__free(&engine->allocator, workers);
     return status;
 }
 

@@ -548,6 +548,25 @@ static void memory_close(void *data)
     memory_wake(self);
 }
 
+static mull_abilities memory_abilities(const mull__memory_options *options)
+{
+    return (mull_abilities){.can_retry = options->retry,
+                            .can_delay = options->delay,
+                            .longest_delay_ms = options->longest_delay_ms,
+                            .can_hold = options->hold,
+                            .counts_deliveries = options->deliveries,
+                            .claim_timeout_ms = options->claim_timeout_ms};
+}
+
+static int memory_look(const char *url, mull_abilities *abilities, char *why, size_t why_size)
+{
+    mull__memory_options options;
+    int status = mull__memory_options_read(&options, url, why, why_size);
+    if (status == 0)
+        *abilities = memory_abilities(&options);
+    return status;
+}
+
 static int memory_open(void **out, mull_port *port, const char *url, mull_abilities *abilities,
                        char *why, size_t why_size)
 {
@@ -577,12 +596,7 @@ static int memory_open(void **out, mull_port *port, const char *url, mull_abilit
     mull__list_init(&self->answers);
     uv_idle_init(mull_port_loop(port), &self->idle);
     self->idle.data = self;
-    *abilities = (mull_abilities){.can_retry = options.retry,
-                                  .can_delay = options.delay,
-                                  .longest_delay_ms = options.longest_delay_ms,
-                                  .can_hold = options.hold,
-                                  .counts_deliveries = options.deliveries,
-                                  .claim_timeout_ms = options.claim_timeout_ms};
+    *abilities = memory_abilities(&options);
     *out = self;
     return 0;
 }
@@ -599,4 +613,5 @@ const mull_transport_ops mull__memory = {
     .depth = memory_depth,
     .release = memory_release,
     .close = memory_close,
+    .look = memory_look,
 };

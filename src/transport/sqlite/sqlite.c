@@ -453,6 +453,14 @@ static int sqlite_start(sqlite *self, char *why, size_t why_size)
     return status;
 }
 
+static int sqlite_look(const char *url, mull_abilities *abilities, char *why, size_t why_size)
+{
+    int status = sqlite_path(url, why, why_size);
+    if (status == 0)
+        *abilities = sqlite_abilities;
+    return status;
+}
+
 static int sqlite_open(void **out, mull_port *port, const char *url, mull_abilities *abilities,
                        char *why, size_t why_size)
 {
@@ -489,4 +497,5 @@ const mull_transport_ops mull__sqlite = {
     .depth = sqlite_depth,
     .release = sqlite_release,
     .close = sqlite_close,
+    .look = sqlite_look,
 };

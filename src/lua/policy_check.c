@@ -1,0 +1,278 @@
+/* policy_check.c: check(policy, consumers or nil, transports or nil): findings and bounds as data,
+ * to which lua/mulligan/check/ has the words. */
+#include "base/alloc.h"
+#include "decide/decide.h"
+#include "fields.h"
+#include "policy/findings.h"
+#include "policy_look.h"
+#include "policy_module.h"
+#include "runtime/check.h"
+#include "scoped.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+
+enum { HANDLER_MS = 30 * 1000 }; /* the timeout of a consumer that names none */
+
+/* report is what is kept until Lua can take it, all from malloc. */
+typedef struct report {
+    mull__generation *generation;
+    const mull__table *table;
+    mull_allocator allocator;
+    mull__users users;
+    mull__user *user_list;
+    mull__worker *workers;
+    const char **transports;
+    mull__finding *findings;
+    size_t finding_count, finding_room;
+    int status;
+    mull__problems refused;
+    mull__mixes mixes;
+    mull__extent *extents; /* of the rules of one scope */
+} report;
+
+static int drop(lua_State *L)
+{
+    report *r = lua_touserdata(L, 1);
+    if (r->generation)
+        mull__generation_drop(r->generation);
+    free(r->user_list);
+    free(r->workers);
+    free(r->transports);
+    free(r->findings);
+    free(r->extents);
+    mull__problems_drop(&r->refused);
+    if (r->mixes.allocator)
+        mull__mixes_free(&r->mixes);
+    *r = (report){0};
+    return 0;
+}
+
+static void *need(lua_State *L, void *memory)
+{
+    if (!memory)
+        luaL_error(L, "not enough memory");
+    return memory;
+}
+
+/* ---- Who it is for --------------------------------------------------------------------------- */
+
+/* text_at is a field's text, which lives as long as the table at `index`. */
+static const char *text_at(lua_State *L, int index, const char *field)
+{
+    lua_getfield(L, index, field);
+    const char *text = luaL_checkstring(L, -1);
+    lua_pop(L, 1);
+    return text;
+}
+
+static void read_consumer(lua_State *L, report *r, size_t at)
+{
+    int consumer = lua_gettop(L);
+    mull__worker *worker = &r->workers[at];
+    worker->name = text_at(L, consumer, "name");
+    worker->queue = text_at(L, consumer, "queue");
+    worker->transport = text_at(L, consumer, "transport");
+    lua_getfield(L, consumer, "timeout_ms");
+    worker->timeout_ms = luaL_checkinteger(L, -1);
+    lua_pop(L, 1);
+    char why[512] = "";
+    if (mull__worker_look(worker, text_at(L, consumer, "url"), why, sizeof why))
+        mull__problem_keep(NULL, 0, why, &r->refused);
+    int64_t timeout_ms = worker->timeout_ms;
+    r->user_list[at] = (mull__user){worker->name, worker->transport, worker->queue,
+                                    timeout_ms == MULL_NEVER ? MULL__FOREVER : timeout_ms,
+                                    worker->can.longest_delay_ms};
+}
+
+static void read_users(lua_State *L, report *r)
+{
+    r->users.handler_ms = HANDLER_MS;
+    if (lua_isnil(L, 2))
+        return;
+    size_t count = lua_rawlen(L, 2), transports = lua_rawlen(L, 3);
+    r->user_list = need(L, calloc(count + 1, sizeof *r->user_list));
+    r->workers = need(L, calloc(count + 1, sizeof *r->workers));
+    r->transports = need(L, calloc(transports + 1, sizeof *r->transports));
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, 2, (lua_Integer)i + 1);
+        read_consumer(L, r, i);
+        lua_pop(L, 1);
+    }
+    for (size_t i = 0; i < transports; i++) {
+        lua_rawgeti(L, 3, (lua_Integer)i + 1);
+        r->transports[i] = luaL_checkstring(L, -1);
+        lua_pop(L, 1);
+    }
+    r->users = (mull__users){r->user_list, count, HANDLER_MS, r->transports, transports};
+}
+
+/* ---- Findings -------------------------------------------------------------------------------- */
+
+static void keep_finding(void *data, const mull__finding *finding)
+{
+    report *r = data;
+    if (r->finding_count == r->finding_room) {
+        size_t room = 2 * r->finding_room + 16;
+        mull__finding *grown = realloc(r->findings, room * sizeof *grown);
+        if (!grown) {
+            r->status = MULL_ENOMEM;
+            return;
+        }
+        r->findings = grown;
+        r->finding_room = room;
+    }
+    r->findings[r->finding_count++] = *finding;
+}
+
+static void push_other(lua_State *L, const mull_rule *other)
+{
+    lua_newtable(L);
+    mull__set_text(L, "file", other->file);
+    mull__set_text(L, "scope", other->scope);
+    mull__set_text(L, "type", other->type);
+    if (other->file)
+        mull__set_integer(L, "line", other->line);
+}
+
+static void push_finding(lua_State *L, const mull__finding *finding)
+{
+    lua_newtable(L);
+    mull__set_integer(L, "kind", finding->kind);
+    mull__set_text(L, "file", finding->file);
+    mull__set_text(L, "scope", finding->scope);
+    mull__set_text(L, "type", finding->type);
+    mull__set_text(L, "word", finding->word);
+    mull__set_integer(L, "number", finding->number);
+    mull__set_integer(L, "limit", finding->limit);
+    if (finding->file)
+        mull__set_integer(L, "line", finding->line);
+    push_other(L, &finding->other);
+    lua_setfield(L, -2, "other");
+}
+
+static void set_findings(lua_State *L, const report *r)
+{
+    lua_newtable(L);
+    for (size_t i = 0; i < r->finding_count; i++) {
+        push_finding(L, &r->findings[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "findings");
+}
+
+/* ---- Bounds ---------------------------------------------------------------------------------- */
+
+static void set_bound(lua_State *L, const char *field, int64_t bound)
+{
+    if (bound != MULL__FOREVER)
+        mull__set_integer(L, field, bound);
+}
+
+/* set_extent leaves out what has no bound. */
+static void set_extent(lua_State *L, const mull__extent *extent)
+{
+    set_bound(L, "calls", extent->calls);
+    set_bound(L, "shortest_ms", extent->shortest_ms);
+    set_bound(L, "longest_ms", extent->longest_ms);
+    mull__set_flag(L, "rough", extent->rough);
+}
+
+static void push_rule(lua_State *L, const mull__scope *scope, const mull__rule *rule,
+                      const mull__extent *extent)
+{
+    lua_newtable(L);
+    mull__set_text(L, "file", rule->source.file);
+    mull__set_integer(L, "line", rule->source.line);
+    mull__set_text(L, "scope", rule->source.scope);
+    mull__set_text(L, "type", rule->source.type);
+    mull__set_flag(L, "cause", mull__is_cause_rule(scope, rule));
+    mull__set_flag(L, "matcher", rule->matcher.kind != MULL__MATCH_ALWAYS);
+    set_extent(L, extent);
+}
+
+/* measure gives a scope's extent, and those of its rules in the report; 0: its rules are nowhere in
+ * force. */
+static int measure(lua_State *L, report *r, const mull__scope *scope, mull__extent *extent)
+{
+    size_t count = mull__scope_rules(scope);
+    r->extents = need(L, calloc(count + 1, sizeof *r->extents));
+    if (mull__mixes_of(&r->mixes, r->table, scope, &r->users, &r->allocator) ||
+        mull__extent_of_scope(extent, r->table, scope, &r->mixes))
+        need(L, NULL);
+    for (size_t i = 0; i < count; i++)
+        r->extents[i] = mull__extent_of_rule(mull__rule_at(scope, i), &r->mixes);
+    return r->mixes.count > 0;
+}
+
+static void forget(report *r)
+{
+    mull__mixes_free(&r->mixes);
+    r->mixes = (mull__mixes){0};
+    free(r->extents);
+    r->extents = NULL;
+}
+
+static void push_scope(lua_State *L, const report *r, const mull__scope *scope,
+                       const mull__extent *extent)
+{
+    lua_newtable(L);
+    mull__set_text(L, "scope", scope->label);
+    set_extent(L, extent);
+    lua_newtable(L);
+    for (size_t i = 0; i < mull__scope_rules(scope); i++) {
+        push_rule(L, scope, mull__rule_at(scope, i), &r->extents[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "rules");
+}
+
+static void set_bounds(lua_State *L, report *r)
+{
+    lua_Integer count = 0;
+    lua_newtable(L);
+    for (size_t i = 0; i < r->table->scope_count; i++) {
+        const mull__scope *scope = &r->table->scopes[i];
+        mull__extent extent;
+        if (mull__scope_rules(scope) == 0)
+            continue;
+        if (measure(L, r, scope, &extent)) {
+            push_scope(L, r, scope, &extent);
+            lua_rawseti(L, -2, ++count);
+        }
+        forget(r);
+    }
+    lua_setfield(L, -2, "bounds");
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* set_refused: what `run` would refuse. */
+static void set_refused(lua_State *L, report *r)
+{
+    if (r->workers && !r->refused.first)
+        mull__check_workers(r->workers, r->users.count, r->table, mull__problem_keep, &r->refused);
+    mull__problems_push(L, &r->refused);
+    lua_setfield(L, -2, "refused");
+}
+
+int mull__policy_check(lua_State *L)
+{
+    static const char type_name[] = "mulligan.policy.check";
+    mull__lua_policy *policy = mull__policy_at(L, 1);
+    lua_settop(L, 3);
+    report *r = mull__scoped_new(L, sizeof *r, type_name, drop);
+    r->generation = mull__policy_current(policy->policy);
+    r->table = mull__generation_table(r->generation);
+    r->allocator = mull__allocator_or_default((mull_allocator){0});
+    read_users(L, r);
+    r->status = mull__findings(r->table, &r->users, &r->allocator, keep_finding, r);
+    if (r->status != MULL_OK)
+        need(L, NULL);
+    lua_newtable(L);
+    mull__set_text(L, "generation", mull__generation_name(r->generation));
+    set_findings(L, r);
+    set_bounds(L, r);
+    set_refused(L, r);
+    return 1;
+}

@@ -1,0 +1,24 @@
+/* check.h: whether consumers could work by a policy, asked without an engine. */
+#ifndef MULL__CHECK_H
+#define MULL__CHECK_H
+
+#include "mulligan/transport.h"
+#include "policy/table.h"
+
+/* mull__worker is a consumer, as far as a policy can fit it or not. */
+typedef struct mull__worker {
+    const char *name, *queue, *transport;
+    mull_abilities can; /* of its transport; `can_hold` only where there is a `hold` besides */
+    int64_t timeout_ms; /* MULL_NEVER: none */
+} mull__worker;
+
+/* mull__check_workers tells what an engine with these consumers would refuse of a policy.
+ * MULL_EREFUSED: something. */
+int mull__check_workers(const mull__worker *workers, size_t count, const mull__table *table,
+                        mull_problem_fn problem, void *data);
+
+/* mull__worker_look fills in what the transport of a URL can do, without opening it. What opening
+ * would complain of is in `why`. */
+int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t why_size);
+
+#endif
