@@ -42,11 +42,11 @@ mull__span mull__delay_span(const mull__plain_tier *tier, int64_t delay_ms);
 /* mull__chance_of is the hash that a step draws by. It depends on nothing else. */
 static inline uint64_t mull__chance_of(const mull__facts *facts, int64_t redeliveries, int64_t step)
 {
-    uint64_t hash = mull__mix(facts->chance ^ mull__mix(facts->seed));
-    hash = mull__mix(hash ^ facts->consumer_hash);
-    hash = mull__mix(hash ^ (uint64_t)redeliveries);
-    hash = mull__mix(hash ^ (uint64_t)step);
-    return mull__mix(mull__mix(hash ^ (uint64_t)facts->tier));
+    uint64_t hash = mull__stir(facts->chance ^ mull__stir(facts->seed));
+    hash = mull__stir(hash ^ facts->consumer_hash);
+    hash = mull__stir(hash ^ (uint64_t)redeliveries);
+    hash = mull__stir(hash ^ (uint64_t)step);
+    return mull__stir(mull__stir(hash ^ (uint64_t)facts->tier));
 }
 
 /* mull__high_word is the upper half of a 128-bit product. */

@@ -81,10 +81,10 @@ static inline mull__name mull__name_of(const char *text)
     uint64_t hash = length;
     if (length <= 8)
         return (mull__name){text, length,
-                            mull__mix(hash + mull__mix(mull__load_few(text, length)))};
+                            mull__stir(hash + mull__stir(mull__load_few(text, length)))};
     for (; at + 8 < length; at += 8)
-        hash = mull__mix(hash ^ mull__load_8(text + at));
-    return (mull__name){text, length, mull__mix(hash ^ mull__load_8(text + length - 8))};
+        hash = mull__stir(hash ^ mull__load_8(text + at));
+    return (mull__name){text, length, mull__stir(hash ^ mull__load_8(text + length - 8))};
 }
 
 static inline int mull__same_bytes(const char *a, const char *b, size_t length)
