@@ -124,8 +124,11 @@ static void on_delivered(sim *s, void *data)
     model_delivered(h);
     mull_port_delivered(h->connection->port, &h->delivery);
     model_looked(h);
-    if (h->stage == STRAYED && happens(s, 300))
+    if (h->stage == STRAYED && happens(s, 300)) {
         connection_lose(h);
+        if (one_in(s, 2))
+            process_stop(h->process); /* which may have nothing else to wait for */
+    }
 }
 
 int connection_strayed(const handout *h)
