@@ -3,6 +3,34 @@
 #include "base/hash.h"
 #include "holder.h"
 
+/* ---- What a decision meets ------------------------------------------------------------------- */
+
+static void tell(const mull_decider *decider, mull_event *event)
+{
+    event->generation = decider->seat->name;
+    mull__holder_tell(decider->policy, event);
+    if (decider->hear)
+        decider->hear(event, decider->hear_data);
+}
+
+static void matcher_failed(void *data, const mull_failure *failure, const mull_rule *rule,
+                           const char *why)
+{
+    mull_event event = {
+        .kind = MULL_EVENT_MATCHER_FAILED, .failure = failure, .rule = rule, .text = why};
+    tell(data, &event);
+}
+
+static void override_failed(void *data, const mull_failure *failure, const mull_verdict *verdict,
+                            const char *why)
+{
+    mull_event event = {
+        .kind = MULL_EVENT_OVERRIDE_FAILED, .failure = failure, .verdict = verdict, .text = why};
+    tell(data, &event);
+}
+
+/* ---- Coming and going ------------------------------------------------------------------------ */
+
 int mull_decider_new(mull_decider **out, mull_policy *policy)
 {
     if (!out)
@@ -16,6 +44,15 @@ int mull_decider_new(mull_decider **out, mull_policy *policy)
         return MULL_ENOMEM;
     decider->policy = policy;
     atomic_init(&decider->slot, 0);
+    void *data;
+    const mull__guest *guest = mull__holder_guest(policy, &data);
+    decider->runner = (mull__runner){
+        .match = guest->match,
+        .override = guest->override,
+        .failed = matcher_failed,
+        .override_failed = override_failed,
+        .data = decider,
+    };
     int status = mull__holder_join(policy, decider);
     if (status) {
         mull__free(a, decider);
@@ -80,8 +117,8 @@ static int valid(const mull_failure *f)
         return 0;
     if (f->message && f->message->size < sizeof *f->message)
         return 0;
-    return f->attempt >= 0 && f->redeliveries >= 0 && f->calls >= 0 && f->deliveries >= 0 &&
-           f->age_ms >= 0;
+    /* A number is below 0 where its sign is set. */
+    return (f->attempt | f->redeliveries | f->calls | f->deliveries | f->age_ms) >= 0;
 }
 
 static int64_t sum(int64_t a, int64_t b)
@@ -120,39 +157,6 @@ static const mull_failure *completed(const mull_failure *failure, mull_failure *
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-static void tell(const mull_decider *decider, mull_event *event)
-{
-    event->generation = mull__generation_name(decider->seat->generation);
-    mull__holder_tell(decider->policy, event);
-    if (decider->hear)
-        decider->hear(event, decider->hear_data);
-}
-
-static void matcher_failed(void *data, const mull_failure *failure, const mull_rule *rule,
-                           const char *why)
-{
-    mull_event event = {
-        .kind = MULL_EVENT_MATCHER_FAILED, .failure = failure, .rule = rule, .text = why};
-    tell(data, &event);
-}
-
-static void override_failed(void *data, const mull_failure *failure, const mull_verdict *verdict,
-                            const char *why)
-{
-    mull_event event = {
-        .kind = MULL_EVENT_OVERRIDE_FAILED, .failure = failure, .verdict = verdict, .text = why};
-    tell(data, &event);
-}
-
-/* asking is a runner that asks the guest and tells nobody. */
-static mull__runner asking(const mull_decider *decider)
-{
-    void *data;
-    const mull__guest *guest = mull__holder_guest(decider->policy, &data);
-    return (mull__runner){
-        .match = guest->match, .override = guest->override, .state = decider->seat->state};
-}
-
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
     if (!verdict || verdict->size < sizeof *verdict || !valid(failure))
@@ -161,14 +165,11 @@ int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_ver
         return MULL_ESTATE;
     decider->deciding = 1;
     mull__seat *seat = decider->seat;
-    mull__runner runner = asking(decider);
-    runner.failed = matcher_failed;
-    runner.override_failed = override_failed;
-    runner.data = decider;
+    decider->runner.state = seat->state;
     mull_failure room;
     failure = completed(failure, &room);
-    verdict->generation = mull__generation_name(seat->generation);
-    mull__judge(mull__generation_table(seat->generation), failure, &runner, seat->seen, verdict);
+    verdict->generation = seat->name;
+    mull__judge(seat->table, failure, &decider->runner, seat->seen, verdict);
     decider->deciding = 0;
     return MULL_OK;
 }
@@ -183,10 +184,11 @@ int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull_
     take_fresh_seat(decider);
     decider->deciding = 1;
     mull__seat *seat = decider->seat;
-    const mull__runner runner = asking(decider);
+    const mull__runner runner = {
+        .match = decider->runner.match, .override = decider->runner.override, .state = seat->state};
     mull_failure room;
     failure = completed(failure, &room);
-    int status = look(data, mull__generation_table(seat->generation), failure, &runner, seat->seen);
+    int status = look(data, seat->table, failure, &runner, seat->seen);
     decider->deciding = 0;
     return status;
 }

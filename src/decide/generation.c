@@ -96,6 +96,8 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     }
     atomic_init(&seat->keepers, 1);
     seat->generation = mull__generation_keep(generation);
+    seat->table = generation->table;
+    seat->name = generation->name;
     *out = seat;
     return MULL_OK;
 }

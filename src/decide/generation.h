@@ -27,6 +27,8 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
 struct mull__seat {
     atomic_size_t keepers;
     mull__generation *generation;
+    const mull__table *table; /* the generation's, as its name is */
+    const char *name;
     void *state;     /* the guest's; NULL where the table has no functions */
     uint64_t seen[]; /* mull__table_seen words */
 };

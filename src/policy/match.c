@@ -124,11 +124,9 @@ static void tell(const ordeal *o, const mull_rule *source, const mull__plain_mat
     runner->tried(runner->data, &trial);
 }
 
-/* passes: a rule without a matcher does always. One that raises doesn't, as a whole. */
-static int passes(const glance *g, const mull_rule *source, const mull__plain_matcher *matcher)
+/* is_passed: a matcher that raises isn't, as a whole. */
+static int is_passed(const glance *g, const mull_rule *source, const mull__plain_matcher *matcher)
 {
-    if (matcher->kind == MULL__MATCH_ALWAYS && !g->inquiry->runner->tried)
-        return 1;
     ordeal o;
     o.glance = g;
     o.steps = PATTERN_STEPS;
@@ -138,6 +136,14 @@ static int passes(const glance *g, const mull_rule *source, const mull__plain_ma
     if (answer < 0 || g->inquiry->runner->tried)
         tell(&o, source, matcher, answer);
     return answer > 0;
+}
+
+/* passes: a rule without a matcher does always. */
+static inline int passes(const glance *g, const mull_rule *source,
+                         const mull__plain_matcher *matcher)
+{
+    return (matcher->kind == MULL__MATCH_ALWAYS && !g->inquiry->runner->tried) ||
+           is_passed(g, source, matcher);
 }
 
 static const mull__rule *pass_for_type(const glance *g, const mull__rules *rules, uint32_t type)
@@ -199,11 +205,9 @@ static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage)
+const mull__rule *mull__match_all(const mull__inquiry *inquiry, const mull__lineage *lineage)
 {
     const mull__scope *scope = inquiry->layer->rules;
-    if (!scope)
-        return NULL;
     const glance g = {inquiry, inquiry->failure, MULL__TRIED_RULE, 0};
     const mull__rule *rule = pass_for_lineage(&g, &scope->rules, lineage);
     if (!rule && scope->cause_rules.count > 0)
@@ -219,28 +223,15 @@ static int has_type(const mull__lineage *lineage, uint32_t type)
     return 0;
 }
 
-/* may_be: some declaration, of whatever scope, is for a type of the lineage. */
-static int may_be(const mull__table *table, const mull__lineage *lineage)
-{
-    if (table->types[MULL__ERROR_TYPE].mark == MULL__UNRECOVERABLE)
-        return 1;
-    for (size_t i = 0; i < lineage->count; i++)
-        if (table->types[lineage->types[i]].mark == MULL__UNRECOVERABLE)
-            return 1;
-    return 0;
-}
-
 static int declared(const glance *g, const mull__rules *rules, const mull__lineage *lineage)
 {
     return pass_for_lineage(g, rules, lineage) || pass_for_type(g, rules, MULL__ERROR_TYPE);
 }
 
-int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage)
+int mull__declared_unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage)
 {
     static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
     static const mull_rule built_in = {.type = "MessageDeserializationError"};
-    if (!may_be(inquiry->table, lineage))
-        return 0;
     const glance g = {inquiry, inquiry->failure, MULL__TRIED_UNRECOVERABLE, 0};
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
         const mull__scope *scope =

@@ -15,11 +15,42 @@ typedef struct mull__inquiry {
 
 /* mull__unrecoverable: some declaration in force, of whatever scope, or the built-in one holds for
  * the error, whose lineage is given. */
-int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage);
+static inline int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage);
 
 /* mull__match is the first rule in force that passes: those for each type of the error's lineage in
  * turn, then the cause rules, those for Error last. NULL: none does. It may overwrite the lineage.
  */
-const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage);
+static inline const mull__rule *mull__match(const mull__inquiry *inquiry,
+                                            const mull__lineage *lineage);
+
+/* ---- In place: how most of them end ---------------------------------------------------------- */
+
+int mull__declared_unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage);
+const mull__rule *mull__match_all(const mull__inquiry *inquiry, const mull__lineage *lineage);
+
+/* No declaration of any scope is for a type of the lineage. */
+static inline int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage)
+{
+    const mull__type *types = inquiry->table->types;
+    int marked = types[MULL__ERROR_TYPE].mark == MULL__UNRECOVERABLE;
+    for (size_t i = 0; i < lineage->count; i++)
+        marked |= types[lineage->types[i]].mark == MULL__UNRECOVERABLE;
+    return marked && mull__declared_unrecoverable(inquiry, lineage);
+}
+
+/* The first rule for the error's own type has no matcher. */
+static inline const mull__rule *mull__match(const mull__inquiry *inquiry,
+                                            const mull__lineage *lineage)
+{
+    const mull__scope *scope = inquiry->layer->rules;
+    if (!scope)
+        return NULL;
+    if (lineage->count > 0 && !inquiry->runner->tried) {
+        const mull__rule *rule = mull__first_rule(&scope->rules, (uint32_t)lineage->types[0]);
+        if (rule && rule->matcher.kind == MULL__MATCH_ALWAYS)
+            return rule;
+    }
+    return mull__match_all(inquiry, lineage);
+}
 
 #endif

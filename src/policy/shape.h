@@ -24,6 +24,7 @@ typedef enum mull__mark { MULL__UNMARKED, MULL__RECOVERABLE, MULL__UNRECOVERABLE
 
 typedef struct mull__type {
     const char *name;
+    uint64_t number; /* its place among the types */
     uint32_t parent; /* MULL__ERROR_TYPE where none was declared */
     mull__mark mark; /* MULL__UNMARKED only while the table is built */
 } mull__type;

@@ -27,7 +27,11 @@ uint32_t mull__types_add(mull__table *table, const char *name)
     uint32_t number = mull__names_find(&table->type_names, &wanted);
     if (number == MULL__NONE) {
         number = (uint32_t)table->type_count++;
-        table->types[number] = (mull__type){name, MULL__ERROR_TYPE, MULL__UNMARKED};
+        table->types[number] = (mull__type){
+            .name = name,
+            .number = number,
+            .parent = MULL__ERROR_TYPE,
+        };
         mull__names_add(&table->type_names, &wanted, number);
     }
     return number;
@@ -78,14 +82,6 @@ static uint32_t last_sent(const mull__table *table, const mull_error *error)
     return MULL__NONE;
 }
 
-/* climb appends a type's declared parents. */
-static size_t climb(const mull__table *table, uint32_t type, uint64_t *types, size_t count)
-{
-    while ((type = table->types[type].parent) != MULL__ERROR_TYPE)
-        types[count++] = type;
-    return count;
-}
-
 /* see marks a type and is true the first time. */
 static int see(uint64_t *seen, uint32_t type)
 {
@@ -95,9 +91,8 @@ static int see(uint64_t *seen, uint32_t type)
     return first;
 }
 
-/* lineage_of_sent is the general case. Both ways in keep the rule that a type stands once. */
-static mull__lineage lineage_of_sent(const mull__table *table, const mull_error *error,
-                                     uint64_t *scratch)
+mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *error,
+                                 uint64_t *scratch)
 {
     uint64_t *seen = scratch + table->type_count;
     size_t count = 0;
@@ -117,15 +112,11 @@ static mull__lineage lineage_of_sent(const mull__table *table, const mull_error 
     return (mull__lineage){scratch, count};
 }
 
-mull__lineage mull__lineage_of(const mull__table *table, const mull_error *error, uint64_t *scratch)
+mull__lineage mull__lineage_climbed(const mull__table *table, const mull__type *type,
+                                    uint64_t *scratch)
 {
-    if (error->lineage_count > 0)
-        return lineage_of_sent(table, error, scratch);
     size_t count = 0;
-    uint32_t type = error->type ? find(table, error->type) : MULL__NONE;
-    if (type != MULL__NONE && type != MULL__ERROR_TYPE) {
-        scratch[count++] = type;
-        count = climb(table, type, scratch, count);
-    }
+    for (; type != &table->types[MULL__ERROR_TYPE]; type = &table->types[type->parent])
+        scratch[count++] = type->number;
     return (mull__lineage){scratch, count};
 }

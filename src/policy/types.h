@@ -14,12 +14,34 @@ typedef struct mull__lineage {
 /* mull__lineage_words is how much scratch a lineage takes. */
 size_t mull__lineage_words(const mull__table *table);
 
-/* mull__lineage_of finds an error's lineage, in `scratch`, which it lives in. */
-mull__lineage mull__lineage_of(const mull__table *table, const mull_error *error,
-                               uint64_t *scratch);
+/* mull__lineage_of finds an error's lineage, in `scratch` or in the table, where it lives. */
+static inline mull__lineage mull__lineage_of(const mull__table *table, const mull_error *error,
+                                             uint64_t *scratch);
 
 /* mull__types_add gives the number of a type, which it takes in under `name` where it is new; the
  * name is borrowed. Only while the table is built, which has room for it. */
 uint32_t mull__types_add(mull__table *table, const char *name);
+
+/* mull__lineage_climbed is mull__lineage_of for an error of a type that has a parent, and
+ * mull__lineage_sent for one that comes with a lineage or without a type. */
+mull__lineage mull__lineage_climbed(const mull__table *table, const mull__type *type,
+                                    uint64_t *scratch);
+mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *error,
+                                 uint64_t *scratch);
+
+static inline mull__lineage mull__lineage_of(const mull__table *table, const mull_error *error,
+                                             uint64_t *scratch)
+{
+    if (error->lineage_count > 0 || !error->type)
+        return mull__lineage_sent(table, error, scratch);
+    const mull__name name = mull__name_of(error->type);
+    uint32_t number = mull__names_find(&table->type_names, &name);
+    if (number == MULL__NONE || number == MULL__ERROR_TYPE)
+        return (mull__lineage){NULL, 0};
+    const mull__type *type = &table->types[number];
+    if (type->parent == MULL__ERROR_TYPE)
+        return (mull__lineage){&type->number, 1};
+    return mull__lineage_climbed(table, type, scratch);
+}
 
 #endif
