@@ -11,7 +11,8 @@ enum { MULL__JSON_LEVELS = 128 };
 
 /* mull__json_text is a JSON text that grows. mull__json_text_new pushes one, whose memory the
  * collector knows; `add` adds bytes as they are, `add_string` a string in its quotes, which must be
- * UTF-8; mull__json_text_push pushes all of it as a string, and lets go of the memory. All raise. */
+ * UTF-8; mull__json_text_push pushes all of it as a string, and lets go of the memory. All raise.
+ */
 typedef struct mull__json_text {
     char *bytes;
     size_t size, room;

@@ -76,11 +76,10 @@ static int writes_to_terminal(lua_State *L)
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"hold_signals", hold_signals},
-        {"survive_signals", survive_signals},
-        {"writes_to_terminal", writes_to_terminal},
-        {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"hold_signals", hold_signals},
+                                         {"survive_signals", survive_signals},
+                                         {"writes_to_terminal", writes_to_terminal},
+                                         {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__ceiling_open(L);
     lua_setfield(L, -2, "memory_limit");

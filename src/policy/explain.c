@@ -183,9 +183,34 @@ typedef struct walk {
     mull_failure failure; /* as of the call that failed last */
     mull_verdict verdict;
     int64_t at_ms;
-    int64_t calls; /* looked at */
+    int64_t calls;            /* looked at */
+    const int64_t *questions; /* asked of functions, anew where the walks part */
     int has_ended;
 } walk;
+
+/* poll is the state of a runner that counts what it asks of another's functions. */
+typedef struct poll {
+    const mull__runner *asked;
+    int64_t questions;
+} poll;
+
+static int ask_match(void *state, uint32_t function, const mull_failure *failure, char *why,
+                     size_t why_size)
+{
+    poll *p = state;
+    p->questions++;
+    return p->asked->match(p->asked->state, function, failure, why, why_size);
+}
+
+static int ask_override(void *state, uint32_t function, const mull_failure *failure,
+                        const mull_verdict *verdict, const mull__config *config,
+                        mull__answer *answer, char *why, size_t why_size)
+{
+    poll *p = state;
+    p->questions++;
+    return p->asked->override(p->asked->state, function, failure, verdict, config, answer, why,
+                              why_size);
+}
 
 static int64_t sum(int64_t a, int64_t b)
 {
@@ -247,12 +272,19 @@ static mull__step step_of(const walk *low, const walk *high)
     };
 }
 
-static void go_on_alone(walk *w, mull__strip *strip, int64_t most)
+/* is_over: it has ended, or is cut. */
+static int is_over(const walk *w)
+{
+    return w->has_ended || w->calls >= MULL__CALLS_MAX || *w->questions >= MULL__QUESTIONS_MAX ||
+           w->out->status != MULL_OK;
+}
+
+static void go_on_alone(walk *w, mull__strip *strip)
 {
     for (;;) {
         mull__step step = step_of(w, w);
         add_step(w->out, strip, &step);
-        if (w->has_ended || w->calls >= most || w->out->status)
+        if (is_over(w))
             break;
         go_on(w);
     }
@@ -260,13 +292,13 @@ static void go_on_alone(walk *w, mull__strip *strip, int64_t most)
 }
 
 /* go_together walks while both decide alike; 0: they have parted. */
-static int go_together(walk *low, walk *high, int64_t most)
+static int go_together(walk *low, walk *high)
 {
     mull__explanation *out = low->out;
     while (alike(&low->verdict, &high->verdict)) {
         mull__step step = step_of(low, high);
         add_step(out, &out->both, &step);
-        if (low->has_ended || low->calls >= most || out->status) {
+        if (is_over(low)) {
             out->is_cut |= !low->has_ended;
             return 1;
         }
@@ -279,21 +311,24 @@ static int go_together(walk *low, walk *high, int64_t most)
 static void walk_to_the_end(mull__explanation *out, const mull__table *table,
                             const mull_failure *failure, const mull__runner *asked, uint64_t *seen)
 {
+    poll asking = {.asked = asked};
     const mull__runner runner = {
-        .match = asked->match, .override = asked->override, .state = asked->state};
-    int64_t most = mull__table_functions(table) > 0 ? MULL__CALLS_MAX_FUNCTIONS : MULL__CALLS_MAX;
+        .match = ask_match, .override = asked->override ? ask_override : NULL, .state = &asking};
     walk walks[MULL__ENDS];
     for (int end = 0; end < MULL__ENDS; end++) {
         walk *w = &walks[end];
         *w = (walk){.out = out, .words = &out->ends[end], .table = table, .runner = &runner};
         w->seen = seen;
+        w->questions = &asking.questions;
         w->failure = *failure;
         w->failure.flags |= end == MULL__LOW ? MULL__JITTER_LOW : MULL__JITTER_HIGH;
         judge(w);
     }
-    if (!go_together(&walks[MULL__LOW], &walks[MULL__HIGH], most))
-        for (int end = 0; end < MULL__ENDS; end++)
-            go_on_alone(&walks[end], &out->alone[end], most);
+    if (!go_together(&walks[MULL__LOW], &walks[MULL__HIGH]))
+        for (int end = 0; end < MULL__ENDS; end++) {
+            asking.questions = 0;
+            go_on_alone(&walks[end], &out->alone[end]);
+        }
     mend_strip(&out->both);
     mend_strip(&out->alone[MULL__LOW]);
     mend_strip(&out->alone[MULL__HIGH]);

@@ -42,10 +42,10 @@ typedef struct mull__strip {
     size_t first_count, last_count;
 } mull__strip;
 
-/* After so many calls a timeline is cut. As many is the most that chains without "unlimited" lead
- * to. Where the policy has functions, each call of which takes far longer than all the rest, it is
- * cut earlier. */
-enum { MULL__CALLS_MAX = 1001 * 1001, MULL__CALLS_MAX_FUNCTIONS = 100000 };
+/* After so many calls of the handler a timeline is cut; as many is the most that chains without
+ * "unlimited" lead to. It is cut earlier after so many calls of the policy's functions, each of
+ * which takes far longer than all the rest of a decision. */
+enum { MULL__CALLS_MAX = 1001 * 1001, MULL__QUESTIONS_MAX = 200000 };
 
 /* mull__words are an override's, which only live until its next call. */
 typedef struct mull__words {

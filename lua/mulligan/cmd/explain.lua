@@ -35,14 +35,15 @@ local command = {
 
 -- ---- The failure -------------------------------------------------------------------------------
 
--- value_of gives what a field's text means.
+-- value_of gives what a field's text means: numbers are written as in JSON.
 local function value_of(written)
     if written == "true" or written == "false" then
         return written == "true"
     end
-    local whole = written:match("^%-?(%d+)%.?%d*[eE]?[+-]?%d*$")
-    local number = whole and (whole == "0" or whole:sub(1, 1) ~= "0") and not written:find("%.%f[%D]")
-        and tonumber(written)
+    local whole, fraction, power = written:match("^%-?(%d+)(%.?%d*)([eE]?[+-]?%d*)$")
+    local is_number = whole and (whole == "0" or not whole:find("^0")) and (fraction == "" or fraction:find("%d"))
+        and (power == "" or power:find("^[eE][+-]?%d"))
+    local number = is_number and tonumber(written)
     if number and number ~= math.huge and number ~= -math.huge then
         return number
     end

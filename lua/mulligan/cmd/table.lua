@@ -127,9 +127,9 @@ local function add_replaced(lines, of)
     end
     lines[#lines + 1] = ""
     lines[#lines + 1] = paint.bold "replaced" .. "  a later rule for the same type stands in their place"
-    local rows = {}
+    local rows, here = {}, scopes.in_force(of.scopes)
     for number, rule in ipairs(of.replaced) do
-        rows[number] = { place(rule), ("%s(%s)"):format(rule.word, text.show(rule.type)),
+        rows[number] = { place(rule, here), ("%s(%s)"):format(rule.word, text.show(rule.type)),
             "by " .. scopes.place(folder, { file = rule.by_file, line = rule.by_line }) }
     end
     table.move(paint.columns(rows, 2), 1, #rows, #lines + 1, lines)
