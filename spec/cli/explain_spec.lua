@@ -78,7 +78,7 @@ timeline  from now on, if every call fails with the same error; handlers take no
   8     33.75s … 36.25s  retry in 750ms … 1.25s (retry 2 of 2)
   9     34.5s … 37.5s    dead letter to error (its attempts are used up)
   9 calls in all; it ends in 34.5s … 37.5s
-]]):format(generation), (answer.out:gsub("retry in %d+ms (%(retry 1 of 2%); jitter)", "retry in 937ms %1")))
+]]):format(generation), (answer.out:gsub("retry in [%d.]+m?s (%(retry 1 of 2%); jitter)", "retry in 937ms %1")))
     end)
 
     it("gives programs the same, with the verdict of decide", function()

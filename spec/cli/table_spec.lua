@@ -63,23 +63,33 @@ unrecoverable  dead letters at the first failure, before any rule
   built in  MessageDeserializationError
 
 rules  as they are tried: for the type, for what it descends from, for its causes, for all
+       in brackets what a rule alone leads to, with handlers that take up to 30s
   HttpError
     policy.lua:4  host is "a" and status is 429  redeliver 8: 2m, 4m, 6m, 8m, 10m, 12m, … ±25%%, at most 1h
                                                  dead letter to lost
+                                                 (9 calls at most, ends after 54m … 1h34m)
     policy.lua:6  status is 503                  retry 2: 1s each, at most 30s
                                                  dead letter to lost
+                                                 (3 calls at most, ends after 2s … 1m2s)
     policy.lua:7  a function                     retry none
                                                  discard: "ignored"
+                                                 (1 call at most, ends at once)
     policy.lua:8  always                         retry 2: at once
                                                  dead letter to http
+                                                 (3 calls at most, ends after 0ms … 1m)
   DeadlockError < DatabaseError
     policy.lua:5  always  retry 3: 200ms, 400ms, 800ms ±25%%, at most 30s
                           redeliver 2: 30s, 5m
                           dead letter to lost
+                          (12 calls at most, ends after 5m33s … 11m5s)
   Odd type < DeadlockError < DatabaseError
     policy.lua:9  always  dead letter to lost
+                          (1 call at most, ends at once)
   Error: whatever no rule above matched
     policy.lua:11  always  dead letter to lost
+                           (1 call at most, ends at once)
+
+bounds  whatever fails, by whichever of these rules: 36 calls at most, ends after 0ms … 1h48m
 
 replaced  a later rule for the same type stands in their place
   policy.lua:10  on("Error")  by policy.lua:11
@@ -124,7 +134,9 @@ settings
         }, found.scopes)
         assert.same({ { scope = "transport:empty", rules = 1 } }, found.others)
         assert.same({ { type = "DatabaseError", file = "policy.lua", line = 18, scope = "consumer:Mine",
-            action = "dead_letter", queue = "lost" } }, found.rules)
+            action = "dead_letter", queue = "lost",
+            bounds = { calls = 1, shortest_ms = 0, longest_ms = 0, rough = false } } }, found.rules)
+        assert.equal(1, found.bounds.calls)
         assert.same({
             dead_letter_queue = { value = "lost", scope = "bus", file = "policy.lua", line = 13 },
             max_age_ms = { value = false, scope = "transport:orders", file = "policy.lua", line = 15 },
@@ -153,6 +165,8 @@ settings
         assert.same({ "list", 0.0, 2 }, { second.redeliver.backoff, second.redeliver.jitter, #second.redeliver.steps })
         assert.same({ "exponential", 2.0, 3 }, { second.retry.backoff, second.retry.factor, #second.retry.steps })
         assert.same({ kind = "function", number = 0 }, found.rules[4].matcher)
+        assert.same({ calls = 3, shortest_ms = 2000, longest_ms = 62000, rough = false }, found.rules[3].bounds)
+        assert.is_true(found.bounds.calls >= 12 and found.bounds.shortest_ms == 0)
         assert.same({ "discard", "ignored", nil }, { found.rules[4].action, found.rules[4].note, found.rules[4].queue })
         assert.same({ { word = "on", type = "Error", scope = "bus", file = "policy.lua", line = 10,
             by_file = "policy.lua", by_line = 11 } }, found.replaced)

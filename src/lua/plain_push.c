@@ -194,3 +194,19 @@ void mull__push_rule(lua_State *L, const mull__rule *rule, const char *queue)
         mull__set_text(L, "queue", rule->queue ? rule->queue : queue);
     mull__set_text(L, "note", rule->note);
 }
+
+/* ---- Bounds ---------------------------------------------------------------------------------- */
+
+static void set_limit(lua_State *L, const char *field, int64_t limit)
+{
+    if (limit != MULL__FOREVER)
+        mull__set_integer(L, field, limit);
+}
+
+void mull__set_extent(lua_State *L, const mull__extent *extent)
+{
+    set_limit(L, "calls", extent->calls);
+    set_limit(L, "shortest_ms", extent->shortest_ms);
+    set_limit(L, "longest_ms", extent->longest_ms);
+    mull__set_flag(L, "rough", extent->rough);
+}

@@ -3,7 +3,7 @@
 #ifndef MULL__PLAIN_PUSH_H
 #define MULL__PLAIN_PUSH_H
 
-#include "policy/shape.h"
+#include "policy/usage.h"
 
 #include <lua.h>
 
@@ -18,5 +18,12 @@ void mull__push_test(lua_State *L, const mull__plain_test *test);
  * queue. mull__push_declaration is for an unrecoverable declaration, which has none. */
 void mull__push_rule(lua_State *L, const mull__rule *rule, const char *queue);
 void mull__push_declaration(lua_State *L, const mull__rule *rule);
+
+/* The timeout of a consumer that names none: what a handler may take where none is known. */
+enum { MULL__HANDLER_MS = 30 * 1000 };
+
+/* mull__set_extent sets the fields of an extent in the table on top; what has no bound is left out.
+ */
+void mull__set_extent(lua_State *L, const mull__extent *extent);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "decide/decide.h"
 #include "fields.h"
+#include "plain_push.h"
 #include "policy/findings.h"
 #include "policy_look.h"
 #include "policy_module.h"
@@ -11,8 +12,6 @@
 
 #include <lauxlib.h>
 #include <stdlib.h>
-
-enum { HANDLER_MS = 30 * 1000 }; /* the timeout of a consumer that names none */
 
 /* report is what is kept until Lua can take it, all from malloc. */
 typedef struct report {
@@ -87,7 +86,7 @@ static void read_consumer(lua_State *L, report *r, size_t at)
 
 static void read_users(lua_State *L, report *r)
 {
-    r->users.handler_ms = HANDLER_MS;
+    r->users.handler_ms = MULL__HANDLER_MS;
     if (lua_isnil(L, 2))
         return;
     size_t count = lua_rawlen(L, 2), transports = lua_rawlen(L, 3);
@@ -104,7 +103,7 @@ static void read_users(lua_State *L, report *r)
         r->transports[i] = luaL_checkstring(L, -1);
         lua_pop(L, 1);
     }
-    r->users = (mull__users){r->user_list, count, HANDLER_MS, r->transports, transports};
+    r->users = (mull__users){r->user_list, count, MULL__HANDLER_MS, r->transports, transports};
 }
 
 /* ---- Findings -------------------------------------------------------------------------------- */
@@ -163,21 +162,6 @@ static void set_findings(lua_State *L, const report *r)
 
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
-static void set_bound(lua_State *L, const char *field, int64_t bound)
-{
-    if (bound != MULL__FOREVER)
-        mull__set_integer(L, field, bound);
-}
-
-/* set_extent leaves out what has no bound. */
-static void set_extent(lua_State *L, const mull__extent *extent)
-{
-    set_bound(L, "calls", extent->calls);
-    set_bound(L, "shortest_ms", extent->shortest_ms);
-    set_bound(L, "longest_ms", extent->longest_ms);
-    mull__set_flag(L, "rough", extent->rough);
-}
-
 static void push_rule(lua_State *L, const mull__scope *scope, const mull__rule *rule,
                       const mull__extent *extent)
 {
@@ -188,7 +172,7 @@ static void push_rule(lua_State *L, const mull__scope *scope, const mull__rule *
     mull__set_text(L, "type", rule->source.type);
     mull__set_flag(L, "cause", mull__is_cause_rule(scope, rule));
     mull__set_flag(L, "matcher", rule->matcher.kind != MULL__MATCH_ALWAYS);
-    set_extent(L, extent);
+    mull__set_extent(L, extent);
 }
 
 /* measure gives a scope's extent, and those of its rules in the report; 0: its rules are nowhere in
@@ -218,7 +202,7 @@ static void push_scope(lua_State *L, const report *r, const mull__scope *scope,
 {
     lua_newtable(L);
     mull__set_text(L, "scope", scope->label);
-    set_extent(L, extent);
+    mull__set_extent(L, extent);
     lua_newtable(L);
     for (size_t i = 0; i < mull__scope_rules(scope); i++) {
         push_rule(L, scope, mull__rule_at(scope, i), &r->extents[i]);

@@ -1,4 +1,5 @@
 /* policy_table.c: policy:table, the decision table as it is in force somewhere; docs/table.md. */
+#include "base/alloc.h"
 #include "decide/decide.h"
 #include "fields.h"
 #include "json_encode.h"
@@ -85,14 +86,31 @@ static void set_others(lua_State *L, const mull__table *table, const mull__layer
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
-static void set_rules(lua_State *L, const char *field, const mull__rules *rules, const char *queue)
+static void set_rules(lua_State *L, const char *field, const mull__rules *rules, const char *queue,
+                      const mull__mixes *mixes)
 {
     mull__push_list(L);
     for (size_t i = 0; rules && i < rules->count; i++) {
+        const mull__extent extent = mull__extent_of_rule(&rules->items[i], mixes);
         mull__push_rule(L, &rules->items[i], queue);
+        lua_createtable(L, 0, 4);
+        mull__set_extent(L, &extent);
+        lua_setfield(L, -2, "bounds");
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     lua_setfield(L, -2, field);
+}
+
+/* set_bounds: of whatever happens by the rules in force. */
+static void set_bounds(lua_State *L, const mull__table *table, const mull__scope *scope,
+                       const mull__mixes *mixes)
+{
+    mull__extent extent = {.calls = 1}; /* no rule: the first failure ends it */
+    if (scope && mull__extent_of_scope(&extent, table, scope, mixes) != MULL_OK)
+        luaL_error(L, "not enough memory");
+    lua_createtable(L, 0, 4);
+    mull__set_extent(L, &extent);
+    lua_setfield(L, -2, "bounds");
 }
 
 /* set_unrecoverable: those of every scope hold, and the built-in one. */
@@ -222,6 +240,21 @@ static void set_settings(lua_State *L, const mull__table *table, const mull__lay
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
+/* mix_of gives the settings that the rules are in force with. */
+static mull__mix mix_of(const mull__table *table, const mull__layer *layer,
+                        const mull__in_force *in_force)
+{
+    mull__mix mix = {.max_age_ms = in_force->max_age_ms,
+                     .max_attempts = in_force->max_attempts,
+                     .handler_ms = MULL__HANDLER_MS,
+                     .overridden = in_force->override != MULL__OFF};
+    for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
+        const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
+        mix.unrecoverable |= scope && scope->unrecoverable.count > 0;
+    }
+    return mix;
+}
+
 static void push_table(lua_State *L, const mull__generation *generation, const char *consumer,
                        const char *transport)
 {
@@ -237,8 +270,13 @@ static void push_table(lua_State *L, const mull__generation *generation, const c
     mull__set_scopes(L, table, consumer, transport);
     set_others(L, table, layer);
     const mull__scope *scope = layer->rules;
-    set_rules(L, "rules", scope ? &scope->rules : NULL, in_force.dead_letter_queue);
-    set_rules(L, "cause_rules", scope ? &scope->cause_rules : NULL, in_force.dead_letter_queue);
+    const mull_allocator allocator = mull__allocator_or_default((mull_allocator){.resize = NULL});
+    mull__mix mix = mix_of(table, layer, &in_force);
+    const mull__mixes mixes = {.items = &mix, .count = 1, .allocator = &allocator};
+    const char *queue = in_force.dead_letter_queue;
+    set_rules(L, "rules", scope ? &scope->rules : NULL, queue, &mixes);
+    set_rules(L, "cause_rules", scope ? &scope->cause_rules : NULL, queue, &mixes);
+    set_bounds(L, table, scope, &mixes);
     set_unrecoverable(L, table, layer);
     set_replaced(L, scope);
     set_parents(L, table);

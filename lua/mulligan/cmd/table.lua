@@ -69,6 +69,7 @@ local function add_rule(rows, rule, here)
     if not is_short then
         rows[#rows + 1] = { place(rule, here), when }
     end
+    steps[#steps + 1] = paint.dim("(" .. chain.bounds(rule.bounds) .. ")")
     for number, step in ipairs(steps) do
         local is_first = is_short and number == 1
         rows[#rows + 1] = { is_first and place(rule, here) or "", is_first and when or "", step }
@@ -89,6 +90,7 @@ local function add_rules(lines, of)
     lines[#lines + 1] = ""
     lines[#lines + 1] = paint.bold "rules" .. "  as they are tried: for the type, for what it descends from, "
         .. "for its causes, for all"
+    lines[#lines + 1] = "       in brackets what a rule alone leads to, with handlers that take up to 30s"
     local last
     for _, group in ipairs(by_type(of.rules)) do
         if group.type == "Error" then
@@ -133,6 +135,12 @@ local function add_replaced(lines, of)
             "by " .. scopes.place(folder, { file = rule.by_file, line = rule.by_line }) }
     end
     table.move(paint.columns(rows, 2), 1, #rows, #lines + 1, lines)
+end
+
+local function add_bounds(lines, of)
+    lines[#lines + 1] = ""
+    lines[#lines + 1] = paint.bold "bounds" .. "  whatever fails, by whichever of these rules: "
+        .. chain.bounds(of.bounds)
 end
 
 -- ---- Settings ----------------------------------------------------------------------------------
@@ -188,6 +196,7 @@ local function as_text(path, of)
     add_scopes(lines, of)
     add_unrecoverable(lines, of)
     add_rules(lines, of)
+    add_bounds(lines, of)
     add_replaced(lines, of)
     add_settings(lines, of)
     return table.concat(lines, "\n") .. "\n"

@@ -74,6 +74,19 @@ function chain.steps(rule)
     return out
 end
 
+-- bounds gives the most calls, and when it ends: "4 calls at most, ends after 1s … 2m".
+function chain.bounds(of)
+    local calls = of.calls and text.count(of.calls, "call", "calls") .. " at most" or "any number of calls"
+    if not of.shortest_ms then
+        return calls .. ", never ends"
+    elseif not of.longest_ms then
+        return ("%s, ends after %s or any time later"):format(calls, span.about(of.shortest_ms))
+    elseif of.longest_ms == 0 then
+        return calls .. ", ends at once"
+    end
+    return ("%s, ends after %s"):format(calls, span.between(of.shortest_ms, of.longest_ms))
+end
+
 -- ---- Verdicts ----------------------------------------------------------------------------------
 
 local reasons = {
