@@ -3,6 +3,7 @@
 
 local core = require "mulligan.core"
 local options = require "mulligan.options"
+local report = require "mulligan.check.report"
 local text = require "mulligan.policy.text"
 
 local mulligan = {
@@ -67,6 +68,15 @@ end
 function core.policy_methods:table(given)
     local read = options.demand("policy:table", given or {}, { consumer = "name", transport = "name" }, 2)
     return outcome("table", pcall(table_of, self, read.consumer, read.transport))
+end
+
+-- check takes consumers as engine:consumer does, but for a name and the URL of the transport.
+function core.policy_methods:check(given)
+    local read = given or {}
+    if type(read) ~= "table" then
+        error("policy:check: options must be a table, not " .. text.show(given), 2)
+    end
+    return report.of(self, read, 2)
 end
 
 -- ---- Running -----------------------------------------------------------------------------------

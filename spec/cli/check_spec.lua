@@ -26,25 +26,45 @@ describe("mulligan", function()
                 policy.bus():default():discard()
                 policy.consumer("C"):default():redeliver()
             ]])
-            assert.same({ code = 0, out = "policy.lua: 3 rules in 2 scopes\n", err = "" }, run("check", "policy.lua"))
+            local checked = run("check", "policy.lua")
+            assert.same({ 0, "" }, { checked.code, checked.err })
+            assert.is_truthy(checked.out:find("policy.lua: 3 rules in 2 scopes\n", 1, true), checked.out)
             assert.equal(0, run("check", "policy.lua", "--strict").code)
             local found = json.decode(run("check", "--format", "json", "policy.lua").out)
             local policy = assert(mulligan.load(folder:path("policy.lua")))
+            assert.equal(2, #found.bounds)
+            found.bounds = nil
             assert.same({ ok = true, rules = 3, scopes = 2, generation = policy:generation(), problems = {},
                 findings = {} }, found)
             policy:close()
+        end)
+
+        it("says how many calls, how soon and how late", function()
+            folder:write("policy.lua", [[
+                local bus = require("mulligan.policy").bus()
+                bus:default():retry { "1s", "2s" }:then_redeliver { "1m" }
+            ]])
+            local out = run("check", "policy.lua").out
+            assert.is_truthy(out:find("\nbus, by any of its rules +6 +0ms +3m36s\n"), out)
+            assert.is_truthy(out:find("\n  policy.lua:2 Error +6 +1m6s +3m36s\n"), out)
+            assert.is_truthy(out:find("each call may take 30s", 1, true), out)
+            local bounds = json.decode(run("check", "policy.lua", "--format", "json").out).bounds
+            assert.same({ {
+                scope = "bus", calls = 6, shortest_ms = 0, longest_ms = 216000, rough = false,
+                rules = { {
+                    file = "policy.lua", line = 2, scope = "bus", type = "Error", cause = false, matcher = false,
+                    calls = 6, shortest_ms = 66000, longest_ms = 216000, rough = false,
+                } },
+            } }, bounds)
         end)
 
         it("finds a policy without rules suspicious", function()
             folder:write("policy.lua", "")
             local checked = run("check", "policy.lua")
             assert.equal(0, checked.code)
-            assert.is_truthy(checked.out:find("policy.lua: the policy has no rules", 1, true))
+            assert.is_truthy(checked.out:find("policy.lua: MUL013 the policy has no rules", 1, true))
             assert.equal(1, run("check", "policy.lua", "--strict").code)
             assert.equal(1, #json.decode(run("check", "policy.lua", "--format", "json").out).findings)
-            local help = run("check", "--help").out
-            assert.is_truthy(help:find("Says so if it has no rules.", 1, true), help)
-            assert.is_truthy(help:find("\n  %-%-strict +end in 1 if it has no rules\n"), help)
         end)
 
         it("lists every mistake, with its place as seen from here", function()
@@ -108,9 +128,109 @@ describe("mulligan", function()
             assert.same({ 0, "once\n" }, { checked.code, checked.err })
         end)
 
-        it("has no --for yet", function()
-            assert.same({ code = 2, out = "", err = "mulligan: check: --for is not in this version yet\n" },
-                run("check", "policy.lua", "--for", "mulligan.lua"))
+        describe("--for", function()
+            local function write(policy, consumers, url)
+                folder:write("policy.lua", policy)
+                folder:write("mulligan.lua", ([[
+                    local m = require "mulligan"
+                    m.policy "policy.lua"
+                    m.transport("orders", %q)
+                    %s]]):format(url or "memory:", consumers))
+            end
+
+            local function consumer(name, queue, more)
+                return ('m.consumer(%q, { transport = "orders", queue = %q, handler = print%s })\n'):format(name, queue,
+                    more or "")
+            end
+
+            local function codes()
+                local checked = run("check", "policy.lua", "--for", "mulligan.lua", "--format", "json")
+                assert.same({ 0, "" }, { checked.code, checked.err })
+                local found = {}
+                for number, finding in ipairs(json.decode(checked.out).findings) do
+                    found[number] = ("%s:%s %s"):format(finding.file, finding.line, finding.code)
+                end
+                return found, json.decode(checked.out)
+            end
+
+            local plain = 'require("mulligan.policy").bus():default():retry { "1s" }\n'
+
+            it("finds nothing where all is well, and knows the timeouts", function()
+                write(plain, consumer("A", "a", ', timeout = "5s"') .. consumer("B", "b", ', timeout = "2s"'))
+                local found, all = codes()
+                assert.same({}, found)
+                assert.same({ 6000, 6000 }, { all.bounds[1].longest_ms, all.bounds[1].rules[1].longest_ms })
+                write(plain, consumer("A", "a", ", timeout = false"))
+                found, all = codes()
+                assert.same({}, found)
+                assert.is_nil(all.bounds[1].longest_ms)
+                local text = run("check", "policy.lua", "--for", "mulligan.lua").out
+                assert.is_truthy(text:find("bus, by any of its rules +2 +0ms +none\n"), text)
+                assert.is_nil(text:find("each call may take", 1, true))
+            end)
+
+            it("finds dead letters that a consumer reads", function()
+                write(plain, consumer("A", "a") .. consumer("Monitor", "error"))
+                folder:write("policy.lua", plain
+                    .. 'require("mulligan.policy").consumer("Monitor"):dead_letter_queue("x")')
+                assert.same({ "mulligan.lua:5 MUL015" }, (codes()))
+            end)
+
+            it("finds what run would refuse, as run says it", function()
+                write(plain, consumer("A", "error"))
+                assert.same({ "policy.lua:nil MUL014" }, (codes()))
+                write(plain, consumer("A", "a"), "memory:?claim_timeout=2s&hold=no")
+                assert.same({ "policy.lua:1 MUL014" }, (codes()))
+                local text = run("check", "policy.lua", "--for", "mulligan.lua").out
+                local refused = run("run").err
+                assert.is_truthy(text:find(refused:match("policy.lua:1: ([^\n]+)\n"), 1, true), text .. refused)
+                assert.equal(1, run("check", "policy.lua", "--for", "mulligan.lua", "--strict").code)
+                write(plain, consumer("A", "a"), "memory:?claim_timeout=2s")
+                assert.same({}, (codes()))
+                write(plain, consumer("A", "a"), "memory:?frob=yes")
+                assert.same({ "policy.lua:nil MUL014" }, (codes()))
+                write(plain, consumer("A", "a"), "nats://me:secret@host")
+                local found, all = codes()
+                assert.same({ "policy.lua:nil MUL014" }, found)
+                assert.is_nil(all.findings[1].text:find("secret", 1, true))
+            end)
+
+            it("finds delays beyond the transport's longest", function()
+                write('require("mulligan.policy").bus():default():redeliver { "2h" }\n', consumer("A", "a"),
+                    "memory:?longest_delay=1h")
+                assert.same({ "policy.lua:1 MUL016" }, (codes()))
+            end)
+
+            it("finds scopes of consumers and transports that aren't there", function()
+                write(plain .. [[
+                    local policy = require "mulligan.policy"
+                    policy.consumer("Paymnt"):max_attempts(9)
+                    policy.consumer("Payment"):max_attempts(9)
+                    policy.transport("order"):max_attempts(9)
+                    policy.transport("orders"):max_attempts(9)
+                ]], consumer("Payment", "a"))
+                local found, all = codes()
+                assert.same({ "policy.lua:3 MUL017", "policy.lua:5 MUL017" }, found)
+                assert.equal('there is no consumer "Paymnt"; did you mean "Payment"?', all.findings[1].text)
+                assert.equal('there is no transport "order"; did you mean "orders"?', all.findings[2].text)
+            end)
+
+            it("opens, makes and runs nothing", function()
+                write(plain, consumer("A", "a"), "sqlite:never.db")
+                assert.same({}, (codes()))
+                assert.is_nil(folder:read("never.db"))
+            end)
+
+            it("lists what is wrong with the mulligan.lua", function()
+                write(plain, 'm.consumer("A", { transport = "order", queue = "q", handler = print })')
+                local checked = run("check", "policy.lua", "--for", "mulligan.lua")
+                assert.same({ 2, "" }, { checked.code, checked.out })
+                assert.is_truthy(checked.err:find("mulligan: mulligan.lua:4: consumer \"A\": there is no transport", 1,
+                    true), checked.err)
+                assert.equal(2, run("check", "policy.lua", "--for", "nope.lua").code)
+                write(plain, "")
+                assert.is_truthy(run("check", "policy.lua", "--for", "mulligan.lua").err:find("no m.consumer", 1, true))
+            end)
         end)
     end)
 

@@ -39,11 +39,13 @@ static int names_jitter(const mull__plain_tier *tier, const defaults *d)
 }
 
 /* caps_nothing: no delay reaches the cap, nor that which would be there without it. A hint may be
- * as long as it likes, and a cap of 365 days says that there is to be none. */
+ * as long as it likes, a cap of 365 days says that there is to be none, and redeliver() without
+ * arguments is a list with the usual cap. */
 static int caps_nothing(const mull__plain_tier *tier, const defaults *d)
 {
     int64_t cap_ms = tier->max_delay_ms, usual_ms = tier->delays ? INT64_MAX : d->max_delay_ms;
-    if (cap_ms == MULL__NO_CAP || cap_ms == usual_ms || cap_ms == MULL__DELAY_MAX_MS || tier->hint)
+    if (cap_ms == MULL__NO_CAP || cap_ms == d->max_delay_ms || cap_ms == MULL__DELAY_MAX_MS ||
+        tier->hint)
         return 0;
     int64_t ms = longest_ms(tier);
     return ms <= cap_ms && ms <= usual_ms;

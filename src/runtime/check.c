@@ -150,7 +150,11 @@ int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t w
     const mull_transport_ops *ops = mull__transport_for(url);
     /* Where it can't be told, nothing is found fault with. */
     worker->can = (mull_abilities){.can_retry = 1, .can_delay = 1};
-    if (!ops || !ops->look)
+    if (!ops) {
+        mull__transport_unknown(url, why, why_size);
+        return MULL_EINVAL;
+    }
+    if (!ops->look)
         return MULL_OK;
     int status = ops->look(url, &worker->can, why, why_size);
     worker->can.can_hold &= ops->hold != NULL;

@@ -54,14 +54,8 @@ static int refuse_url(mull_engine *engine, int status, const char *name, const c
 
 static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
 {
-    char why[256], known[128];
-    size_t length = strcspn(url, ":");
-    int scheme = length < 32 ? (int)length : 32;
-    mull__transport_schemes(known, sizeof known);
-    if (mull__transport_is_later(url))
-        snprintf(why, sizeof why, "'%.*s:' is not in this version yet", scheme, url);
-    else
-        snprintf(why, sizeof why, "there is no '%.*s:'; known are %s", scheme, url, known);
+    char why[256];
+    mull__transport_unknown(url, why, sizeof why);
     return refuse_url(engine, MULL_EINVAL, name, url, why);
 }
 

@@ -42,3 +42,15 @@ void mull__transport_schemes(char *text, size_t size)
         length += (size_t)snprintf(text + length, size - length, "%s%s:", i ? ", " : "",
                                    transports[i]->scheme);
 }
+
+void mull__transport_unknown(const char *url, char *why, size_t size)
+{
+    char known[128];
+    size_t length = strcspn(url, ":");
+    int scheme = length < 32 ? (int)length : 32;
+    mull__transport_schemes(known, sizeof known);
+    if (mull__transport_is_later(url))
+        snprintf(why, size, "'%.*s:' is not in this version yet", scheme, url);
+    else
+        snprintf(why, size, "there is no '%.*s:'; known are %s", scheme, url, known);
+}

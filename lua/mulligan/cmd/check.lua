@@ -1,37 +1,92 @@
--- cmd/check.lua: loads a policy and says what is wrong with it, and what is suspicious: so far, that
--- it has no rules.
+-- cmd/check.lua: loads a policy and says what is wrong with it, what is suspicious, and how many calls
+-- and how much time a message can take by it.
 
 local cli = require "mulligan.cli"
+local config = require "mulligan.config"
 local json = require("mulligan").json
+local options = require "mulligan.options"
+local paint = require "mulligan.look.paint"
+local span = require "mulligan.look.span"
 local text = require "mulligan.policy.text"
 
 local check = {
     name = "check",
-    summary = "loads a policy, and lists every mistake in it",
+    summary = "lists every mistake in a policy, and what is suspicious",
     usage = "check POLICY [OPTION]...",
-    about = "Loads a policy, and lists every mistake that can be found in one go. Says so if it has no rules.",
+    about = "Loads a policy, and lists every mistake that can be found in one go. Without any, it says what is\n"
+        .. "suspicious, and how many calls of its handler, and how long, a message can take.",
     options = {
+        { "--for", "mulligan.lua", help = "what it is for: its consumers and transports; it isn't run" },
         { "--format", "text|json", help = "for people or for programs (text)" },
-        { "--strict", help = "end in 1 if it has no rules" },
-        { "--for", "mulligan.lua", later = true },
+        { "--strict", help = "end in 1 if anything is suspicious" },
     },
     at_least = 1,
     at_most = 1,
 }
 
-local function findings_of(path, policy)
-    if policy:rules() > 0 then
-        return {}
+-- ---- What it is for ----------------------------------------------------------------------------
+
+-- used_by gives the options of policy:check for a mulligan.lua; else nil and what is wrong with it.
+local function used_by(path)
+    local read = config.load(path)
+    local problems = read.problems
+    if #problems == 0 and #read.consumers == 0 then
+        problems = { { file = path, text = "there is no m.consumer, so nothing that a policy could be for" } }
     end
-    return { { file = path, text = "the policy has no rules: every failure is a dead letter" } }
+    if #problems > 0 then
+        return nil, problems
+    end
+    local given = { consumers = {}, transports = {}, lines = {} }
+    for number, transport in ipairs(read.transports) do
+        given.transports[number] = transport.name
+    end
+    for number, consumer in ipairs(read.consumers) do
+        local checked = options.read(consumer.options, options.consumer)
+        given.consumers[number] = {
+            name = consumer.name,
+            transport = checked.transport,
+            url = read.transport_named(checked.transport).url,
+            queue = checked.queue,
+            timeout = consumer.options.timeout,
+        }
+        given.lines[consumer.name] = consumer.line
+    end
+    return given
+end
+
+-- place gives findings the files that they are in as seen from here: the policy's, or mulligan.lua.
+local function place(findings, path, given)
+    local folder = path:match("^(.*/)[^/]*$") or ""
+    for _, finding in ipairs(findings) do
+        if finding.file then
+            finding.file = folder .. finding.file
+        elseif finding.consumer then
+            finding.file, finding.line = given.mulligan, given.lines[finding.consumer]
+        else
+            finding.file = path
+        end
+    end
+end
+
+-- ---- For programs ------------------------------------------------------------------------------
+
+local function fill(list, ...)
+    for _, item in ipairs(list) do
+        for _, key in ipairs { ... } do
+            if item[key] == nil then
+                item[key] = json.null
+            end
+        end
+    end
+    return json.list(list)
 end
 
 local function as_json(result)
-    for _, name in ipairs { "problems", "findings" } do
-        for _, problem in ipairs(result[name]) do
-            problem.line = problem.line or json.null
-        end
-        json.list(result[name])
+    fill(result.problems, "file", "line")
+    fill(result.findings, "line", "consumer")
+    fill(result.bounds, "calls", "shortest_ms", "longest_ms")
+    for _, scope in ipairs(result.bounds) do
+        fill(scope.rules, "calls", "shortest_ms", "longest_ms")
     end
     cli.say(json.encode(result) .. "\n")
 end
@@ -39,32 +94,89 @@ end
 local function refused(problems, format)
     if format == "json" then
         as_json { ok = false, rules = json.null, scopes = json.null, generation = json.null, problems = problems,
-            findings = {} }
+            findings = {}, bounds = {} }
         return 2
     end
     return cli.complain_of(problems)
 end
 
+-- ---- For people --------------------------------------------------------------------------------
+
+local function show_finding(finding)
+    local at = finding.line and ("%s:%d"):format(finding.file, finding.line) or finding.file
+    cli.say(("%s: %s %s\n"):format(paint.bold(text.clean(at)), paint.yellow(finding.code), text.clean(finding.text)))
+end
+
+local function time(ms)
+    return ms and span.about(ms) or "none"
+end
+
+local function row(name, of)
+    local rough = of.rough and " rough" or ""
+    return { name, (of.calls and tostring(of.calls) or "none"), time(of.shortest_ms), time(of.longest_ms) .. rough }
+end
+
+local function rule_name(rule)
+    local matcher = rule.matcher and ", with a matcher" or ""
+    local cause = rule.cause and "cause " or ""
+    return text.clean(("  %s:%d %s%s%s"):format(rule.file, rule.line, cause, rule.type, matcher))
+end
+
+local function show_bounds(bounds, known)
+    local rows = { { "from the first failure on", "calls", "shortest", "longest" } }
+    for _, scope in ipairs(bounds) do
+        rows[#rows + 1] = row(text.clean(scope.scope) .. ", by any of its rules", scope)
+        for _, rule in ipairs(scope.rules) do
+            rows[#rows + 1] = row(rule_name(rule), rule)
+        end
+    end
+    for number, line in ipairs(paint.columns(rows, 0)) do
+        cli.say((number == 1 and paint.dim(line) or line) .. "\n")
+    end
+    if not known then
+        cli.say(paint.dim "where each call may take 30s; --for mulligan.lua knows the timeouts" .. "\n")
+    end
+end
+
+local function show(path, policy, found, known)
+    for _, finding in ipairs(found.findings) do
+        show_finding(finding)
+    end
+    cli.say(("%s: %s in %s\n"):format(path, text.count(policy:rules(), "rule", "rules"),
+        text.count(policy:scopes(), "scope", "scopes")))
+    if #found.bounds > 0 then
+        cli.say "\n"
+        show_bounds(found.bounds, known)
+    end
+end
+
+-- ---- All of it ---------------------------------------------------------------------------------
+
 function check.main(words)
-    local path = words[1]
+    local path, given = words[1], nil
     local policy, problems = cli.load_policy(path, { log = cli.print })
-    if not policy then
+    if policy and words["for"] then
+        given, problems = used_by(words["for"])
+        if not given then
+            policy:close()
+        end
+    end
+    if problems then
         return refused(problems, words.format)
     end
-    local findings = findings_of(path, policy)
-    local rules, scopes = policy:rules(), policy:scopes()
+    local found = policy:check(given and { consumers = given.consumers, transports = given.transports })
+    if given then
+        given.mulligan = words["for"]
+    end
+    place(found.findings, path, given)
     if words.format == "json" then
-        as_json { ok = true, rules = rules, scopes = scopes, generation = policy:generation(), problems = {},
-            findings = findings }
+        as_json { ok = true, rules = policy:rules(), scopes = policy:scopes(), generation = found.generation,
+            problems = {}, findings = found.findings, bounds = found.bounds }
     else
-        for _, finding in ipairs(findings) do
-            cli.say(("%s: %s\n"):format(finding.file, finding.text))
-        end
-        cli.say(("%s: %s in %s\n"):format(path, text.count(rules, "rule", "rules"),
-            text.count(scopes, "scope", "scopes")))
+        show(path, policy, found, given)
     end
     policy:close()
-    return words.strict and #findings > 0 and 1 or 0
+    return words.strict and #found.findings > 0 and 1 or 0
 end
 
 return check

@@ -1,0 +1,80 @@
+-- words.lua: what a finding says to people. Its code is "MUL" and its kind; docs/findings/ has a page
+-- for each.
+
+local span = require "mulligan.look.span"
+local text = require "mulligan.policy.text"
+
+local words = {}
+
+local show = text.show
+
+-- Where another statement is: "line 3", with its file where it is in another one.
+local function place(finding)
+    local other = finding.other
+    if other.file == finding.file then
+        return "line " .. other.line
+    end
+    return ("%s:%d"):format(other.file, other.line)
+end
+
+-- "consumer PaymentHandler" of a label; "the bus".
+local function scope(label)
+    local kind, name = label:match("^(%l+):(.*)$")
+    return kind and ("%s %s"):format(kind, show(name)) or "the " .. label
+end
+
+local function unrecoverable(finding)
+    local other = finding.other
+    local whose = other.type == finding.type and "" or (" and so is every %s that brings no lineage of its own")
+        :format(finding.type)
+    if not other.file then
+        return ("this rule for %s can't come into play: %s is unrecoverable,%s unless a rule names it"):format(
+            show(finding.type), other.type, whose)
+    end
+    return ("this rule for %s can't come into play: %s is unrecoverable by %s%s"):format(show(finding.type), other.type,
+        place(finding), whose ~= "" and "," .. whose or "")
+end
+
+local no_effect = {
+    jitter = "jitter has no effect: every delay is 0",
+    max_delay = "max_delay has no effect: no delay comes near it",
+    factor = "factor has no effect: there is no second delay that it could make longer",
+}
+
+local of = {
+    function(f) return ("this rule for %s can't come into play: %s has no matcher, and decides before it"):format(
+        show(f.type), place(f)) end,
+    function(f) return ("this rule for %s can't come into play: the matcher of %s passes wherever its own does")
+        :format(show(f.type), place(f)) end,
+    unrecoverable,
+    function(f) return ("this rule for %s is replaced by %s"):format(show(f.type), place(f)) end,
+    function(f) return ("%s has rules and no default: what they don't match is dead-lettered, and the rules of %s "
+        .. "aren't asked; add a default(), or include them"):format(scope(f.scope), scope(f.other.scope)) end,
+    function(f) return ("%s looks misspelt; did you mean %s?"):format(show(f.type), show(f.other.type)) end,
+    function(f) return ("redelivery %d can't come: by then the message is older than max_age, %s"):format(f.number,
+        span.exact(f.limit)) end,
+    function(f) return ("this rule asks for up to %d calls, of which max_attempts lets %d through"):format(f.number,
+        f.limit) end,
+    function(f) return ("this matcher for %s can never pass"):format(show(f.type)) end,
+    function(f) return no_effect[f.word] or f.word .. " does nothing; leave it out" end,
+    function() return "max_age has no effect: nothing is redelivered where it holds" end,
+    function(f) return ("%s has no rules that could be included"):format(scope(f.other.scope)) end,
+    function() return "the policy has no rules: every failure is a dead letter" end,
+    function(f) return "run refuses this: " .. f.word end,
+    function(f) return ("consumer %s reads the queue %s, where the dead letters of consumer %s go"):format(show(f.word),
+        show(f.other.type), show(f.other.scope)) end,
+    function(f) return ("a delay of up to %s is made of several, since transport %s can't delay for longer than %s")
+        :format(span.about(f.number), show(f.word), span.exact(f.limit)) end,
+    function(f) return ("there is no %s%s"):format(scope(f.scope), f.near and "; did you mean " .. show(f.near) .. "?"
+        or "") end,
+}
+
+function words.code(finding)
+    return ("MUL%03d"):format(finding.kind)
+end
+
+function words.of(finding)
+    return of[finding.kind](finding)
+end
+
+return words
