@@ -106,6 +106,29 @@ local mistakes = {
         .. "policy.between(...)" },
     { "bus:on('X', bus):retry()", "the matcher must be a table, { status = 503 }, or a function, not a table" },
 
+    -- answers of an override
+    { "policy.retry(5)", 'retry: delay 5 has no unit; "5ms"?' },
+    { "policy.retry(nil)", "retry: delay nil is no span of time" },
+    { "policy.retry('1s', '2s')", "retry has 2 arguments; it takes one delay at most" },
+    { "policy.redeliver()", 'redeliver needs a delay: policy.redeliver("5m")' },
+    { "policy.redeliver('5 min')", 'redeliver: delay "5 min" is no span of time' },
+    { "policy.redeliver('1s', 1)", "redeliver has 2 arguments; it takes one delay" },
+    { "policy.dead_letter('')", "dead_letter: the queue must not be empty" },
+    { "policy.dead_letter(nil)", "dead_letter: the queue must be a string, not nil" },
+    { "policy.dead_letter('a', 'b')", "dead_letter has 2 arguments; it takes one queue at most" },
+    { "policy.discard(5)", "discard: the note must be a string, not 5" },
+    { "policy.discard('\xff')", "discard: the note must be valid UTF-8" },
+    { "policy.discard('a', 'b')", "discard has 2 arguments; it takes one note at most" },
+    { "policy:retry('1s')", "retry is called with a point: policy.retry(...)" },
+    { "policy.retry('1s'):then_redeliver()",
+        "policy.retry(...) is what an override may return, and nothing else can be "
+        .. "done with it; a rule begins with on" },
+    { "policy.discard().note = 'x'",
+        "policy.discard(...) is what an override may return, and nothing else can be done" },
+    { "bus:on('X', policy.retry()):retry()", "the matcher must be a table, { status = 503 }, or a function, not "
+        .. "policy.retry(...)" },
+    { "bus:on('X', { a = policy.discard() }):retry()", "the value of a " .. NOT_A_VALUE .. "policy.discard(...)" },
+
     -- words of scopes
     { "bus:on_cause():retry()", 'on_cause needs an error type: on_cause("TimeoutError")' },
     { "bus:on_cause('X', {}):retry()", "the matcher is an empty table" },

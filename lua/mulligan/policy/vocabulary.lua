@@ -22,7 +22,7 @@ vocabulary.called = { policy = "policy", scope = "a scope", rule = "a rule", pre
 
 -- What comes in a later version.
 vocabulary.later = {
-    policy = { "retry", "redeliver", "dead_letter", "discard" },
+    policy = {},
     scope = { "override", "notify" },
     rule = {},
     preset = {},

@@ -1,0 +1,48 @@
+-- What an override returns is made by words that are there in the load and after it.
+local loading = require "support.loading"
+
+-- What a function of a policy that is loaded does with `policy`: "yes" where it came to its end, else why not.
+local function afterwards(body)
+    local why
+    local policy = loading.good(loading.statements(('bus:on("A", function() %s return true end):discard("yes")')
+        :format(body)), { event = function(event) why = event.text end })
+    local note = policy:decide({ error = { type = "A" } }).note
+    policy:close()
+    return note or why
+end
+
+describe("an answer of an override", function()
+    local good = {
+        "retry()", 'retry("1.5s")', "retry(0)", 'redeliver("365d")', "redeliver(0)", "dead_letter()",
+        'dead_letter("parked")', "discard()", 'discard("stale")', 'discard("")',
+    }
+    for _, call in ipairs(good) do
+        it("is made during the load and after it: " .. call, function()
+            loading.good(loading.statements(("assert(policy.%s)"):format(call))):close()
+            assert.equal("yes", afterwards(("assert(policy.%s)"):format(call)))
+        end)
+    end
+
+    local wrong = {
+        ["policy.retry(5)"] = 'retry: delay 5 has no unit; "5ms"?',
+        ["policy.redeliver()"] = 'redeliver needs a delay: policy.redeliver("5m")',
+        ["policy.redeliver('1s', 2)"] = "redeliver has 2 arguments; it takes one delay",
+        ["policy.dead_letter('')"] = "dead_letter: the queue must not be empty",
+        ["policy.discard(5)"] = "discard: the note must be a string, not 5",
+        ["policy:retry()"] = "retry is called with a point: policy.retry(...)",
+        ["local x = policy.retry().delay_ms"] = "a policy can't be changed once it is loaded",
+        ["policy.retry().delay_ms = 5"] = "a policy can't be changed once it is loaded",
+    }
+    for body, why in pairs(wrong) do
+        it("is refused after the load by an error that says why: " .. body, function()
+            assert.equal("policy.lua:1: " .. why, afterwards(body))
+            assert.equal("yes", afterwards(("assert(not pcall(function() %s end))"):format(body)))
+        end)
+    end
+
+    it("shows nothing of what is in it", function()
+        assert.equal("yes", afterwards [[
+local answer = policy.retry("1s")
+assert(next(answer) == nil and #answer == 0 and tostring(answer) == "table")]])
+    end)
+end)
