@@ -1,18 +1,18 @@
 -- known.lua: the parts of the language that the product knows, and the generator therefore writes.
 return {
     type_lists = true,
-    on_cause = false,
-    values = false, -- all but literals
-    patterns = false, -- policy.matches
-    ctx = false,
-    composite = false, -- all, any, none
-    unrecoverable = false,
-    include = false,
+    on_cause = true,
+    values = true, -- all but literals
+    patterns = true, -- policy.matches
+    ctx = true,
+    composite = true, -- all, any, none
+    unrecoverable = true,
+    include = true,
     override = false,
     presets = true,
-    rate_limit = false,
+    rate_limit = true,
     notify = false,
-    hint = false,
-    jitter = false, -- "full", "decorrelated"
-    unlimited = false,
+    hint = true,
+    jitter = true, -- "full", "decorrelated"
+    unlimited = true,
 }
