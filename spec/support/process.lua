@@ -30,6 +30,8 @@ local function absolute(path)
     return path:sub(1, 1) == "/" and path or here .. "/" .. path
 end
 
+process.here = here
+
 -- The program mulligan of the build that is tested.
 process.mulligan = absolute(os.getenv("MULLIGAN") or (os.getenv("MULL_BUILD") or "build/dev") .. "/mulligan")
 

@@ -1,4 +1,4 @@
-/* bounds_ages.c: how soon and how late walks end.
+/* bounds_ages.c: how soon and how late walks end that max_age or max_attempts may cut short.
  *
  * Where a message can be is followed round by round. At the first failure of a round all that
  * matters is how many calls there were (only where max_attempts may cut in) and the age; so there
@@ -204,6 +204,12 @@ static int64_t later_ms(const walker *w, const place *p, int64_t calls)
     return latest_ms;
 }
 
+static void end_whenever(walker *w, const place *p, int64_t calls)
+{
+    if (!is_empty(p))
+        end_at(w, (mull__span){least(p), later_ms(w, p, calls)});
+}
+
 /* give_up ends walks that would take too long to follow, by what holds of them wherever they go. */
 static void give_up(walker *w, size_t first)
 {
@@ -211,12 +217,10 @@ static void give_up(walker *w, size_t first)
     for (int64_t round = 0; round < p->rounds; round++)
         mull__paths_round(p, round); /* for the longest wait */
     mull__paths_round(p, MULL__FOREVER - 1);
-    for (size_t i = 0; i < 2 * w->place_count; i++) {
-        size_t at = i < w->place_count ? i : i - w->place_count;
-        const place *left = &w->now[i];
-        if ((left == &w->now[at] && at < first) || is_empty(left))
-            continue;
-        end_at(w, (mull__span){least(left), later_ms(w, left, (int64_t)at + 1)});
+    for (size_t i = 0; i < w->place_count; i++) {
+        if (i >= first)
+            end_whenever(w, &w->now[i], (int64_t)i + 1);
+        end_whenever(w, &w->next[i], (int64_t)i + 1);
     }
     w->gave_up = 1;
 }
@@ -254,14 +258,8 @@ static int nothing_new(const walker *w)
 
 static void walk(walker *w)
 {
-    const mull__paths *p = w->paths;
-    int endless = p->unlimited && !p->capped && w->max_age_ms == MULL__FOREVER;
     add(&w->now[0], (mull__span){0, 0}, w->max_age_ms);
     for (int64_t round = 0; walk_round(w, round); round++) {
-        if (endless && round == p->rounds) {
-            w->longest_ms = MULL__FOREVER; /* and no end from here on is sooner */
-            return;
-        }
         if (nothing_new(w))
             return;
         place *was = w->now;

@@ -29,7 +29,7 @@ typedef struct mull__paths {
 } mull__paths;
 
 /* MULL__MOST_WORK: who comes to it gives up, and says what holds in any case. */
-enum { MULL__MOST_WORK = 50000000 };
+enum { MULL__MOST_WORK = 100000000 };
 
 /* mull__paths_init: MULL_ENOMEM. */
 int mull__paths_init(mull__paths *paths, const mull__walks *walks, const mull_allocator *allocator);
@@ -51,8 +51,8 @@ static inline const mull__ages *mull__redelivery(const mull__paths *paths, int64
     return waits->count ? waits : NULL;
 }
 
-/* mull__ages_of_walks gives the shortest and longest time, mull__calls_of_walks the most calls,
- * where max_age is set. MULL_ENOMEM. */
+/* mull__ages_of_walks gives the shortest and longest time where there is max_age or the paths are
+ * capped, mull__calls_of_walks the most calls where there is max_age. MULL_ENOMEM. */
 int mull__ages_of_walks(mull__extent *extent, mull__paths *paths);
 int mull__calls_of_walks(mull__extent *extent, mull__paths *paths);
 
