@@ -4,6 +4,7 @@
 local mulligan = require "mulligan"
 local testing = require "mulligan.testing"
 local generate = require "support.generate"
+local known = require "support.generate.known"
 local loading = require "support.loading"
 
 local SEED = math.tointeger(tonumber(os.getenv("MULL_SEED"))) or os.time()
@@ -107,15 +108,15 @@ describe("bounds", function()
             of 'bus:default():redeliver { "30m", "30m", "30m" }; bus:max_age("29m")')
     end)
 
-    it("are none with an override, unless max_attempts is set", function()
+    local with_override = known.override and it or pending
+    with_override("are none with an override, unless max_attempts is set", function()
         local override = "bus:override(function() return policy.retry() end)\n"
         assert.same({ "none", 0.0, "none" }, of(override .. "bus:default():retry()"))
         assert.same({ 3, 0.0, 2 * (365 * 86400 + 30.0) }, of(override .. "bus:default():retry(); bus:max_attempts(3)"))
     end)
 
     it("are none for calls of no duration without end", function()
-        assert.same({ "none", 0.0, 3600 + 30.0 }, of 'bus:default():redeliver { attempts = "unlimited", delay = 0 }\n'
-            .. 'bus:max_age("1h")')
+        assert.same({ "none", 0.0, 3600 + 30.0 }, of 'bus:default():redeliver { attempts = "unlimited", delay = 0 }; bus:max_age("1h")')
     end)
 
     it("know the consumers that they are given, and their timeouts", function()
