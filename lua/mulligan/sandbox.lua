@@ -17,9 +17,13 @@
 --   reveal(table)                     what a view of err or ctx shows; nil: it is none
 --   pattern_mistake(pattern)          what is wrong with a pattern; nil: nothing
 --   main                              the name of the first file
+--
+-- and "mulligan.sandbox.library": Lua's functions of strings, tables and UTF-8 by library, whose work
+-- counts as instructions.
 
 local basic = require "mulligan.sandbox.basic"
 local files = require "mulligan.sandbox.files"
+local library = require "mulligan.sandbox.library"
 local strings = require "mulligan.sandbox.strings"
 local tables = require "mulligan.sandbox.tables"
 local text = require "mulligan.policy.text"
@@ -31,12 +35,11 @@ local of_math = {
     "abs", "acos", "asin", "atan", "ceil", "cos", "deg", "exp", "floor", "fmod", "huge", "log", "max", "maxinteger",
     "min", "mininteger", "modf", "pi", "rad", "sin", "sqrt", "tan", "tointeger", "type", "ult",
 }
-local of_utf8 = { "char", "charpattern", "codepoint", "codes", "len", "offset" }
 
-local function pick(library, names)
+local function pick(all, names)
     local picked = {}
     for _, name in ipairs(names) do
-        picked[name] = library[name]
+        picked[name] = all[name]
     end
     return picked
 end
@@ -76,7 +79,8 @@ return function(policy, load)
     environment.string = values.read_only(strings, "string")
     environment.table = values.read_only(tables, "table")
     environment.math = values.read_only(pick(math, of_math), "math")
-    environment.utf8 = values.read_only(pick(utf8, of_utf8), "utf8")
+    library.utf8.charpattern = utf8.charpattern
+    environment.utf8 = values.read_only(library.utf8, "utf8")
 
     local all = files.new(policy, load, environment)
     environment.require = all:word()

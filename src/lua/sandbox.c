@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/pattern.h"
+#include "library.h"
 #include "views.h"
 
 #define MIB(count) ((size_t)(count)*1024 * 1024)
@@ -158,6 +159,8 @@ static int prepare(lua_State *L)
     lua_newtable(L);
     push_offers(L);
     lua_setfield(L, -2, "mulligan.sandbox.offers");
+    mull__library_push(L);
+    lua_setfield(L, -2, "mulligan.sandbox.library");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
     lua_pushcfunction(L, require_embedded);
     lua_setglobal(L, "require");

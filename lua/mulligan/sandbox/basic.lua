@@ -2,13 +2,14 @@
 
 local basic = {}
 
+local library = require "mulligan.sandbox.library"
 local offers = require "mulligan.sandbox.offers"
 local order = require "mulligan.policy.order"
 local text = require "mulligan.policy.text"
 local values = require "mulligan.sandbox.values"
 
-basic.assert, basic.error, basic.ipairs, basic.select = assert, error, ipairs, select
-basic.tonumber, basic.type = tonumber, type
+basic.assert, basic.error, basic.ipairs, basic.type = assert, error, ipairs, type
+basic.select, basic.tonumber = library.basic.select, library.basic.tonumber
 basic.pcall = offers.pcall
 
 function basic.tostring(...)

@@ -1,27 +1,10 @@
 -- tables.lua: `table` for policies.
 
-local tables = {}
+local tables = require("mulligan.sandbox.library").table
 
 local values = require "mulligan.sandbox.values"
 
-local LONGEST_MOVE = 10000000
-
-local move = table.move
-
-for _, name in ipairs({ "concat", "insert", "pack", "remove", "unpack" }) do
-    tables[name] = table[name]
-end
-
-local guarded_move = values.guarded(move)
-
--- Moving what isn't there is a loop in C that no budget sees. Bounds may be texts, as for Lua.
-function tables.move(from, first, last, ...)
-    local low, high = tonumber(first), tonumber(last)
-    if low and high and high - low >= LONGEST_MOVE then
-        error("too many elements to move", 2)
-    end
-    return guarded_move(from, first, last, ...)
-end
+local move = tables.move
 
 -- merge puts the sorted parts from `low` to `middle` and from there to `high` in order.
 local function merge(list, spare, low, middle, high, before)

@@ -5,7 +5,7 @@ local values = {}
 local offers = require "mulligan.sandbox.offers"
 local text = require "mulligan.policy.text"
 
-local format, pack, unpack = string.format, table.pack, table.unpack
+local format = string.format
 local lua_tostring = tostring
 
 local shown = setmetatable({}, { __mode = "k" }) -- read-only table -> what it shows
@@ -61,18 +61,6 @@ end
 -- bad_argument raises for the caller of a function of the sandbox.
 function values.bad_argument(number, name, wanted, value)
     error(format("bad argument #%d to '%s' (%s expected, got %s)", number, name, wanted, type(value)), 3)
-end
-
--- guarded gives a function of C that names its caller's line when it raises; a function of the
--- sandbox tail-calls it, so that the caller is the policy.
-function values.guarded(inner)
-    return function(...)
-        local result = pack(offers.pcall(inner, ...))
-        if not result[1] then
-            error(result[2], 2)
-        end
-        return unpack(result, 2, result.n)
-    end
 end
 
 return values

@@ -1,0 +1,12 @@
+/* library.h: Lua's functions of strings, tables and UTF-8 for policies: what they do counts as
+ * instructions of the call's budget. */
+#ifndef MULL__LIBRARY_H
+#define MULL__LIBRARY_H
+
+#include <lua.h>
+
+/* mull__library_push pushes a table of tables: string, table, utf8 and basic, of functions. Lua's
+ * own libraries must be open. */
+void mull__library_push(lua_State *L);
+
+#endif

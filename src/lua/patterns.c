@@ -1,0 +1,297 @@
+/* patterns.c: see patterns.h. What raises says it in Lua's words. */
+#include "patterns.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "base/pattern.h"
+#include "vm.h"
+
+enum { BYTES_A_STEP = 16 }; /* of a plain text that is looked for, or that is copied */
+
+typedef struct text {
+    const char *bytes;
+    size_t size;
+} text;
+
+static text text_at(lua_State *L, int index)
+{
+    text t;
+    t.bytes = luaL_checklstring(L, index, &t.size);
+    return t;
+}
+
+/* offset_at gives an argument that counts from 1, or from the end where it is negative, as an
+ * offset from 0. */
+static size_t offset_at(lua_State *L, int index, size_t size)
+{
+    lua_Integer position = luaL_optinteger(L, index, 1);
+    if (position > 0)
+        return (size_t)position - 1;
+    if (position == 0 || position < -(lua_Integer)size)
+        return 0;
+    return size - (size_t)-position;
+}
+
+static int is_plain(text pattern)
+{
+    for (size_t i = 0; i < pattern.size; i++)
+        if (pattern.bytes[i] && strchr("^$*+?.([%-", pattern.bytes[i]))
+            return 0;
+    return 1;
+}
+
+/* ---- Searching ------------------------------------------------------------------------------- */
+
+typedef int finder(mull__pattern_match *, const char *text, size_t size, size_t at,
+                   const char *pattern, size_t pattern_size, int64_t *steps);
+
+/* look gives whether `find` found; else it raises, if the pattern is wrong or the budget spent. */
+static int look(lua_State *L, finder *find, mull__pattern_match *match, text subject, size_t at,
+                text pattern)
+{
+    mull__vm *vm = mull__vm_of(L);
+    int found =
+        find(match, subject.bytes, subject.size, at, pattern.bytes, pattern.size, &vm->left);
+    mull__vm_check(L);
+    if (found == MULL__PATTERN_COMPLEX)
+        return luaL_error(L, "pattern too complex");
+    if (found == MULL__PATTERN_WRONG)
+        return luaL_error(L, "%s", match->wrong);
+    return found == MULL__PATTERN_FOUND;
+}
+
+/* push_capture pushes one capture of a match from 0 on; its whole where it has none. */
+static void push_capture(lua_State *L, const mull__pattern_match *match, text subject, int index)
+{
+    if (match->capture_count == 0) {
+        lua_pushlstring(L, match->start, (size_t)(match->end - match->start));
+        return;
+    }
+    const mull__capture *capture = &match->captures[index];
+    if (capture->length == MULL__CAPTURE_POSITION)
+        lua_pushinteger(L, capture->start - subject.bytes + 1);
+    else if (capture->length == MULL__CAPTURE_OPEN)
+        luaL_error(L, "unfinished capture");
+    else
+        lua_pushlstring(L, capture->start, (size_t)capture->length);
+}
+
+/* push_captures pushes all captures, and returns how many. */
+static int push_captures(lua_State *L, const mull__pattern_match *match, text subject)
+{
+    int count = match->capture_count > 0 ? match->capture_count : 1;
+    luaL_checkstack(L, count, "too many captures");
+    for (int i = 0; i < count; i++)
+        push_capture(L, match, subject, i);
+    return count;
+}
+
+/* ---- find and match -------------------------------------------------------------------------- */
+
+static int push_place(lua_State *L, size_t first, size_t last)
+{
+    lua_pushinteger(L, (lua_Integer)first);
+    lua_pushinteger(L, (lua_Integer)last);
+    return 2;
+}
+
+static int push_nothing(lua_State *L)
+{
+    luaL_pushfail(L);
+    return 1;
+}
+
+static int find_plain(lua_State *L, text subject, size_t from, text wanted)
+{
+    const char *begin = subject.bytes + from;
+    const char *found = memmem(begin, subject.size - from, wanted.bytes, wanted.size);
+    size_t looked_at = found ? (size_t)(found - begin) + wanted.size : subject.size - from;
+    mull__vm_spend(L, looked_at / BYTES_A_STEP);
+    if (!found)
+        return push_nothing(L);
+    size_t at = (size_t)(found - subject.bytes);
+    return push_place(L, at + 1, at + wanted.size);
+}
+
+int mull__string_find(lua_State *L)
+{
+    text subject = text_at(L, 1), pattern = text_at(L, 2);
+    size_t from = offset_at(L, 3, subject.size);
+    mull__pattern_match match;
+    if (from > subject.size)
+        return push_nothing(L);
+    if (lua_toboolean(L, 4) || is_plain(pattern))
+        return find_plain(L, subject, from, pattern);
+    if (!look(L, mull__pattern_find, &match, subject, from, pattern))
+        return push_nothing(L);
+    int count = push_place(L, (size_t)(match.start - subject.bytes) + 1,
+                           (size_t)(match.end - subject.bytes));
+    return match.capture_count > 0 ? count + push_captures(L, &match, subject) : count;
+}
+
+int mull__string_match(lua_State *L)
+{
+    text subject = text_at(L, 1), pattern = text_at(L, 2);
+    size_t from = offset_at(L, 3, subject.size);
+    mull__pattern_match match;
+    if (from > subject.size || !look(L, mull__pattern_find, &match, subject, from, pattern))
+        return push_nothing(L);
+    return push_captures(L, &match, subject);
+}
+
+/* ---- gmatch ---------------------------------------------------------------------------------- */
+
+/* The walk's upvalues: subject, pattern, the offset to go on from, the end of the last match or -1.
+ * A match may not end where the last one did, or an empty one would never be left. */
+enum { SUBJECT = 1, PATTERN, NEXT, LAST_END };
+
+static void keep_offset(lua_State *L, int upvalue, size_t offset)
+{
+    lua_pushinteger(L, (lua_Integer)offset);
+    lua_replace(L, lua_upvalueindex(upvalue));
+}
+
+static int next_match(lua_State *L)
+{
+    text subject = text_at(L, lua_upvalueindex(SUBJECT));
+    text pattern = text_at(L, lua_upvalueindex(PATTERN));
+    lua_Integer last_end = lua_tointeger(L, lua_upvalueindex(LAST_END));
+    size_t at = (size_t)lua_tointeger(L, lua_upvalueindex(NEXT));
+    mull__pattern_match match;
+    for (; at <= subject.size; at++) {
+        if (look(L, mull__pattern_at, &match, subject, at, pattern) &&
+            match.end - subject.bytes != last_end) {
+            size_t end = (size_t)(match.end - subject.bytes);
+            keep_offset(L, NEXT, end);
+            keep_offset(L, LAST_END, end);
+            return push_captures(L, &match, subject);
+        }
+    }
+    keep_offset(L, NEXT, at);
+    return 0;
+}
+
+int mull__string_gmatch(lua_State *L)
+{
+    text subject = text_at(L, 1);
+    text_at(L, 2);
+    size_t from = offset_at(L, 3, subject.size);
+    lua_settop(L, 2);
+    lua_pushinteger(L, (lua_Integer)(from > subject.size ? subject.size + 1 : from));
+    lua_pushinteger(L, -1);
+    lua_pushcclosure(L, next_match, 4);
+    return 1;
+}
+
+/* ---- gsub ------------------------------------------------------------------------------------ */
+
+enum { REPLACEMENT = 3 }; /* which argument it is */
+
+/* add_capture adds %1 to %9 of a replacement. */
+static void add_capture(lua_State *L, luaL_Buffer *made, const mull__pattern_match *match,
+                        text subject, int index)
+{
+    int count = match->capture_count > 0 ? match->capture_count : 1;
+    if (index >= count)
+        luaL_error(L, "invalid capture index %%%d", index + 1);
+    push_capture(L, match, subject, index);
+    luaL_addvalue(made);
+}
+
+/* add_template adds a replacement that is a text, in which %0 to %9 stand for captures. */
+static void add_template(lua_State *L, luaL_Buffer *made, const mull__pattern_match *match,
+                         text subject)
+{
+    text t = text_at(L, REPLACEMENT);
+    const char *p = t.bytes, *end = t.bytes + t.size;
+    mull__vm_spend(L, t.size / BYTES_A_STEP);
+    for (const char *mark; (mark = memchr(p, '%', (size_t)(end - p))); p = mark + 2) {
+        luaL_addlstring(made, p, (size_t)(mark - p));
+        char kind = mark + 1 < end ? mark[1] : '\0';
+        if (kind == '%')
+            luaL_addchar(made, '%');
+        else if (kind == '0')
+            luaL_addlstring(made, match->start, (size_t)(match->end - match->start));
+        else if (kind >= '1' && kind <= '9')
+            add_capture(L, made, match, subject, kind - '1');
+        else
+            luaL_error(L, "invalid use of '%%' in replacement string");
+    }
+    luaL_addlstring(made, p, (size_t)(end - p));
+}
+
+/* add_answer adds what a table or a function has for a match; 0: nothing, and the match stays. */
+static int add_answer(lua_State *L, luaL_Buffer *made, const mull__pattern_match *match,
+                      text subject, int type)
+{
+    if (type == LUA_TTABLE) {
+        push_capture(L, match, subject, 0);
+        lua_gettable(L, REPLACEMENT);
+    } else {
+        lua_pushvalue(L, REPLACEMENT);
+        lua_call(L, push_captures(L, match, subject), 1);
+    }
+    if (!lua_toboolean(L, -1)) {
+        lua_pop(L, 1);
+        luaL_addlstring(made, match->start, (size_t)(match->end - match->start));
+        return 0;
+    }
+    if (!lua_isstring(L, -1))
+        luaL_error(L, "invalid replacement value (a %s)", luaL_typename(L, -1));
+    luaL_addvalue(made);
+    return 1;
+}
+
+/* replace adds what comes in a match's place, and returns whether it may be something else. */
+static int replace(lua_State *L, luaL_Buffer *made, const mull__pattern_match *match, text subject,
+                   int type)
+{
+    if (type == LUA_TTABLE || type == LUA_TFUNCTION)
+        return add_answer(L, made, match, subject, type);
+    add_template(L, made, match, subject);
+    return 1;
+}
+
+int mull__string_gsub(lua_State *L)
+{
+    text subject = text_at(L, 1), pattern = text_at(L, 2);
+    int type = lua_type(L, REPLACEMENT);
+    lua_Integer most = luaL_optinteger(L, 4, (lua_Integer)subject.size + 1), count = 0;
+    luaL_argexpected(L,
+                     type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TTABLE ||
+                         type == LUA_TFUNCTION,
+                     REPLACEMENT, "string/function/table");
+    int is_anchored = pattern.size > 0 && pattern.bytes[0] == '^', has_changed = 0;
+    pattern.bytes += is_anchored;
+    pattern.size -= (size_t)is_anchored;
+    mull__vm_make_room(L, 2 * subject.size);
+    luaL_Buffer made;
+    luaL_buffinit(L, &made);
+    mull__pattern_match match;
+    const char *last_end = NULL;
+    size_t at = 0;
+    while (count < most) {
+        if (look(L, mull__pattern_at, &match, subject, at, pattern) && match.end != last_end) {
+            count++;
+            has_changed |= replace(L, &made, &match, subject, type);
+            last_end = match.end;
+            at = (size_t)(match.end - subject.bytes);
+        } else if (at < subject.size) {
+            luaL_addchar(&made, subject.bytes[at++]);
+        } else {
+            break;
+        }
+        if (is_anchored)
+            break;
+    }
+    if (has_changed) {
+        luaL_addlstring(&made, subject.bytes + at, subject.size - at);
+        luaL_pushresult(&made);
+        mull__vm_spend(L, lua_rawlen(L, -1) / BYTES_A_STEP);
+    } else {
+        lua_pushvalue(L, 1);
+    }
+    lua_pushinteger(L, count);
+    return 2;
+}
