@@ -36,6 +36,7 @@ static unsigned char note_string(mull__price *price, size_t size)
 {
     int bits = logarithm(size);
     price->strings[bits]++;
+    price->made += size >= price->touched;
     if (bits > price->longest) {
         price->longest = bits;
         price->has_risen = 1;

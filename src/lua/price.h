@@ -14,6 +14,7 @@ typedef struct mull__price {
     size_t touched;             /* bytes of a string that an instruction may touch at no cost */
     uint32_t strings[65];       /* how many long ones there are, by the size's logarithm */
     int longest;                /* the largest such logarithm since the last look */
+    uint64_t made;              /* how many were made that cost something */
     int finds_stack;            /* the next block that grows is the stack */
     const void *stack, *newest; /* the latter: the block that was made last */
     size_t stack_size, newest_size;

@@ -336,6 +336,17 @@ static int failed(mull__vm *vm, int status)
     return MULL_EPOLICY;
 }
 
+/* collect_strings: garbage that an earlier call left shall not make this one's instructions dearer.
+ */
+static void collect_strings(mull__vm *vm)
+{
+    if (vm->price.made != vm->settled) {
+        lua_gc(vm->lua, LUA_GCCOLLECT);
+        vm->settled = vm->price.made;
+        vm->price.has_risen = 1;
+    }
+}
+
 static void begin(mull__vm *vm, const mull__vm_budget *budget)
 {
     vm->stop = vm->refused = MULL__VM_GOING;
@@ -348,6 +359,7 @@ static void begin(mull__vm *vm, const mull__vm_budget *budget)
     vm->left = budget->instructions;
     vm->unallocated = budget->in_all;
     vm->price.touched = budget->touched;
+    collect_strings(vm);
     if (budget->at_once && vm->used < vm->limit && budget->at_once < vm->limit - vm->used)
         vm->limit = vm->used + budget->at_once;
     if (vm->price.has_risen)

@@ -43,6 +43,7 @@ typedef struct mull__vm {
     int64_t left;                  /* instructions that it may still take */
     int step;                      /* instructions until the next look at them; 0: there is none */
     mull__price price;
+    uint64_t settled;      /* price.made when the garbage among them was last collected */
     mull__vm_stop stop;    /* why the call must end */
     mull__vm_stop refused; /* who refused memory last */
     /* What went wrong in the call that failed last, where the policy's own text was at work: */
