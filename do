@@ -6,7 +6,8 @@
 #   ./do test              builds, and runs every test; the last line says how many passed
 #   ./do test asan|tsan    the same tests under the sanitizers
 #   ./do test [PRESET] FILE...   the specs and C tests named, such as spec/policy/chains_spec.lua
-#   ./do build [PRESET]    builds only: dev, release, clang, asan or tsan
+#   ./do test fuzz [TARGET...]   the fuzz targets of spec/fuzz, MULL_FUZZ_SECONDS (15) each
+#   ./do build [PRESET]    builds only: dev, release, clang, asan, tsan or fuzz
 #
 # Builds are in build/PRESET, the output of tests in build/PRESET/log.
 set -eu
@@ -58,6 +59,7 @@ build() {
     case $1 in
     release) more= ;;
     clang) more="libcmocka-dev clang" ;;
+    fuzz) more=clang ;;
     *) more=libcmocka-dev ;;
     esac
     # shellcheck disable=SC2086
@@ -161,9 +163,26 @@ run_tests() {
     [ "$failed" = 0 ]
 }
 
+# fuzz [TARGET...]: what a target finds new goes to build/fuzz/found, and what it trips over to
+# build/fuzz/log; the corpora stay as they are.
+fuzz() {
+    preset=fuzz
+    build "$preset"
+    [ $# != 0 ] || set -- decide duration pattern policy
+    for target in "$@"; do
+        mkdir -p "build/fuzz/found/$target"
+        check "fuzz $target" "build/fuzz/fuzz/$target" -max_total_time="${MULL_FUZZ_SECONDS-15}" \
+            -timeout=60 -max_len=4096 -print_final_stats=1 \
+            -artifact_prefix="build/fuzz/log/$target-" \
+            "build/fuzz/found/$target" "spec/fuzz/corpus/$target"
+    done
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+}
+
 # ---- Commands ----------------------------------------------------------------------------------
 
-usage() { sed -n '5,9s/^# *//p' "$0"; }
+usage() { sed -n '5,10s/^# *//p' "$0"; }
 
 command=${1-}
 [ $# = 0 ] || shift
@@ -175,6 +194,10 @@ demo)
 test)
     case ${1-} in
     dev | clang | asan | tsan) run_tests "$@" ;;
+    fuzz)
+        shift
+        fuzz "$@"
+        ;;
     *) run_tests dev "$@" ;;
     esac
     ;;
