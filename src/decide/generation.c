@@ -12,7 +12,7 @@ struct mull__generation {
     mull__table *table;
     void *source;    /* the guest's */
     char name[33];   /* content hash of the files */
-    char digest[33]; /* content hash of the table */
+    char digest[33]; /* content hash of a table that needs states */
 };
 
 /* ---- Generations ----------------------------------------------------------------------------- */
@@ -38,7 +38,8 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
     memcpy(g->name, load->name, sizeof g->name);
     g->policy = policy;
     mull__holder_keep(policy);
-    mull__table_digest(g->table, g->digest);
+    if (mull__table_functions(g->table) > 0)
+        mull__table_digest(g->table, g->digest);
     *out = g;
     return MULL_OK;
 }
