@@ -12,26 +12,15 @@
 typedef struct code {
     const char *name;
     char *bytes;
-    size_t size;
+    size_t size, room;
 } code;
 
 struct mull__parsed {
     mull_allocator allocator;
+    int sealed;
     size_t count;
     code files[];
 };
-
-static int begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* of_policies: the other embedded files are the program's. */
-static int of_policies(const char *name)
-{
-    return begins(name, "mulligan.policy") || begins(name, "mulligan.preset") ||
-           begins(name, "mulligan.sandbox");
-}
 
 typedef struct dump {
     const mull_allocator *allocator;
@@ -42,14 +31,18 @@ static int add_piece(lua_State *L, const void *piece, size_t size, void *data)
 {
     (void)L;
     dump *d = data;
-    if (size == 0)
-        return 0;
-    char *longer = mull__grow(d->allocator, d->file->bytes, d->file->size + size, 1);
-    if (!longer)
-        return MULL_ENOMEM;
-    memcpy(longer + d->file->size, piece, size);
-    d->file->bytes = longer;
-    d->file->size += size;
+    code *file = d->file;
+    if (size > file->room - file->size) {
+        size_t room = file->size + size > 2 * file->room ? file->size + size : 2 * file->room;
+        char *longer = mull__grow(d->allocator, file->bytes, room, 1);
+        if (!longer)
+            return MULL_ENOMEM;
+        file->bytes = longer;
+        file->room = room;
+    }
+    if (size > 0)
+        memcpy(file->bytes + file->size, piece, size);
+    file->size += size;
     return 0;
 }
 
@@ -67,43 +60,19 @@ static void check_loaded(lua_State *L, int status)
         lua_error(L);
 }
 
-static int parse_all(lua_State *L)
-{
-    mull__parsed *parsed = lua_touserdata(L, 1);
-    for (size_t i = 0; i < mull__embedded_count; i++) {
-        const struct mull__embedded *file = &mull__embedded_files[i];
-        if (!of_policies(file->name))
-            continue;
-        const char *chunk = lua_pushfstring(L, "=%s", file->name);
-        check_loaded(L, luaL_loadbufferx(L, file->text, file->size, chunk, "t"));
-        dump d = {&parsed->allocator, &parsed->files[parsed->count++]};
-        d.file->name = file->name;
-        if (lua_dump(L, add_piece, &d, 0) != 0)
-            no_memory(L);
-        lua_settop(L, 1);
-    }
-    return 0;
-}
-
 int mull__parsed_new(mull__parsed **out, const mull_allocator *allocator)
 {
-    *out = NULL;
-    mull__parsed *parsed =
-        mull__zalloc(allocator, 1, sizeof *parsed + mull__embedded_count * sizeof *parsed->files);
-    if (!parsed)
+    *out = mull__zalloc(allocator, 1, sizeof **out + mull__embedded_count * sizeof *(*out)->files);
+    if (!*out)
         return MULL_ENOMEM;
-    parsed->allocator = *allocator;
-    mull__vm vm;
-    int status = mull__vm_open(&vm, allocator, SIZE_MAX);
-    if (status == MULL_OK) {
-        status = mull__vm_call(&vm, parse_all, parsed, NULL);
-        mull__vm_close(&vm);
-    }
-    if (status)
-        mull__parsed_free(parsed);
-    else
-        *out = parsed;
-    return status;
+    (*out)->allocator = *allocator;
+    return MULL_OK;
+}
+
+void mull__parsed_seal(mull__parsed *parsed)
+{
+    if (!parsed->sealed) /* else others may be reading */
+        parsed->sealed = 1;
 }
 
 void mull__parsed_free(mull__parsed *parsed)
@@ -111,12 +80,40 @@ void mull__parsed_free(mull__parsed *parsed)
     if (!parsed)
         return;
     const mull_allocator a = parsed->allocator;
-    for (size_t i = 0; i < parsed->count; i++)
+    for (size_t i = 0; i < mull__embedded_count; i++)
         mull__free(&a, parsed->files[i].bytes);
     mull__free(&a, parsed);
 }
 
-void mull__parsed_push(lua_State *L, const mull__parsed *parsed, const char *name)
+static const struct mull__embedded *find(lua_State *L, const char *name)
+{
+    for (size_t i = 0; i < mull__embedded_count; i++)
+        if (strcmp(mull__embedded_files[i].name, name) == 0)
+            return &mull__embedded_files[i];
+    luaL_error(L, "there is no embedded file %s", name);
+    return NULL;
+}
+
+static void parse(lua_State *L, const struct mull__embedded *file)
+{
+    const char *chunk = lua_pushfstring(L, "=%s", file->name);
+    check_loaded(L, luaL_loadbufferx(L, file->text, file->size, chunk, "t"));
+    lua_remove(L, -2);
+}
+
+/* keep takes in the function on top. Where it fails, the next one takes the place. */
+static void keep(lua_State *L, mull__parsed *parsed, const char *name)
+{
+    code *file = &parsed->files[parsed->count];
+    dump d = {&parsed->allocator, file};
+    file->name = name;
+    file->size = 0;
+    if (lua_dump(L, add_piece, &d, 0) != 0)
+        no_memory(L);
+    parsed->count++;
+}
+
+void mull__parsed_push(lua_State *L, mull__parsed *parsed, const char *name)
 {
     for (size_t i = 0; i < parsed->count; i++) {
         const code *file = &parsed->files[i];
@@ -125,5 +122,8 @@ void mull__parsed_push(lua_State *L, const mull__parsed *parsed, const char *nam
         check_loaded(L, luaL_loadbufferx(L, file->bytes, file->size, name, "b"));
         return;
     }
-    luaL_error(L, "there is no embedded file %s", name);
+    const struct mull__embedded *file = find(L, name);
+    parse(L, file);
+    if (!parsed->sealed)
+        keep(L, parsed, file->name);
 }
