@@ -117,6 +117,7 @@ bus:on("C"):discard()
             return decided(policy, { error = { type = type_name, code = code }, consumer = "Mail" })
         end
         assert.same({ "host 9", "host 10", "transport:orders 13" }, { line("A", 1), line("B"), line("C") })
+        assert.equal(2 + 4 + 3 + 6, policy:rules()) -- of host, bus (with host), orders (with host), mail
         assert.equal("bus 11", decided(policy, { error = { type = "A", code = 1 } }))
         assert.equal("bus 12", decided(policy, "B"))
         policy:close()

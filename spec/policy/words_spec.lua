@@ -34,12 +34,19 @@ policy.bus():default():dead_letter()
         policy:close()
     end)
 
-    it("may give a built-in type another parent", function()
-        local policy = loading.good(statements [[
-policy.errors { HandlerTimeoutError = "SlowError" }
-bus:on("SlowError"):discard("slow")]])
-        assert.equal("slow", decide(policy, "HandlerTimeoutError").note)
-        policy:close()
+    it("may give each built-in type one other parent", function()
+        for _, name in ipairs { "HandlerTimeoutError", "HandlerCrashError", "MessageDeserializationError" } do
+            local policy = loading.good(statements(([[
+policy.errors { %s = "SlowError" }
+bus:on("%s", { never = true }):retry()
+bus:on("SlowError"):discard("slow")]]):format(name, name)))
+            assert.equal("slow", decide(policy, name).note)
+            policy:close()
+            local lines = loading.refused(statements(('policy.errors { %s = "A" }; policy.errors { %s = "B" }')
+                :format(name, name)))
+            assert.equal(1, #lines)
+            assert.matches(name .. ' has the parent "A" already', lines[1], 1, true)
+        end
     end)
 
     local wrong = {
@@ -161,6 +168,18 @@ bus:on("A", { code = 2 }):dead_letter()
         end
         assert.same({ 4, 5, 5 }, { line(1), line(2), line(nil) })
         assert.equal(3, policy:rules())
+        policy:close()
+    end)
+
+    it("let the last of several plain rules stand", function()
+        local policy = loading.good(statements [[
+
+bus:on("A"):retry()
+bus:on("A"):discard()
+bus:on("A"):redeliver()
+bus:on("B"):retry()]])
+        assert.same({ 4, 5 }, lines_for(policy, "A", "B"))
+        assert.equal(2, policy:rules())
         policy:close()
     end)
 
