@@ -61,8 +61,8 @@ it("no message exceeds the bounds of its scope", function()
                 ended = ended + (calls and 1 or 0)
                 bounded = bounded + (bounds.longest_ms and 1 or 0)
                 if calls and not holds(bounds, calls, age) then
-                    error(("seed %d, policy %d: a message in %s, consumer %s, transport %s, has %d calls and ends after "
-                        .. "%d ms; bounds are %s calls, %s to %s ms:\n%s"):format(SEED, number, bounds.scope,
+                    error(("seed %d, policy %d: a message in %s, consumer %s, transport %s, has %d calls and ends "
+                        .. "after %d ms; bounds are %s calls, %s to %s ms:\n%s"):format(SEED, number, bounds.scope,
                         who.consumer, who.transport, calls, age, bounds.calls, bounds.shortest_ms, bounds.longest_ms,
                         text))
                 end
@@ -103,7 +103,8 @@ describe("bounds", function()
 
     it("end where max_attempts and max_age do", function()
         assert.same({ 2, 0.0, 60 + 30.0 },
-            of 'bus:default():retry { "1s" }:then_redeliver { "1m" }; bus:on("A"):redeliver { "1m" }; bus:max_attempts(2)')
+            of [[bus:default():retry { "1s" }:then_redeliver { "1m" }; bus:on("A"):redeliver { "1m" }
+                bus:max_attempts(2)]])
         assert.same({ 2, 0.0, 30 * 60 + 30.0 },
             of 'bus:default():redeliver { "30m", "30m", "30m" }; bus:max_age("29m")')
     end)
@@ -112,17 +113,20 @@ describe("bounds", function()
     with_override("are none with an override, unless max_attempts is set", function()
         local override = "bus:override(function() return policy.retry() end)\n"
         assert.same({ "none", 0.0, "none" }, of(override .. "bus:default():retry()"))
-        assert.same({ 3, 0.0, 2 * (365 * 86400 + 30.0) }, of(override .. "bus:default():retry(); bus:max_attempts(3)"))
+        assert.same({ 3, 0.0, 2 * (365 * 86400 + 30.0) },
+            of(override .. "bus:default():retry(); bus:max_attempts(3)"))
     end)
 
     it("are none for calls of no duration without end", function()
-        assert.same({ "none", 0.0, 3600 + 30.0 }, of 'bus:default():redeliver { attempts = "unlimited", delay = 0 }; bus:max_age("1h")')
+        assert.same({ "none", 0.0, 3600 + 30.0 },
+            of 'bus:default():redeliver { attempts = "unlimited", delay = 0 }; bus:max_age("1h")')
     end)
 
     it("know the consumers that they are given, and their timeouts", function()
         local text = 'bus:default():retry { "1s" }; policy.transport("slow"):max_attempts(1)'
         local function consumer(transport, timeout)
-            return { consumers = { { name = "C", transport = transport, url = "memory:", queue = "q", timeout = timeout } } }
+            local one = { name = "C", transport = transport, url = "memory:", queue = "q", timeout = timeout }
+            return { consumers = { one } }
         end
         assert.same({ 2, 0.0, 31.0 }, of(text))
         assert.same({ 2, 0.0, 3.0 }, of(text, consumer("fast", "2s")))

@@ -167,7 +167,7 @@ local function never_of(policy)
     return never, count
 end
 
--- An unrecoverable declaration is for those who are in its scope, and of a type's ancestors for errors without a lineage
+-- An unrecoverable declaration is for those who are in its scope, and that of an ancestor for errors without a lineage
 -- of their own.
 local function is_certain(code, rule, failure)
     if code ~= "MUL003" then return true end

@@ -35,6 +35,25 @@ static void each_own_rule(const mull__finder *f,
     }
 }
 
+static int same_source(const mull_rule *a, const mull_rule *b)
+{
+    return a->line == b->line && strcmp(a->type, b->type) == 0 && strcmp(a->file, b->file) == 0 &&
+           strcmp(a->scope, b->scope) == 0;
+}
+
+int mull__is_included(const mull__finder *f, const mull__scope *home, const mull__rule *rule)
+{
+    for (size_t i = 0; i < f->table->scope_count; i++) {
+        const mull__scope *scope = &f->table->scopes[i];
+        if (scope == home || scope->include_count == 0)
+            continue;
+        for (size_t j = 0; j < mull__scope_rules(scope); j++)
+            if (same_source(&mull__rule_at(scope, j)->source, &rule->source))
+                return 1;
+    }
+    return 0;
+}
+
 static void hidden(const mull__finder *f, const mull__scope *scope, const mull__rule *rule,
                    mull__finding_kind kind)
 {
@@ -79,7 +98,8 @@ static void unrecoverable_before(const mull__finder *f, const mull__scope *scope
         finding.other.type = f->table->types[MULL__UNREADABLE_TYPE].name;
     else
         return;
-    tell(f, &finding);
+    if (!mull__is_included(f, scope, rule)) /* where other declarations may hold */
+        tell(f, &finding);
 }
 
 static void never_passes(const mull__finder *f, const mull__scope *scope, const mull__rule *rule)

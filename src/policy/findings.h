@@ -59,6 +59,10 @@ typedef struct mull__finder {
 /* mull__finding_about is one about a rule or a declaration. */
 mull__finding mull__finding_about(mull__finding_kind kind, const mull__rule *rule);
 
+/* mull__is_included: a rule of `home` is in another scope's rules too, where it may come to more.
+ */
+int mull__is_included(const mull__finder *finder, const mull__scope *home, const mull__rule *rule);
+
 int mull__find_misspelt(const mull__finder *finder); /* MULL_ENOMEM */
 int mull__find_limits(const mull__finder *finder);   /* MULL_ENOMEM */
 void mull__find_idle(const mull__finder *finder);

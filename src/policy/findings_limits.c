@@ -76,26 +76,6 @@ static int look_at_scope(const mull__finder *f, const mull__scope *scope, shortf
     return status;
 }
 
-static int same_source(const mull_rule *a, const mull_rule *b)
-{
-    return a->line == b->line && strcmp(a->type, b->type) == 0 && strcmp(a->file, b->file) == 0 &&
-           strcmp(a->scope, b->scope) == 0;
-}
-
-/* included: the rule is in another scope's too, where all of it may come. */
-static int included(const mull__finder *f, const mull__scope *home, const mull__rule *rule)
-{
-    for (size_t i = 0; i < f->table->scope_count; i++) {
-        const mull__scope *scope = &f->table->scopes[i];
-        if (scope == home || scope->include_count == 0)
-            continue;
-        for (size_t j = 0; j < mull__scope_rules(scope); j++)
-            if (same_source(&mull__rule_at(scope, j)->source, &rule->source))
-                return 1;
-    }
-    return 0;
-}
-
 static void tell(const mull__finder *f, mull__finding_kind kind, const mull__rule *rule,
                  int64_t number, int64_t limit)
 {
@@ -114,7 +94,7 @@ static int find_in(const mull__finder *f, const mull__scope *scope)
     for (size_t i = 0; i < count && status == MULL_OK; i++) {
         const mull__rule *rule = mull__rule_at(scope, i);
         if (!mull__written_in(scope, rule) || (!lost[i].redelivery && !lost[i].calls) ||
-            included(f, scope, rule))
+            mull__is_included(f, scope, rule))
             continue;
         if (lost[i].redelivery)
             tell(f, MULL__TOO_LATE, rule, lost[i].redelivery, lost[i].max_age_ms);
