@@ -1,6 +1,7 @@
 -- mulligan check, and the program's own words.
 local json = require("mulligan").json
 local mulligan = require "mulligan"
+local pages = require "support.pages"
 local process = require "support.process"
 
 describe("mulligan", function()
@@ -56,6 +57,12 @@ describe("mulligan", function()
                     calls = 6, shortest_ms = 66000, longest_ms = 216000, rough = false,
                 } },
             } }, bounds)
+        end)
+
+        it("says what its page shows", function()
+            folder:write("policy.lua", pages.blocks("docs/check.md", "lua")[1].text)
+            local shown = pages.read("docs/check.md"):match("Of this policy it says:\n\n(.-)\n\n|"):gsub("\n    ", "\n")
+            assert.equal(shown:gsub("^    ", "") .. "\n", run("check", "policy.lua").out)
         end)
 
         it("finds a policy without rules suspicious", function()
