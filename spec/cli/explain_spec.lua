@@ -241,8 +241,26 @@ timeline  from now on, if every call fails with the same error; handlers take no
         assert.is_truthy(said:find("\nrule     deep/policy.lua:12, bus, for Gone\n", 1, true), said)
     end)
 
-    it("writes colours to nobody but a terminal", function()
+    it("writes colours to nobody but a terminal, and not with NO_COLOR", function()
+        local function on_terminal(variables)
+            local words = { "script", "-qec", process.mulligan .. " explain policy.lua --error X", "/dev/null" }
+            return folder:run(words, { env = variables }).out:find("\27[1mverdict\27[0m", 1, true)
+        end
         assert.is_nil(explain("--error", "X").out:find("\27", 1, true))
+        assert.is_truthy(on_terminal { TERM = "xterm", NO_COLOR = "" })
+        assert.is_nil(on_terminal { TERM = "xterm", NO_COLOR = "1" })
+        assert.is_nil(on_terminal { TERM = "dumb", NO_COLOR = "" })
+    end)
+
+    it("says so where nothing was looked at", function()
+        folder:write("failure.json", '{"error": {"type": "X"}, "deliveries": 21}')
+        local said = explain("--failure", "failure.json").out
+        local words = "\n  none: it was handed out more often than max_deliveries allows\n"
+        assert.is_truthy(said:find(words, 1, true), said)
+        folder:write("bare.lua", 'require("mulligan.policy").bus():on("A"):retry()')
+        said = folder:mulligan({ "explain", "bare.lua", "--error", "B" }).out
+        assert.is_truthy(said:find("\n  none: no rule and no declaration is for such a type\n", 1, true), said)
+        assert.is_truthy(said:find("\nverdict  dead letter to error (no rule in force matches)\n", 1, true), said)
     end)
 
     for words, wanted in pairs {

@@ -152,12 +152,27 @@ local function statement(kind, rule)
     return ("%s(%s)"):format(words, text.show(rule.type))
 end
 
+local function wait_of(verdict)
+    return verdict.delay_ms == 0 and "at once" or "in " .. span.exact(verdict.delay_ms)
+end
+
+-- override says what an override made of the verdict.
+local function override(of, verdict)
+    if of.failed then
+        return "it failed, and the verdict stands: " .. text.clean(of.failed)
+    end
+    local before = chain.verdict(of.before, wait_of(of.before))
+    if before == chain.verdict(verdict, wait_of(verdict)) then
+        return "it lets the verdict stand"
+    end
+    return "without it: " .. before
+end
+
 local function add_verdict(lines, of)
     local verdict = of.verdict
     local first = (of.timeline.both.first[1] or of.timeline.shortest.first[1])
     local longest = of.timeline.longest and #of.timeline.both.first == 0 and of.timeline.longest.first[1] or first
-    local wait = verdict.delay_ms == 0 and "at once" or "in " .. span.exact(verdict.delay_ms)
-    local said = chain.verdict(verdict, wait)
+    local said = chain.verdict(verdict, wait_of(verdict))
     if verdict.tier and first.shortest_delay_ms ~= longest.longest_delay_ms then
         said = ("%s; jitter takes it from %s to %s"):format(said, span.exact(first.shortest_delay_ms),
             span.exact(longest.longest_delay_ms))
@@ -167,10 +182,7 @@ local function add_verdict(lines, of)
     rows[2] = { paint.bold "rule", rule and ("%s, %s, for %s"):format(scopes.place(folder, rule),
         text.clean(rule.scope), text.clean(rule.type)) or "none decided" }
     if of.override then
-        local before = of.override.before
-        local waits = before.delay_ms == 0 and "at once" or "in " .. span.exact(before.delay_ms)
-        rows[3] = { paint.bold "override", of.override.failed and "it failed, and the verdict stands: "
-            .. text.clean(of.override.failed) or "before it: " .. chain.verdict(before, waits) }
+        rows[3] = { paint.bold "override", override(of.override, verdict) }
     end
     table.move(paint.columns(rows, 0), 1, #rows, #lines + 1, lines)
 end
