@@ -14,9 +14,9 @@
 local answer = require "mulligan.policy.answer"
 local book_of = require "mulligan.policy.book"
 local duration = require "mulligan.policy.duration"
+local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local matcher = require "mulligan.policy.matcher"
-local place = require "mulligan.policy.place"
 local preset = require "mulligan.policy.preset"
 local scope = require "mulligan.policy.scope"
 local text = require "mulligan.policy.text"
@@ -98,13 +98,14 @@ function load.stopped(file, line, what)
 end
 
 function load.wrong(what)
-    book:problem(place.find(), text.clean(what))
+    book:problem(hearing.place(), text.clean(what))
     return lost
 end
 
 function load.collect()
     scope.check(book, stopped)
     book.closed = true
+    hearing.close()
     local problems = book:sorted()
     if #problems > 0 then
         return { problems = problems }

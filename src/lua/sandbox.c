@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/pattern.h"
+#include "hearing.h"
 #include "library.h"
 #include "views.h"
 
@@ -161,6 +162,8 @@ static int prepare(lua_State *L)
     lua_setfield(L, -2, "mulligan.sandbox.offers");
     mull__library_push(L);
     lua_setfield(L, -2, "mulligan.sandbox.library");
+    mull__hearing_push(L);
+    lua_setfield(L, -2, "mulligan.policy.hearing");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
     lua_pushcfunction(L, require_embedded);
     lua_setglobal(L, "require");

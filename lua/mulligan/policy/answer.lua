@@ -6,9 +6,9 @@ local answer = {}
 
 local chain = require "mulligan.policy.chain"
 local duration = require "mulligan.policy.duration"
+local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
-local place = require "mulligan.policy.place"
 local words = require "mulligan.policy.words"
 
 -- What stands for the book once that is closed.
@@ -67,7 +67,7 @@ function answer.words(book)
     for word, make in next, makers do
         acts[word] = function(...)
             local told = book.closed and raising or book
-            local here = not book.closed and place.find() or nil
+            local here = not book.closed and hearing.place() or nil
             local plain
             if (...) ~= nil and (...) == book.policy then
                 told:problem(here, ("%s is called with a point: policy.%s(...)"):format(word, word))

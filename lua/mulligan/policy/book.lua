@@ -16,6 +16,9 @@ function book.new()
         parents = {}, -- child -> { parent =, place = }
         scopes = {}, -- kind -> name or true -> scope
         functions = {},
+        -- By what gave them, as hearing.recall has it:
+        tiers = { retry = {}, redeliver = {} },
+        matchers = {},
         closed = false, -- the load is over
         pinned = nil, -- where a preset is called that is at work: all that it says stands there
     }, book)

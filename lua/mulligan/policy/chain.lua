@@ -10,6 +10,7 @@
 
 local chain = {}
 
+local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local text = require "mulligan.policy.text"
 local tier = require "mulligan.policy.tier"
@@ -33,13 +34,17 @@ local leads_to = {
     then_discard = "ended",
 }
 
-local function allowed(rule, word)
-    for _, other in ipairs(may_follow[rule.state]) do
-        if other == word then
-            return true
+-- The state that a word leads to, from each state that it may follow.
+local function ways(word)
+    local leads = {}
+    for state, list in next, may_follow do
+        for _, other in ipairs(list) do
+            if other == word then
+                leads[state] = leads_to[word]
+            end
         end
     end
-    return false
+    return leads
 end
 
 local function order_mistake(rule, word)
@@ -50,14 +55,13 @@ local function order_mistake(rule, word)
     if rule.state == "start" then
         return (":%s can't come first; here may stand %s"):format(word, text.list(choices))
     end
-    local before = rule.said[#rule.said]
-    local after = before.word
-    if before.line ~= rule.line then
-        after = ("%s in line %d"):format(after, before.line)
+    local after, line = rule[rule.said - 1], rule[rule.said].line
+    if line ~= rule.line then
+        after = ("%s in line %d"):format(after, line)
     end
-    for _, earlier in ipairs(rule.said) do
-        if earlier.word == word then
-            return (":%s is said already, in line %d; %s"):format(word, earlier.line,
+    for at = 1, rule.said, 2 do
+        if rule[at] == word then
+            return (":%s is said already, in line %d; %s"):format(word, rule[at + 1].line,
                 #choices > 0 and "here may stand " .. text.list(choices) or "nothing may follow :" .. after)
         end
     end
@@ -67,15 +71,9 @@ local function order_mistake(rule, word)
     return (":%s can't follow :%s; here may stand %s"):format(word, after, text.list(choices))
 end
 
--- What each word does with its arguments: it sets fields of the rule. Where these are wrong, that is
--- noted, and nobody asks for the rule.
+-- What each word does with its arguments. Where these are wrong, that is noted, and nobody asks for
+-- the rule.
 local act = {}
-
-local function read_tier(book, rule, here, word, n, ...)
-    rule[word == "retry" and "retry" or "redeliver"] = tier.read(book, here, word, n, ...)
-end
-
-act.retry, act.redeliver, act.then_redeliver = read_tier, read_tier, read_tier
 
 local function dead_letter(book, rule, here, word, n, queue)
     if not words.too_many(book, here, word, n, 1, "one queue at most") and n == 1 then
@@ -107,28 +105,37 @@ end
 
 act.discard, act.then_discard = discard, discard
 
--- of gives the words that a rule hears.
-function chain.of(book, rule)
-    rule.state, rule.said, rule.action = "start", {}, "dead_letter"
-    local stage
+-- The tier that each word of one sets. The same arguments give the same tier, so many rules may share
+-- one; but not one without a limit, of which unlimited.lua knows where it was said.
+local tiers = { retry = "retry", redeliver = "redeliver", then_redeliver = "redeliver" }
+
+local function hear(book, word)
+    local function refuse(rule, here)
+        rule.touched = true
+        book:problem(here, order_mistake(rule, word))
+        return lost
+    end
+    local field = tiers[word]
+    local work = field and function(here, n, ...)
+        local read = tier.read(book, here, word, n, ...)
+        return read, read and read.attempts == "unlimited"
+    end or function(rule, here, n, value)
+        act[word](book, rule, here, word, n, value)
+    end
+    return hearing.chain_word(ways(word), word, refuse, work, field, book.tiers[field])
+end
+
+-- beginner gives what begins a rule, and with it the stage that its chain is said to:
+-- stage, rule = begin(rules, label, here, type, matcher). The rule is the last of `rules` then.
+function chain.beginner(book)
     local acts = {}
     for _, word in ipairs(vocabulary.words.rule) do
-        acts[word] = function(here, n, ...)
-            rule.touched = true
-            if not allowed(rule, word) then
-                book:problem(here, order_mistake(rule, word))
-                return lost
-            end
-            rule.state = leads_to[word]
-            rule.said[#rule.said + 1] = { word = word, line = here.line }
-            act[word](book, rule, here, word, n, ...)
-            return stage
-        end
+        acts[word] = hear(book, word)
     end
-    stage = words.object(book, "rule", acts, function()
+    local stages = words.kind(book, "rule", acts, function(rule)
         rule.touched = true
     end)
-    return stage
+    return hearing.beginner(stages.index, stages.assign)
 end
 
 return chain

@@ -3,8 +3,8 @@
 
 local made = {}
 
+local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
-local place = require "mulligan.policy.place"
 local text = require "mulligan.policy.text"
 
 -- object -> { book =, kind = "value", "matcher" or "answer", word =, plain = }
@@ -22,7 +22,7 @@ local function refuse(object)
         error("a policy can't be changed once it is loaded", 2)
     end
     local called = "policy." .. it.word
-    it.book:problem(place.find(), called .. " " .. purposes[it.kind]:format(called))
+    it.book:problem(hearing.place(), called .. " " .. purposes[it.kind]:format(called))
     return lost
 end
 

@@ -3,6 +3,7 @@
 
 local matcher = {}
 
+local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
 local options = require "mulligan.policy.options"
@@ -151,10 +152,19 @@ function matcher.words(book)
     return acts
 end
 
+-- The same fields give the same matcher, so many rules may share one.
 local function of_fields(book, here, what, given)
+    local known, key = hearing.recall(book.matchers, given)
+    if known then
+        return known
+    end
     local tests = {}
     local good = add_tests({ book = book, here = here, prefix = "" }, what, "error", given, tests, "{ status = 503 }")
-    return good and { kind = "tests", tests = tests } or nil
+    local read = good and { kind = "tests", tests = tests } or nil
+    if read and key then
+        book.matchers[key] = read
+    end
+    return read
 end
 
 -- read gives a matcher as docs/plain-rules.md has it; nil where it was wrong. `what` is how a mistake

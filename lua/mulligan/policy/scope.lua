@@ -4,6 +4,7 @@ local scope = {}
 
 local chain = require "mulligan.policy.chain"
 local force = require "mulligan.policy.force"
+local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
 local matcher = require "mulligan.policy.matcher"
@@ -51,39 +52,38 @@ end
 
 -- Rules -----------------------------------------------------------------------------------------
 
--- add begins a rule and gives the stage that its chain is said to. What a preset says stands where
--- the preset is called.
-local function add(book, data, rules, here, type_name, types)
-    here = book.pinned or here
-    local rule = { type = type_name, types = types, file = here.file, line = here.line, scope = data.label }
-    rules[#rules + 1] = rule
+-- add begins a rule and gives the stage that its chain is said to, and the rule. What a preset says
+-- stands where the preset is called.
+local function add(book, data, rules, here, type_name)
+    local stage, rule = book.begin(rules, data.label, book.pinned or here, type_name)
     book.latest = rule
-    return rule
+    return stage, rule
 end
 
-local function on(book, data, word, here, n, ...)
+local function on(book, data, word, here, n, given_type, given_matcher)
     local rules = word == "on" and data.rules or data.cause_rules
-    if n == 0 then
+    if n == 1 and hearing.is_name(given_type) then -- most rules
+        return (add(book, data, rules, here, given_type))
+    elseif n == 0 then
         book:problem(here, ('%s needs an error type: %s("TimeoutError")'):format(word, word))
-        return chain.of(book, add(book, data, rules, here))
+        return (add(book, data, rules, here))
     end
-    local given_type, given_matcher = ...
     local type_name, types = read_types(book, here, given_type)
     words.too_many(book, here, word, n, 2, "a type and a matcher")
-    local rule = add(book, data, rules, here, type_name, types)
+    local stage, rule = add(book, data, rules, here, type_name)
+    rule.types = types
     if n >= 2 then
         rule.matcher = matcher.read(book, here, "the matcher", given_matcher)
     end
-    return chain.of(book, rule)
+    return stage
 end
 
 local function default(book, data, _, here, n)
     words.too_many(book, here, "default", n, 0, 'none: it is on("Error")')
-    return chain.of(book, add(book, data, data.rules, here, "Error"))
+    return (add(book, data, data.rules, here, "Error"))
 end
 
-local function unrecoverable(book, data, word, here, n, ...)
-    local given_type, given_matcher = ...
+local function unrecoverable(book, data, word, here, n, given_type, given_matcher)
     if n == 0 then
         book:problem(here, 'unrecoverable needs an error type: unrecoverable("ValidationError")')
     elseif not words.too_many(book, here, word, n, 2, "a type and a matcher") then
@@ -149,7 +149,21 @@ end
 
 local own_words = { on = on, on_cause = on, default = default, unrecoverable = unrecoverable, include = include }
 
+-- The words of every scope.
+local function scope_words(book)
+    local acts = {}
+    for _, word in ipairs(vocabulary.words.scope) do
+        local act = own_words[word] or settings.set
+        acts[word] = function(data, here, n, first, second)
+            return act(book, data, word, here, n, first, second)
+        end
+    end
+    book.begin = chain.beginner(book)
+    return words.kind(book, "scope", acts)
+end
+
 local function new(book, kind, name)
+    book.scope_words = book.scope_words or scope_words(book)
     local data = {
         kind = kind,
         name = name,
@@ -161,14 +175,7 @@ local function new(book, kind, name)
         places = {},
         includes = {},
     }
-    local acts = {}
-    for _, word in ipairs(vocabulary.words.scope) do
-        local act = own_words[word] or settings.set
-        acts[word] = function(...)
-            return act(book, data, word, ...)
-        end
-    end
-    data.object = words.object(book, "scope", acts)
+    data.object = book.scope_words.object(data)
     data_of[data.object] = data
     return data
 end
@@ -211,7 +218,7 @@ end
 
 local function check_action(book, rule, stopped)
     local cut_off = stopped and rule == book.latest and rule.file == stopped.file and rule.line == stopped.line
-    if rule.touched or cut_off then
+    if rule.said > 0 or rule.touched or cut_off then
         return
     end
     local shown = {}

@@ -3,11 +3,13 @@
 --
 --   looking a word up    notes its place; one that doesn't exist is a mistake
 --   calling it           checks the receiver, then does the word's work
+--
+-- What every word does is in C (src/lua/hearing.c); here is what its owner makes of it.
 
 local words = {}
 
+local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
-local place = require "mulligan.policy.place"
 local text = require "mulligan.policy.text"
 local vocabulary = require "mulligan.policy.vocabulary"
 
@@ -35,70 +37,86 @@ end
 
 local has_point = { policy = true, preset = true } -- whose words take no receiver
 
--- The receiver of a word: policy's take none, those of scopes and rules what stands before the
--- colon. Gives what is wrong, or nil.
-local function receiver_mistake(owner, word, object, first)
-    if has_point[owner] and first == object then
+-- What is wrong with the receiver of a word: policy's take none, those of scopes and rules what stands
+-- before the colon.
+local function receiver_mistake(owner, word)
+    if has_point[owner] then
         return ("%s is called with a point: %s.%s(...)"):format(word, vocabulary.called[owner], word)
-    elseif not has_point[owner] and first ~= object then
-        return ("%s is called with a colon, on what it was taken from: %s:%s(...)"):format(word,
-            owner == "rule" and "on(...)" or "bus", word)
     end
+    return ("%s is called with a colon, on what it was taken from: %s:%s(...)"):format(word,
+        owner == "rule" and "on(...)" or "bus", word)
 end
 
--- The function that a policy gets when it looks a word up.
-local function bind(book, owner, object, word, seen, act, slip)
-    return function(...)
-        local here = place.of_call(seen)
-        if book.closed then
-            error(word .. " can't be said once the policy is loaded", 2)
-        end
-        local mistake = receiver_mistake(owner, word, object, (...))
-        if mistake then
-            slip()
-            book:problem(here, mistake)
-            return lost
-        end
-        if has_point[owner] then
-            return act(here, select("#", ...), ...)
-        end
-        return act(here, select("#", ...) - 1, select(2, ...))
-    end
-end
-
--- object makes a thing with the words in `acts`: word -> function(here, n, ...), called with the
--- place and its n arguments. `slip` is called when a word doesn't exist or has the wrong receiver.
--- `fields` are given as they are, at any time.
-function words.object(book, owner, acts, slip, fields)
-    local object = {}
-    slip = slip or function() end
-    local function look(_, word)
-        if fields and fields[word] ~= nil then
-            return fields[word]
-        end
-        local seen = place.find()
+-- assignment gives the __newindex of what `owner` has.
+local function assignment(book, owner)
+    return function(_, key)
         if book.closed then
             error("a policy can't be changed once it is loaded", 2)
         end
-        local act = acts[word]
-        if act then
-            return bind(book, owner, object, word, seen, act, slip)
+        book:problem(hearing.place(), ("%s can't be assigned to (%s); a local can keep a value"):format(
+            vocabulary.called[owner], text.show(key)))
+    end
+end
+
+-- kind gives what makes objects with the words in `acts`:
+--
+--   act(data, here, n, ...)   is called with the object's data, the word's place, and its n arguments;
+--                             where it gives nothing, the word gives its object
+--   slip(data)                is called when a word doesn't exist or has the wrong receiver
+--   fields                    are given as they are, at any time
+--
+-- An object is an empty table, and its data is its metatable, which the policy can't get at; so the
+-- fields of `data` must be no events of Lua's. No two words may have the same function.
+--
+--   kind.object(data)         makes one
+--   kind.index, kind.assign   are the __index and __newindex of each, for one who makes it himself;
+--                             __metatable must be false
+function words.kind(book, owner, acts, slip, fields)
+    local kind = { acts, fields or false, point = has_point[owner] }
+
+    function kind.name_of(act)
+        for word, other in next, acts do
+            if other == act then
+                return word
+            end
         end
-        slip()
-        book:problem(seen, unknown(owner, word))
+    end
+
+    local function refuse(data, here, why)
+        if slip then
+            slip(data)
+        end
+        book:problem(here, why)
         return lost
     end
-    return setmetatable(object, {
-        __index = look,
-        __newindex = function(_, key)
-            if book.closed then
-                error("a policy can't be changed once it is loaded", 2)
-            end
-            book:problem(place.find(), ("%s can't be assigned to (%s); a local can keep a value"):format(
-                vocabulary.called[owner], text.show(key)))
-        end,
-        __metatable = false,
-    })
+
+    function kind.unknown(data, word, here)
+        return refuse(data, here, unknown(owner, word))
+    end
+
+    function kind.misused(data, act, here)
+        return refuse(data, here, receiver_mistake(owner, kind.name_of(act)))
+    end
+
+    kind.index, kind.assign = hearing.index(kind), assignment(book, owner)
+
+    function kind.object(data)
+        data.__index, data.__newindex, data.__metatable = kind.index, kind.assign, false
+        return setmetatable({}, data)
+    end
+
+    return kind
+end
+
+-- object makes a thing of its own with the words in `acts`: word -> function(here, n, ...).
+function words.object(book, owner, acts, slip, fields)
+    local bound = {}
+    for word, act in next, acts do
+        bound[word] = function(_, ...)
+            return act(...)
+        end
+    end
+    return words.kind(book, owner, bound, slip, fields).object({})
 end
 
 -- ended gives the result of a word that ends its statement: what is said to it is a mistake.
@@ -108,7 +126,7 @@ function words.ended(book, owner, word)
             error("a policy can't be changed once it is loaded", 2)
         end
         local own = vocabulary.statement(owner, key)
-        book:problem(place.find(), ("%s ends its statement; %s"):format(word,
+        book:problem(hearing.place(), ("%s ends its statement; %s"):format(word,
             own and ("%s is one of its own: %s"):format(key, own) or "nothing may follow it"))
         return lost
     end
@@ -127,17 +145,17 @@ end
 -- name checks the name of a type, queue, consumer or transport; nil where it was wrong.
 function words.name(book, here, what, value)
     local why
-    if value == lost then
+    if hearing.is_name(value) then
+        return value
+    elseif value == lost then
         return nil
     elseif type(value) ~= "string" then
         why = ("must be a string, not %s%s"):format(text.show(value),
             value == nil and "; a name needs its quotes" or "")
     elseif value == "" then
         why = "must not be empty"
-    elseif not text.valid(value) then
-        why = ("must be valid UTF-8 without a zero byte, which %s isn't"):format(text.show(value))
     else
-        return value
+        why = ("must be valid UTF-8 without a zero byte, which %s isn't"):format(text.show(value))
     end
     book:problem(here, what .. " " .. why)
 end

@@ -1,0 +1,31 @@
+/* chain.h: rules as they are said, and what each does when it hears a word. The words, and what is
+ * wrong with them, are in lua/mulligan/policy/chain.lua.
+ *
+ * A rule is a table, at the end a plain one as docs/plain-rules.md has it, and besides:
+ *
+ *   state                     which words may follow
+ *   [1], [2], ...; said       each word that was said, and its place; how many of these there are
+ *   touched                   it heard something wrong
+ *
+ * It is the metatable of its stage, the object that its chain is said to. */
+#ifndef MULL__CHAIN_H
+#define MULL__CHAIN_H
+
+#include <lua.h>
+
+/* mull__chain_word(leads_to, word, refuse, work, field, known) gives the act of a word:
+ *
+ *   leads_to                     state -> the state that the word leads to from there
+ *   refuse(rule, here)           is called where it may not stand, and what it gives is the word's
+ *   work(rule, here, n, ...)     is called with its arguments
+ *
+ * Where `field` isn't nil, the word gives the rule that field: what work(here, n, ...) gives. For
+ * the same arguments it isn't called again: the table `known` has that value then, unless `work`
+ * gave true besides. */
+int mull__chain_word(lua_State *L);
+
+/* mull__chain_beginner(index, assign) gives begin(rules, label, here, type, matcher), which makes a
+ * rule, appends it to the list `rules`, and gives its stage and the rule. */
+int mull__chain_beginner(lua_State *L);
+
+#endif
