@@ -508,6 +508,7 @@ static int ready_functions(lua_State *L)
 
 int mull__compile_functions(mull__sandbox *sandbox)
 {
+    mull__vm_collect_above(&sandbox->vm, 0);
     int status = mull__vm_call(&sandbox->vm, ready_functions, NULL, NULL);
     lua_gc(sandbox->vm.lua, LUA_GCCOLLECT); /* a call's bytes are those beyond what is held */
     return status;

@@ -223,6 +223,7 @@ void mull__sandbox_result(lua_State *L)
 int mull__sandbox_load(mull__sandbox *sandbox)
 {
     mull__vm *vm = &sandbox->vm;
+    mull__vm_collect_above(vm, MIB(MULL__LOAD_IDLE_MIB));
     int status = mull__vm_call(vm, prepare, NULL, NULL);
     if (status)
         return status;

@@ -16,6 +16,7 @@ enum {
     MULL__AGAIN_INSTRUCTIONS = 60000000,
     MULL__CALL_INSTRUCTIONS = 100000,
     MULL__LOAD_MIB = 64,
+    MULL__LOAD_IDLE_MIB = 48, /* until a load has so many, its garbage is left */
     MULL__AGAIN_SPARE_MIB = 8,
     MULL__LOADED_SPARE_MIB = 16 /* besides, once the files ran */
 };

@@ -217,6 +217,19 @@ static void shrink_stack(lua_State *L)
     lua_pop(L, 1);
 }
 
+void mull__vm_collect_above(mull__vm *vm, size_t bytes)
+{
+    vm->idle_below = bytes;
+    lua_gc(vm->lua, bytes ? LUA_GCSTOP : LUA_GCRESTART);
+}
+
+/* collect_again: also where the garbage may be what makes instructions dear. */
+static void collect_again(mull__vm *vm)
+{
+    if (vm->used > vm->idle_below || mull__price_now(&vm->price) > 1)
+        mull__vm_collect_above(vm, 0);
+}
+
 static void count(lua_State *L, lua_Debug *hook)
 {
     (void)hook;
@@ -225,6 +238,8 @@ static void count(lua_State *L, lua_Debug *hook)
         raise_stop(L);
     if (mull__price_is_deep(&vm->price))
         shrink_stack(L);
+    if (vm->idle_below)
+        collect_again(vm);
     vm->left -= vm->step * mull__price_look(&vm->price);
     mull__vm_check(L);
     int step = next_step(vm);

@@ -36,6 +36,7 @@ typedef struct mull__vm {
     locale_t locale;               /* "C", whatever the embedder's is */
     locale_t outside;              /* the thread's own, during a call */
     size_t used, most;             /* bytes that the state has, and may have */
+    size_t idle_below;             /* until it has so many, no garbage is collected; 0: it is */
     size_t spare;                  /* bytes that it may have besides, of which no message tells */
     const mull__vm_budget *budget; /* the call's; NULL: it has none */
     size_t limit;                  /* bytes that the state may have during the call */
@@ -55,6 +56,10 @@ typedef struct mull__vm {
 /* mull__vm_open makes the state, without any library. MULL_ENOMEM. */
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most);
 void mull__vm_close(mull__vm *vm);
+
+/* mull__vm_collect_above: from now on garbage is collected only once the state has more than so
+ * many bytes, gets no more, or has what makes instructions dearer; 0: it is collected as ever. */
+void mull__vm_collect_above(mull__vm *vm, size_t bytes);
 
 /* mull__vm_of gives a state's vm. */
 mull__vm *mull__vm_of(lua_State *L);
