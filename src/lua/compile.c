@@ -32,6 +32,17 @@ static void *take(lua_State *L, size_t count, size_t bytes)
     return memset(memory, 0, count * bytes + 1);
 }
 
+/* keep_as keeps what was taken last under the value at `index` too. */
+static void keep_as(lua_State *L, int index)
+{
+    lua_pushvalue(L, index);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &kept);
+    lua_insert(L, -2);
+    lua_rawgeti(L, -2, (lua_Integer)lua_rawlen(L, -2));
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
 static const char *text_of(lua_State *L, const char *name)
 {
     const char *text = lua_getfield(L, -1, name) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
@@ -255,18 +266,37 @@ static int64_t attempts_of(lua_State *L)
     return attempts;
 }
 
+/* read_new_tier reads the tier on top. */
+static void read_new_tier(lua_State *L, mull__plain_tier *tier)
+{
+    tier->on = 1;
+    tier->attempts = attempts_of(L);
+    tier->delays = each(L, &tier->delay_count, "delays", sizeof *tier->delays, read_delay);
+    tier->base_ms = integer_of(L, "base_ms", 0);
+    tier->backoff = backoff_of(L);
+    tier->factor = number_of(L, "factor");
+    tier->max_delay_ms = integer_of(L, "max_delay_ms", MULL__NO_CAP);
+    read_jitter(L, tier);
+    tier->hint = text_of(L, "hint");
+}
+
+/* read_tier: rules share tiers, so what was read is kept under the tier's table. */
 static void read_tier(lua_State *L, mull__plain_tier *tier, const char *name)
 {
     if (lua_getfield(L, -1, name) == LUA_TTABLE) {
-        tier->on = 1;
-        tier->attempts = attempts_of(L);
-        tier->delays = each(L, &tier->delay_count, "delays", sizeof *tier->delays, read_delay);
-        tier->base_ms = integer_of(L, "base_ms", 0);
-        tier->backoff = backoff_of(L);
-        tier->factor = number_of(L, "factor");
-        tier->max_delay_ms = integer_of(L, "max_delay_ms", MULL__NO_CAP);
-        read_jitter(L, tier);
-        tier->hint = text_of(L, "hint");
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &kept);
+        lua_pushvalue(L, -2);
+        lua_rawget(L, -2);
+        const mull__plain_tier *known = lua_touserdata(L, -1);
+        lua_pop(L, 2);
+        if (known) {
+            *tier = *known;
+        } else {
+            read_new_tier(L, tier);
+            mull__plain_tier *copy = take(L, 1, sizeof *copy);
+            *copy = *tier;
+            keep_as(L, -1);
+        }
     }
     lua_pop(L, 1);
 }

@@ -2,6 +2,7 @@
 #include "parsed.h"
 
 #include <lauxlib.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,10 +18,21 @@ typedef struct code {
 
 struct mull__parsed {
     mull_allocator allocator;
-    int sealed;
     size_t count;
     code files[];
 };
+
+static int begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* of_policies: the other embedded files are the program's. */
+static int of_policies(const char *name)
+{
+    return begins(name, "mulligan.policy") || begins(name, "mulligan.preset") ||
+           begins(name, "mulligan.sandbox");
+}
 
 typedef struct dump {
     const mull_allocator *allocator;
@@ -33,7 +45,7 @@ static int add_piece(lua_State *L, const void *piece, size_t size, void *data)
     dump *d = data;
     code *file = d->file;
     if (size > file->room - file->size) {
-        size_t room = file->size + size > 2 * file->room ? file->size + size : 2 * file->room;
+        size_t least = file->size + size, room = least > 2 * file->room ? least : 2 * file->room;
         char *longer = mull__grow(d->allocator, file->bytes, room, 1);
         if (!longer)
             return MULL_ENOMEM;
@@ -60,60 +72,65 @@ static void check_loaded(lua_State *L, int status)
         lua_error(L);
 }
 
-int mull__parsed_new(mull__parsed **out, const mull_allocator *allocator)
+static int parse_all(lua_State *L)
 {
-    *out = mull__zalloc(allocator, 1, sizeof **out + mull__embedded_count * sizeof *(*out)->files);
-    if (!*out)
-        return MULL_ENOMEM;
-    (*out)->allocator = *allocator;
-    return MULL_OK;
+    mull__parsed *parsed = lua_touserdata(L, 1);
+    for (size_t i = 0; i < mull__embedded_count; i++) {
+        const struct mull__embedded *file = &mull__embedded_files[i];
+        if (!of_policies(file->name))
+            continue;
+        const char *chunk = lua_pushfstring(L, "=%s", file->name);
+        check_loaded(L, luaL_loadbufferx(L, file->text, file->size, chunk, "t"));
+        dump d = {&parsed->allocator, &parsed->files[parsed->count++]};
+        d.file->name = file->name;
+        if (lua_dump(L, add_piece, &d, 0) != 0)
+            no_memory(L);
+        lua_settop(L, 1);
+    }
+    return 0;
 }
 
-void mull__parsed_seal(mull__parsed *parsed)
+static void drop(mull__parsed *parsed)
 {
-    if (!parsed->sealed) /* else others may be reading */
-        parsed->sealed = 1;
-}
-
-void mull__parsed_free(mull__parsed *parsed)
-{
-    if (!parsed)
-        return;
     const mull_allocator a = parsed->allocator;
-    for (size_t i = 0; i < mull__embedded_count; i++)
+    for (size_t i = 0; i < parsed->count; i++)
         mull__free(&a, parsed->files[i].bytes);
     mull__free(&a, parsed);
 }
 
-static const struct mull__embedded *find(lua_State *L, const char *name)
+static int make(mull__parsed **out)
 {
-    for (size_t i = 0; i < mull__embedded_count; i++)
-        if (strcmp(mull__embedded_files[i].name, name) == 0)
-            return &mull__embedded_files[i];
-    luaL_error(L, "there is no embedded file %s", name);
-    return NULL;
+    mull_allocator a = mull__allocator_or_default((mull_allocator){0});
+    mull__parsed *parsed =
+        mull__zalloc(&a, 1, sizeof *parsed + mull__embedded_count * sizeof *parsed->files);
+    if (!parsed)
+        return MULL_ENOMEM;
+    parsed->allocator = a;
+    mull__vm vm;
+    int status = mull__vm_open(&vm, &a, SIZE_MAX);
+    if (status == MULL_OK) {
+        status = mull__vm_call(&vm, parse_all, parsed, NULL);
+        mull__vm_close(&vm);
+    }
+    if (status)
+        drop(parsed);
+    else
+        *out = parsed;
+    return status;
 }
 
-static void parse(lua_State *L, const struct mull__embedded *file)
+int mull__parsed_get(const mull__parsed **out)
 {
-    const char *chunk = lua_pushfstring(L, "=%s", file->name);
-    check_loaded(L, luaL_loadbufferx(L, file->text, file->size, chunk, "t"));
-    lua_remove(L, -2);
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    static mull__parsed *all;
+    pthread_mutex_lock(&making);
+    int status = all ? MULL_OK : make(&all);
+    *out = all;
+    pthread_mutex_unlock(&making);
+    return status;
 }
 
-/* keep takes in the function on top. Where it fails, the next one takes the place. */
-static void keep(lua_State *L, mull__parsed *parsed, const char *name)
-{
-    code *file = &parsed->files[parsed->count];
-    dump d = {&parsed->allocator, file};
-    file->name = name;
-    file->size = 0;
-    if (lua_dump(L, add_piece, &d, 0) != 0)
-        no_memory(L);
-    parsed->count++;
-}
-
-void mull__parsed_push(lua_State *L, mull__parsed *parsed, const char *name)
+void mull__parsed_push(lua_State *L, const mull__parsed *parsed, const char *name)
 {
     for (size_t i = 0; i < parsed->count; i++) {
         const code *file = &parsed->files[i];
@@ -122,8 +139,5 @@ void mull__parsed_push(lua_State *L, mull__parsed *parsed, const char *name)
         check_loaded(L, luaL_loadbufferx(L, file->bytes, file->size, name, "b"));
         return;
     }
-    const struct mull__embedded *file = find(L, name);
-    parse(L, file);
-    if (!parsed->sealed)
-        keep(L, parsed, file->name);
+    luaL_error(L, "there is no embedded file %s", name);
 }

@@ -14,7 +14,7 @@ typedef struct guest {
     char *text;   /* NULL: it is read from its file */
     size_t text_size;
     mull__log *log;
-    mull__parsed *parsed;
+    const mull__parsed *parsed;
 } guest;
 
 static void guest_free(void *data)
@@ -22,7 +22,6 @@ static void guest_free(void *data)
     guest *g = data;
     const mull_allocator a = g->allocator;
     mull__log_free(g->log);
-    mull__parsed_free(g->parsed);
     mull__free(&a, g->folder);
     mull__free(&a, g->main);
     mull__free(&a, g->text);
@@ -213,7 +212,7 @@ static int guest_new(guest **out, const mull_policy_options *options)
     if (status == MULL_OK)
         status = mull__log_new(&g->log, &a, options->log, options->data);
     if (status == MULL_OK)
-        status = mull__parsed_new(&g->parsed, &a);
+        status = mull__parsed_get(&g->parsed);
     if (status)
         guest_free(g);
     else

@@ -167,7 +167,7 @@ static int prepare(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
     lua_pushcfunction(L, require_embedded);
     lua_setglobal(L, "require");
-    mull__parsed *parsed = sandbox_of(L)->parsed;
+    const mull__parsed *parsed = sandbox_of(L)->parsed;
     mull__parsed_push(L, parsed, "mulligan.sandbox");
     lua_call(L, 0, 1);
     mull__parsed_push(L, parsed, "mulligan.policy");
@@ -227,7 +227,6 @@ int mull__sandbox_load(mull__sandbox *sandbox)
     int status = mull__vm_call(vm, prepare, NULL, NULL);
     if (status)
         return status;
-    mull__parsed_seal(sandbox->parsed);
     status = mull__vm_call(vm, run, NULL, sandbox->again ? &again_budget : &load_budget);
     if (status == MULL_ENOMEM)
         return status;
@@ -248,7 +247,7 @@ int mull__sandbox_load(mull__sandbox *sandbox)
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, mull__parsed *parsed, int again)
+                      const char *main, mull__log *log, const mull__parsed *parsed, int again)
 {
     *out = NULL;
     mull__sandbox *s = mull__zalloc(allocator, 1, sizeof *s);

@@ -26,18 +26,18 @@ extern const mull__vm_budget mull__call_budget;
 
 typedef struct mull__sandbox {
     mull__vm vm;
-    mull__source *source; /* borrowed */
-    const char *main;     /* the name of the first file; borrowed */
-    mull__log *log;       /* borrowed */
-    mull__parsed *parsed; /* borrowed */
-    int again;            /* the files ran before */
-    int silent;           /* what is printed was printed before */
+    mull__source *source;       /* borrowed */
+    const char *main;           /* the name of the first file; borrowed */
+    mull__log *log;             /* borrowed */
+    const mull__parsed *parsed; /* borrowed */
+    int again;                  /* the files ran before */
+    int silent;                 /* what is printed was printed before */
 } mull__sandbox;
 
 /* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before.
  * MULL_ENOMEM. */
 int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, mull__parsed *parsed, int again);
+                      const char *main, mull__log *log, const mull__parsed *parsed, int again);
 void mull__sandbox_free(mull__sandbox *sandbox);
 
 /* mull__sandbox_load runs the files and ends the load: mistakes in the policy, of whatever kind,
