@@ -7,6 +7,8 @@
 
 /* ---- Words ----------------------------------------------------------------------------------- */
 
+enum { STATE = 1 }; /* in a rule's list; the words follow */
+
 /* The upvalues of a word's act. */
 enum { LEADS_TO = 1, WORD, REFUSE, WORK, FIELD, KNOWN, UPVALUES = KNOWN };
 
@@ -25,21 +27,17 @@ static int refuse(lua_State *L)
 /* take_step moves the rule to the state that the word leads to; 0: it leads nowhere. */
 static int take_step(lua_State *L)
 {
-    lua_getfield(L, RULE, "state");
+    lua_rawgeti(L, RULE, STATE);
     if (lua_rawget(L, lua_upvalueindex(LEADS_TO)) == LUA_TNIL) {
         lua_pop(L, 1);
         return 0;
     }
-    lua_setfield(L, RULE, "state");
-    lua_getfield(L, RULE, "said");
-    lua_Integer said = lua_tointeger(L, -1);
-    lua_pop(L, 1);
+    lua_rawseti(L, RULE, STATE);
+    lua_Integer said = (lua_Integer)lua_rawlen(L, RULE);
     lua_pushvalue(L, lua_upvalueindex(WORD));
     lua_rawseti(L, RULE, said + 1);
     lua_pushvalue(L, HERE);
     lua_rawseti(L, RULE, said + 2);
-    lua_pushinteger(L, said + 2);
-    lua_setfield(L, RULE, "said");
     return 1;
 }
 
@@ -106,8 +104,9 @@ int mull__chain_word(lua_State *L)
 
 enum { INDEX = 1, ASSIGN };
 
-/* What a rule has room for: the words of the longest chain, each with its place; and fields. */
-enum { SAID = 6, FIELDS = 16 };
+/* What a rule has room for: its state and the words of the longest chain, each with its place; and
+ * fields. */
+enum { LIST = 1 + 3 * 2, FIELDS = 16 };
 
 static void set_text(lua_State *L, int rule, const char *name, const char *text)
 {
@@ -127,7 +126,7 @@ static int begin(lua_State *L)
     enum { RULES = 1, LABEL, PLACE, TYPE, MATCHER, STAGE, BEGUN };
     lua_settop(L, MATCHER);
     lua_newtable(L);
-    lua_createtable(L, SAID, FIELDS);
+    lua_createtable(L, LIST, FIELDS);
     set_value(L, BEGUN, "type", TYPE);
     set_value(L, BEGUN, "matcher", MATCHER);
     set_value(L, BEGUN, "scope", LABEL);
@@ -136,9 +135,8 @@ static int begin(lua_State *L)
     lua_getfield(L, PLACE, "line");
     lua_setfield(L, BEGUN, "line");
     set_text(L, BEGUN, "action", "dead_letter");
-    set_text(L, BEGUN, "state", "start");
-    lua_pushinteger(L, 0);
-    lua_setfield(L, BEGUN, "said");
+    lua_pushstring(L, "start");
+    lua_rawseti(L, BEGUN, STATE);
     set_value(L, BEGUN, "__index", lua_upvalueindex(INDEX));
     set_value(L, BEGUN, "__newindex", lua_upvalueindex(ASSIGN));
     lua_pushboolean(L, 0);

@@ -3,9 +3,9 @@
  *
  * A rule is a table, at the end a plain one as docs/plain-rules.md has it, and besides:
  *
- *   state                     which words may follow
- *   [1], [2], ...; said       each word that was said, and its place; how many of these there are
- *   touched                   it heard something wrong
+ *   [1]              its state, which says what words may follow
+ *   [2], [3], ...    each word that was said, and its place
+ *   touched          it heard something wrong
  *
  * It is the metatable of its stage, the object that its chain is said to. */
 #ifndef MULL__CHAIN_H

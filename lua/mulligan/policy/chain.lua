@@ -6,7 +6,8 @@
 --     │                          └── then_dead_letter, then_discard ──> ended
 --     └──── dead_letter, discard ─────────────────────────────────────> ended
 --
--- The state is the rule's own, so a stage kept in a variable can't be used twice.
+-- The state is the rule's own, so a stage kept in a variable can't be used twice. A rule is a list as
+-- well: its state, then each word that was said and its place.
 
 local chain = {}
 
@@ -49,17 +50,17 @@ end
 
 local function order_mistake(rule, word)
     local choices = {}
-    for i, other in ipairs(may_follow[rule.state]) do
+    for i, other in ipairs(may_follow[rule[1]]) do
         choices[i] = ":" .. other
     end
-    if rule.state == "start" then
+    if #rule == 1 then
         return (":%s can't come first; here may stand %s"):format(word, text.list(choices))
     end
-    local after, line = rule[rule.said - 1], rule[rule.said].line
+    local after, line = rule[#rule - 1], rule[#rule].line
     if line ~= rule.line then
         after = ("%s in line %d"):format(after, line)
     end
-    for at = 1, rule.said, 2 do
+    for at = 2, #rule, 2 do
         if rule[at] == word then
             return (":%s is said already, in line %d; %s"):format(word, rule[at + 1].line,
                 #choices > 0 and "here may stand " .. text.list(choices) or "nothing may follow :" .. after)

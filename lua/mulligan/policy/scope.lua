@@ -62,9 +62,7 @@ end
 
 local function on(book, data, word, here, n, given_type, given_matcher)
     local rules = word == "on" and data.rules or data.cause_rules
-    if n == 1 and hearing.is_name(given_type) then -- most rules
-        return (add(book, data, rules, here, given_type))
-    elseif n == 0 then
+    if n == 0 then
         book:problem(here, ('%s needs an error type: %s("TimeoutError")'):format(word, word))
         return (add(book, data, rules, here))
     end
@@ -149,6 +147,19 @@ end
 
 local own_words = { on = on, on_cause = on, default = default, unrecoverable = unrecoverable, include = include }
 
+-- plain_on is `on` for most rules, which have a name and no matcher; the others are left to `otherwise`.
+local function plain_on(book, otherwise)
+    local begin, is_name = book.begin, hearing.is_name
+    return function(data, here, n, given_type, given_matcher)
+        if n == 1 and is_name(given_type) and not book.pinned then
+            local stage
+            stage, book.latest = begin(data.rules, data.label, here, given_type)
+            return stage
+        end
+        return otherwise(data, here, n, given_type, given_matcher)
+    end
+end
+
 -- The words of every scope.
 local function scope_words(book)
     local acts = {}
@@ -159,6 +170,7 @@ local function scope_words(book)
         end
     end
     book.begin = chain.beginner(book)
+    acts.on = plain_on(book, acts.on)
     return words.kind(book, "scope", acts)
 end
 
@@ -218,7 +230,7 @@ end
 
 local function check_action(book, rule, stopped)
     local cut_off = stopped and rule == book.latest and rule.file == stopped.file and rule.line == stopped.line
-    if rule.said > 0 or rule.touched or cut_off then
+    if #rule > 1 or rule.touched or cut_off then
         return
     end
     local shown = {}
