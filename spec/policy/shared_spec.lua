@@ -27,6 +27,18 @@ describe("what rules share", function()
         policy:close()
     end)
 
+    it("is no matcher whose one text has in it what another one says in two", function()
+        local policy = loading.good(loading.statements [[
+bus:on("T", { a = "x", b = "y" }):discard("two")
+bus:on("T", { a = "xs\1bs\1y" }):discard("one, a first")
+bus:on("T", { b = "ys\1as\1x" }):discard("one, b first")
+]])
+        assert.equal("two", decide(policy, "T", { a = "x", b = "y" }).note)
+        assert.equal("one, a first", decide(policy, "T", { a = "xs\1bs\1y" }).note)
+        assert.equal("one, b first", decide(policy, "T", { b = "ys\1as\1x" }).note)
+        policy:close()
+    end)
+
     it("is no tier that differs in its arguments' number, in one of them, or in its word", function()
         local policy = loading.good(loading.statements [[
 bus:on("A"):retry(2)
