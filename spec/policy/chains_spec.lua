@@ -112,6 +112,20 @@ stage:then_discard()
         assert.matches("^policy.lua:8: :then_discard is said already, in line 6", lines[3])
     end)
 
+    it("are refused in the line of the call, where the word itself was kept", function()
+        local lines = loading.refused [[
+local policy = require "mulligan.policy"
+local bus = policy.bus()
+local on, rule = bus.on, bus:on("X"):retry()
+local discard = rule.discard
+on(bus, 5):discard()
+discard(rule)
+]]
+        assert.equal(2, #lines)
+        assert.matches("^policy.lua:5: the error type", lines[1])
+        assert.matches("^policy.lua:6: :discard can't follow :retry", lines[2])
+    end)
+
     it("are refused inside the policy's own pcall", function()
         local lines = loading.refused [[
 local policy = require "mulligan.policy"
