@@ -94,7 +94,7 @@ end
 
 -- What would take everything is rare.
 local function random_unrecoverable(random)
-    local matcher = random:chance(0.7) and matchers.random(random) or nil
+    local matcher = random:chance(0.85) and matchers.random(random) or nil
     local types
     repeat
         types = random_types(random)

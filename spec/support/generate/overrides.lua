@@ -28,8 +28,8 @@ local ANSWER_TEXT = {
     no_delay = "policy.redeliver()",
 }
 local ANSWERS = {
-    "retry", "redeliver", "dead_letter", "discard", "retry", "redeliver", "dead_letter", "discard", "keep", "raises",
-    "number", "text", "table", "word", "no_delay",
+    "retry", "redeliver", "dead_letter", "discard", "retry", "redeliver", "dead_letter", "discard", "redeliver",
+    "redeliver", "keep", "raises", "number", "text", "table", "word", "no_delay",
 }
 
 local function random_answer(random)
@@ -45,10 +45,7 @@ local function some_verdict(random)
     local name = random:pick { "action", "reason", "tier", "queue", "step" }
     local values = {
         action = { "retry", "redeliver", "dead_letter", "discard" },
-        reason = {
-            "max_deliveries", "max_deliveries", "unrecoverable", "no_rule", "rule", "exhausted", "max_attempts",
-            "max_age",
-        },
+        reason = { "unrecoverable", "no_rule", "rule", "exhausted", "max_attempts", "max_age" },
         tier = { "retry", "redeliver" },
         queue = { "error", "parked", "dead" },
         step = { 1, 2, 3 },
@@ -71,9 +68,11 @@ local conditions = {
     rule_type = function(random) return { value = words.any_type(random) } end,
     queue = function(random) return { value = random:pick { "error", "dead" } } end,
     max_age = function(random) return { value = random:pick { 0, 60000, 60001, 90000 } } end,
-    max_attempts = function(random) return { value = random(5) } end,
+    max_attempts = function(random) return { value = random(3) } end,
     attempts = function(random) return { name = random:pick { "retry", "redeliver" }, value = random(4) - 1 } end,
-    unrecoverable = function(random) return { value = random:pick(words.TYPES) } end,
+    unrecoverable = function(random)
+        return { value = random:chance(0.5) and "MessageDeserializationError" or random:pick(words.TYPES) }
+    end,
 }
 
 -- %s: the name, if there is one, then the value.
@@ -96,8 +95,10 @@ for kind in pairs(conditions) do CONDITIONS[#CONDITIONS + 1] = kind end
 table.sort(CONDITIONS)
 overrides.CONDITIONS = CONDITIONS
 
+-- The verdict of max_deliveries more often: not every answer to it holds.
 local function random_condition(random)
-    local kind = random:pick(CONDITIONS)
+    if random:chance(0.3) then return { kind = "verdict", name = "reason", value = "max_deliveries" } end
+    local kind = random:chance(0.1) and "rule_type" or random:pick(CONDITIONS)
     local when = conditions[kind](random)
     when.kind = kind
     return when

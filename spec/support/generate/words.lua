@@ -16,7 +16,7 @@ words.AGES = { "1m", "90s", "1h30m", 0, "1d" }
 words.MOMENTS = { 0, 1, 59999, 60000, 60001, 90000, 90001, 5400001, math.maxinteger } -- around AGES
 words.COUNTERS = { 1, 1, 1, 2, 2, 3, 4, 5, 6, 10, 20, 21, 1000, 1001, math.maxinteger }
 
-words.DELIVERIES = { 1, 1, 2, 2, 3, 3, 4, 10, 20, 21 }
+words.DELIVERIES = { 1, 1, 2, 2, 3, 4, 20, 21, 21, 21 }
 
 words.LONG = ("a"):rep(400)
 local TEXTS = {
