@@ -1,16 +1,51 @@
 /* decider.c: mull_decide, for one thread. It takes no lock and no memory. */
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/rare.h"
 #include "holder.h"
 
-/* ---- What a decision meets ------------------------------------------------------------------- */
+/* ---- What a decision meets -------------------------------------------------------------------
+ *
+ * All that a decision calls goes through here, and only meanwhile is the decider at work: nothing
+ * but what is called from within could find it so. */
 
-static void tell(const mull_decider *decider, mull_event *event)
+static int ask(void *state, uint32_t function, const mull_failure *failure, char *why,
+               size_t why_size)
 {
+    mull_decider *decider = state;
+    void *data;
+    const mull__guest *guest = mull__holder_guest(decider->policy, &data);
+    int before = decider->deciding;
+    decider->deciding = 1;
+    int answer = guest->match(decider->seat->state, function, failure, why, why_size);
+    decider->deciding = before;
+    return answer;
+}
+
+static int ask_override(void *state, uint32_t function, const mull_failure *failure,
+                        const mull_verdict *verdict, const mull__config *config,
+                        mull__answer *answer, char *why, size_t why_size)
+{
+    mull_decider *decider = state;
+    void *data;
+    const mull__guest *guest = mull__holder_guest(decider->policy, &data);
+    int before = decider->deciding;
+    decider->deciding = 1;
+    int status = guest->override(decider->seat->state, function, failure, verdict, config, answer,
+                                 why, why_size);
+    decider->deciding = before;
+    return status;
+}
+
+static void tell(mull_decider *decider, mull_event *event)
+{
+    int before = decider->deciding;
+    decider->deciding = 1;
     event->generation = decider->seat->name;
     mull__holder_tell(decider->policy, event);
     if (decider->hear)
         decider->hear(event, decider->hear_data);
+    decider->deciding = before;
 }
 
 static void matcher_failed(void *data, const mull_failure *failure, const mull_rule *rule,
@@ -31,6 +66,13 @@ static void override_failed(void *data, const mull_failure *failure, const mull_
 
 /* ---- Coming and going ------------------------------------------------------------------------ */
 
+/* sit down: the decider's seat is another one. */
+static void sit(mull_decider *decider, mull__seat *seat)
+{
+    decider->seat = seat;
+    decider->desk = (mull__desk){seat->table, &decider->runner, seat->seen};
+}
+
 int mull_decider_new(mull_decider **out, mull_policy *policy)
 {
     if (!out)
@@ -47,8 +89,9 @@ int mull_decider_new(mull_decider **out, mull_policy *policy)
     void *data;
     const mull__guest *guest = mull__holder_guest(policy, &data);
     decider->runner = (mull__runner){
-        .match = guest->match,
-        .override = guest->override,
+        .match = ask,
+        .override = guest->override ? ask_override : NULL,
+        .state = decider,
         .failed = matcher_failed,
         .override_failed = override_failed,
         .data = decider,
@@ -58,6 +101,7 @@ int mull_decider_new(mull_decider **out, mull_policy *policy)
         mull__free(a, decider);
         return status;
     }
+    sit(decider, decider->seat);
     *out = decider;
     return MULL_OK;
 }
@@ -73,16 +117,20 @@ void mull_decider_free(mull_decider *decider)
     mull__free(mull__holder_allocator(decider->policy), decider);
 }
 
-/* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
- * out is marked for sure, even if another reload came between. A seat at work is kept. */
-static void take_fresh_seat(mull_decider *decider)
+MULL__RARE static void exchange_seats(mull_decider *decider)
 {
-    if (decider->deciding ||
-        !(atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH))
-        return;
     uintptr_t fresh =
         atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->seat, memory_order_acq_rel);
-    decider->seat = (mull__seat *)(fresh & ~MULL__FRESH);
+    sit(decider, (mull__seat *)(fresh & ~MULL__FRESH));
+}
+
+/* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
+ * out is marked for sure, even if another reload came between. A seat at work is kept. */
+static inline void take_fresh_seat(mull_decider *decider)
+{
+    if ((atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH) &&
+        !decider->deciding)
+        exchange_seats(decider);
 }
 
 mull__generation *mull__decider_generation(mull_decider *decider)
@@ -109,7 +157,7 @@ void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
 
 /* ---- What a failure must be ------------------------------------------------------------------ */
 
-static int valid(const mull_failure *f)
+static inline int valid(const mull_failure *f)
 {
     if (!f || f->size < sizeof *f || !f->error || f->error->size < sizeof *f->error)
         return 0;
@@ -134,44 +182,62 @@ static uint64_t chance_of(const mull_message *message)
 /* ENDS are flags that are not for embedders. */
 #define ENDS (MULL__JITTER_LOW | MULL__JITTER_HIGH)
 
-/* completed is the failure with every default in its place: itself, or a copy in `room`. */
-static const mull_failure *completed(const mull_failure *failure, mull_failure *room)
+static inline int is_complete(const mull_failure *failure)
 {
-    if (failure->attempt && failure->calls && failure->deliveries &&
-        (failure->flags & (MULL_HAS_CHANCE | ENDS)) == MULL_HAS_CHANCE)
-        return failure;
-    *room = *failure;
-    room->flags &= ~ENDS;
-    if (room->attempt == 0)
-        room->attempt = 1;
-    if (room->calls == 0)
-        room->calls = sum(room->attempt, room->redeliveries);
-    if (room->deliveries == 0)
-        room->deliveries = 1;
-    if (!(room->flags & MULL_HAS_CHANCE)) {
-        room->flags |= MULL_HAS_CHANCE;
-        room->chance = chance_of(room->message);
+    return failure->attempt && failure->calls && failure->deliveries &&
+           (failure->flags & (MULL_HAS_CHANCE | ENDS)) == MULL_HAS_CHANCE;
+}
+
+/* completed is a failure with every default in its place. */
+static mull_failure completed(const mull_failure *failure)
+{
+    mull_failure full = *failure;
+    full.flags &= ~ENDS;
+    if (full.attempt == 0)
+        full.attempt = 1;
+    if (full.calls == 0)
+        full.calls = sum(full.attempt, full.redeliveries);
+    if (full.deliveries == 0)
+        full.deliveries = 1;
+    if (!(full.flags & MULL_HAS_CHANCE)) {
+        full.flags |= MULL_HAS_CHANCE;
+        full.chance = chance_of(full.message);
     }
-    return room;
+    return full;
 }
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
+MULL__RARE static int decide_completed(const mull_decider *decider, const mull_failure *failure,
+                                       mull_verdict *verdict)
+{
+    const mull_failure full = completed(failure);
+    return mull__decide(&decider->desk, &full, verdict);
+}
+
+static inline int decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
     if (!verdict || verdict->size < sizeof *verdict || !valid(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;
-    decider->deciding = 1;
-    mull__seat *seat = decider->seat;
-    decider->runner.state = seat->state;
-    mull_failure room;
-    failure = completed(failure, &room);
-    verdict->generation = seat->name;
-    mull__judge(seat->table, failure, &decider->runner, seat->seen, verdict);
-    decider->deciding = 0;
-    return MULL_OK;
+    verdict->generation = decider->seat->name;
+    if (!is_complete(failure))
+        return decide_completed(decider, failure, verdict);
+    return mull__decide(&decider->desk, failure, verdict);
+}
+
+int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
+{
+    return decide(decider, failure, verdict);
+}
+
+int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
+{
+    if (!decider)
+        return MULL_EINVAL;
+    take_fresh_seat(decider);
+    return decide(decider, failure, verdict);
 }
 
 int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
@@ -183,20 +249,10 @@ int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull_
         return MULL_ESTATE;
     take_fresh_seat(decider);
     decider->deciding = 1;
-    mull__seat *seat = decider->seat;
     const mull__runner runner = {
-        .match = decider->runner.match, .override = decider->runner.override, .state = seat->state};
-    mull_failure room;
-    failure = completed(failure, &room);
-    int status = look(data, seat->table, failure, &runner, seat->seen);
+        .match = decider->runner.match, .override = decider->runner.override, .state = decider};
+    const mull_failure full = completed(failure);
+    int status = look(data, decider->seat->table, &full, &runner, decider->seat->seen);
     decider->deciding = 0;
     return status;
-}
-
-int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
-{
-    if (!decider)
-        return MULL_EINVAL;
-    take_fresh_seat(decider);
-    return mull__decide_on(decider, failure, verdict);
 }

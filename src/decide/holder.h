@@ -52,7 +52,8 @@ struct mull_decider {
     mull__link link; /* in the holder's list */
     mull_policy *policy;
     mull__seat *seat;
-    mull__runner runner;   /* its state is the seat's, from each decision on */
+    mull__runner runner;   /* its state is the seat's */
+    mull__desk desk;       /* the seat's table and scratch */
     atomic_uintptr_t slot; /* a mull__seat, marked or not; 0 */
     mull_event_fn hear;    /* NULL: nobody but the policy's own event function */
     void *hear_data;

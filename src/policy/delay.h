@@ -39,14 +39,15 @@ int64_t mull__delay(const mull__plain_tier *tier, int64_t step);
  * go from the delay before. */
 mull__span mull__delay_span(const mull__plain_tier *tier, int64_t delay_ms);
 
-/* mull__chance_of is the hash that a step draws by. It depends on nothing else. */
+/* mull__chance_of is the hash that a step draws by. It depends on nothing else. What is counted is
+ * spread over the word before it meets what is a hash already. */
 static inline uint64_t mull__chance_of(const mull__facts *facts, int64_t redeliveries, int64_t step)
 {
-    uint64_t hash = mull__stir(facts->chance ^ mull__stir(facts->seed));
-    hash = mull__stir(hash ^ facts->consumer_hash);
-    hash = mull__stir(hash ^ (uint64_t)redeliveries);
-    hash = mull__stir(hash ^ (uint64_t)step);
-    return mull__stir(mull__stir(hash ^ (uint64_t)facts->tier));
+    uint64_t counted = (uint64_t)step * 4 + (uint64_t)facts->tier;
+    counted = (counted + ((uint64_t)redeliveries << 32)) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hashes =
+        facts->chance ^ facts->consumer_hash ^ (facts->seed << 32 | facts->seed >> 32);
+    return mull__stir(mull__stir(hashes + counted));
 }
 
 /* mull__high_word is the upper half of a 128-bit product. */

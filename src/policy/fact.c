@@ -41,19 +41,6 @@ mull__fact mull__fact_named(mull__subject subject, const char *name)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* field_of is an error's field; the first of a name counts, whatever its kind. */
-static const mull_value *field_of(const mull_error *error, const char *name)
-{
-    for (size_t i = 0; i < error->field_count; i++) {
-        const mull_field *field = &error->fields[i];
-        if (field->name[0] != name[0] || strcmp(field->name, name) != 0)
-            continue;
-        mull_kind kind = field->value.kind;
-        return kind == MULL_NIL || kind == MULL_LIST || kind == MULL_MAP ? NULL : &field->value;
-    }
-    return NULL;
-}
-
 static const char *header_of(const mull_message *message, const char *name)
 {
     if (message)
@@ -102,7 +89,7 @@ const mull_value *mull__fact_of(const mull__plain_test *test, const mull_failure
 {
     switch ((mull__fact)test->fact) {
     case MULL__ERROR_FIELD:
-        return field_of(error, test->name);
+        return mull__field_of(error, test->name);
     case MULL__ERROR_TYPE_NAME:
         return text(room, error->type);
     case MULL__ERROR_MESSAGE:

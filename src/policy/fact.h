@@ -2,6 +2,8 @@
 #ifndef MULL__FACT_H
 #define MULL__FACT_H
 
+#include <string.h>
+
 #include "plain.h"
 
 /* mull__fact is what a subject and a name mean together. */
@@ -26,6 +28,18 @@ typedef enum mull__fact {
 } mull__fact;
 
 mull__fact mull__fact_named(mull__subject subject, const char *name);
+
+/* mull__field_of is an error's field; the first of a name counts, whatever its kind. NULL: there is
+ * none, or it is a list, a map or null. */
+static inline const mull_value *mull__field_of(const mull_error *error, const char *name)
+{
+    const mull_field *field = error->fields, *end = field + error->field_count;
+    for (; field < end; field++)
+        if (field->name[0] == name[0] && strcmp(field->name, name) == 0)
+            return field->value.kind == MULL_NIL || field->value.kind >= MULL_LIST ? NULL
+                                                                                   : &field->value;
+    return NULL;
+}
 
 /* mull__fact_of gives the value of what a test looks at in a failure and one of its errors: its
  * own memory, or `room`. NULL: it is absent, as lists and maps are too. */

@@ -23,38 +23,32 @@ mull__layer mull__over(const mull__layer *near, const mull__layer *far)
         }};
 }
 
-static const mull__scope *find(const mull__table *table, const mull__names *names,
-                               const mull__name *name)
-{
-    uint32_t number = mull__names_find(names, name);
-    return number == MULL__NONE ? NULL : &table->scopes[number];
-}
-
-const mull__layer *mull__layer_for(const mull__table *table, const mull__name *consumer,
-                                   const char *transport, mull__layer *room)
+const mull__layer *mull__layer_hashed(const mull__table *table, const char *consumer,
+                                      const char *transport, mull__layer *room,
+                                      uint64_t *consumer_hash)
 {
     const mull__layer *layer = &table->base;
+    *consumer_hash = 0;
     if (transport) {
-        const mull__name name = mull__name_of(transport);
-        const mull__scope *far = find(table, &table->transports, &name);
-        if (far)
-            layer = &far->layer;
+        uint64_t hash;
+        uint32_t number = mull__names_look_up(&table->transports, transport, &hash);
+        if (number != MULL__NONE)
+            layer = &table->scopes[number].layer;
     }
-    const mull__scope *near = consumer ? find(table, &table->consumers, consumer) : NULL;
-    if (!near)
+    if (!consumer)
         return layer;
-    *room = mull__over(&near->layer, layer);
-    room->consumer = near;
+    uint32_t number = mull__names_look_up(&table->consumers, consumer, consumer_hash);
+    if (number == MULL__NONE)
+        return layer;
+    *room = mull__over(&table->scopes[number].layer, layer);
     return room;
 }
 
 const mull__layer *mull__layer_named(const mull__table *table, const char *consumer,
                                      const char *transport, mull__layer *room)
 {
-    if (!consumer)
-        return mull__layer_for(table, NULL, transport, room);
-    const mull__name name = mull__name_of(consumer);
-    return mull__layer_for(table, &name, transport, room);
+    uint64_t hash;
+    return mull__layer_hashed(table, consumer, transport, room, &hash);
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */

@@ -31,7 +31,7 @@ typedef struct ordeal {
 
 static int function_passes(ordeal *o, uint32_t function)
 {
-    const mull__runner *runner = o->glance->inquiry->runner;
+    const mull__runner *runner = o->glance->inquiry->desk->runner;
     o->lost = NULL;
     return runner->match(runner->state, function, o->glance->failure, o->why, sizeof o->why);
 }
@@ -46,20 +46,28 @@ static int raised(ordeal *o, const mull__plain_test *test, int code)
     return MULL_EPOLICY;
 }
 
-static int tests_pass(ordeal *o, const mull__plain_matcher *matcher)
+/* test_passes: most tests are for an error's field to equal one literal. */
+static inline int test_passes(ordeal *o, const mull__plain_test *test)
 {
     const mull_failure *failure = o->glance->failure;
-    for (size_t i = 0; i < matcher->test_count; i++) {
-        const mull__plain_test *test = &matcher->tests[i];
-        mull_value room;
-        const mull_value *given = mull__fact_of(test, failure, failure->error, &room);
-        int answer = mull__value_passes(&test->value, given, &o->steps);
-        if (answer < 0)
-            return raised(o, test, answer);
-        if (!answer) {
-            o->lost = test;
-            return 0;
-        }
+    mull_value room;
+    const mull_value *given = test->fact == MULL__ERROR_FIELD
+                                  ? mull__field_of(failure->error, test->name)
+                                  : mull__fact_of(test, failure, failure->error, &room);
+    if (test->value.kind == MULL__ONE_OF && test->value.literal_count == 1)
+        return given && mull__value_equals(test->value.literals, given);
+    return mull__value_passes(&test->value, given, &o->steps);
+}
+
+static int tests_pass(ordeal *o, const mull__plain_matcher *matcher)
+{
+    const mull__plain_test *test = matcher->tests, *end = test + matcher->test_count;
+    for (; test < end; test++) {
+        int answer = test_passes(o, test);
+        if (answer > 0)
+            continue;
+        o->lost = test;
+        return answer == 0 ? 0 : raised(o, test, answer);
     }
     return 1;
 }
@@ -105,7 +113,7 @@ static int matcher_passes(ordeal *o, const mull__plain_matcher *matcher)
 static void tell(const ordeal *o, const mull_rule *source, const mull__plain_matcher *matcher,
                  int answer)
 {
-    const mull__runner *runner = o->glance->inquiry->runner;
+    const mull__runner *runner = o->glance->inquiry->desk->runner;
     if (answer < 0 && runner->failed)
         runner->failed(runner->data, o->glance->inquiry->failure, source, o->why);
     if (!runner->tried)
@@ -132,8 +140,9 @@ static int is_passed(const glance *g, const mull_rule *source, const mull__plain
     o.steps = PATTERN_STEPS;
     o.lost = NULL;
     o.why[0] = '\0';
-    int answer = matcher_passes(&o, matcher);
-    if (answer < 0 || g->inquiry->runner->tried)
+    int answer =
+        matcher->kind == MULL__MATCH_TESTS ? tests_pass(&o, matcher) : matcher_passes(&o, matcher);
+    if (answer < 0 || g->inquiry->desk->runner->tried)
         tell(&o, source, matcher, answer);
     return answer > 0;
 }
@@ -142,7 +151,7 @@ static int is_passed(const glance *g, const mull_rule *source, const mull__plain
 static inline int passes(const glance *g, const mull_rule *source,
                          const mull__plain_matcher *matcher)
 {
-    return (matcher->kind == MULL__MATCH_ALWAYS && !g->inquiry->runner->tried) ||
+    return (matcher->kind == MULL__MATCH_ALWAYS && !g->inquiry->desk->runner->tried) ||
            is_passed(g, source, matcher);
 }
 
@@ -185,7 +194,9 @@ static const mull__rule *pass_for_cause(const mull__inquiry *inquiry, const mull
     failure.error = cause;
     const glance g = {inquiry, &failure, MULL__TRIED_CAUSE_RULE, depth};
     const mull__rules *rules = &inquiry->layer->rules->cause_rules;
-    mull__lineage lineage = mull__lineage_of(inquiry->table, cause, inquiry->seen);
+    const mull__desk *desk = inquiry->desk;
+    mull__lineage lineage = cause->type ? mull__lineage_of(desk->table, cause, desk->seen)
+                                        : mull__lineage_sent(desk->table, cause, desk->seen);
     const mull__rule *rule = pass_for_lineage(&g, rules, &lineage);
     return rule ? rule : pass_for_type(&g, rules, MULL__ERROR_TYPE);
 }
@@ -205,13 +216,13 @@ static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-const mull__rule *mull__match_all(const mull__inquiry *inquiry, const mull__lineage *lineage)
+const mull__rule *mull__match_all(mull__inquiry inquiry, mull__lineage lineage)
 {
-    const mull__scope *scope = inquiry->layer->rules;
-    const glance g = {inquiry, inquiry->failure, MULL__TRIED_RULE, 0};
-    const mull__rule *rule = pass_for_lineage(&g, &scope->rules, lineage);
+    const mull__scope *scope = inquiry.layer->rules;
+    const glance g = {&inquiry, inquiry.failure, MULL__TRIED_RULE, 0};
+    const mull__rule *rule = pass_for_lineage(&g, &scope->rules, &lineage);
     if (!rule && scope->cause_rules.count > 0)
-        rule = pass_for_causes(inquiry);
+        rule = pass_for_causes(&inquiry);
     return rule ? rule : pass_for_type(&g, &scope->rules, MULL__ERROR_TYPE);
 }
 
@@ -228,17 +239,17 @@ static int declared(const glance *g, const mull__rules *rules, const mull__linea
     return pass_for_lineage(g, rules, lineage) || pass_for_type(g, rules, MULL__ERROR_TYPE);
 }
 
-int mull__declared_unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage)
+int mull__declared_unrecoverable(mull__inquiry inquiry, mull__lineage lineage)
 {
     static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
     static const mull_rule built_in = {.type = "MessageDeserializationError"};
-    const glance g = {inquiry, inquiry->failure, MULL__TRIED_UNRECOVERABLE, 0};
+    const glance g = {&inquiry, inquiry.failure, MULL__TRIED_UNRECOVERABLE, 0};
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
         const mull__scope *scope =
-            mull__scope_of(inquiry->table, inquiry->layer, (mull__scope_kind)kind);
-        if (scope && declared(&g, &scope->unrecoverable, lineage))
+            mull__scope_of(inquiry.desk->table, inquiry.layer, (mull__scope_kind)kind);
+        if (scope && declared(&g, &scope->unrecoverable, &lineage))
             return 1;
     }
-    return has_type(lineage, MULL__UNREADABLE_TYPE) && mull__built_in_holds(inquiry->layer) &&
+    return has_type(&lineage, MULL__UNREADABLE_TYPE) && mull__built_in_holds(inquiry.layer) &&
            passes(&g, &built_in, &always);
 }

@@ -6,11 +6,9 @@
 
 /* mull__inquiry is what both look at. */
 typedef struct mull__inquiry {
-    const mull__table *table;
+    const mull__desk *desk; /* the error's own lineage may be in its scratch */
     const mull__layer *layer;
     const mull_failure *failure;
-    const mull__runner *runner;
-    uint64_t *seen; /* mull__table_seen words; the error's own lineage may be in it */
 } mull__inquiry;
 
 /* mull__unrecoverable: some declaration in force, of whatever scope, or the built-in one holds for
@@ -23,19 +21,18 @@ static inline int mull__unrecoverable(const mull__inquiry *inquiry, const mull__
 static inline const mull__rule *mull__match(const mull__inquiry *inquiry,
                                             const mull__lineage *lineage);
 
-/* ---- In place: how most of them end ---------------------------------------------------------- */
+/* ---- In place: how most of them end ----------------------------------------------------------
+ *
+ * What these are given is copied for the long way only, so that a compiler need not have it in
+ * memory for the short one. */
 
-int mull__declared_unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage);
-const mull__rule *mull__match_all(const mull__inquiry *inquiry, const mull__lineage *lineage);
+int mull__declared_unrecoverable(mull__inquiry inquiry, mull__lineage lineage);
+const mull__rule *mull__match_all(mull__inquiry inquiry, mull__lineage lineage);
 
 /* No declaration of any scope is for a type of the lineage. */
 static inline int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage)
 {
-    const mull__type *types = inquiry->table->types;
-    int marked = types[MULL__ERROR_TYPE].mark == MULL__UNRECOVERABLE;
-    for (size_t i = 0; i < lineage->count; i++)
-        marked |= types[lineage->types[i]].mark == MULL__UNRECOVERABLE;
-    return marked && mull__declared_unrecoverable(inquiry, lineage);
+    return lineage->mark == MULL__UNRECOVERABLE && mull__declared_unrecoverable(*inquiry, *lineage);
 }
 
 /* The first rule for the error's own type has no matcher. */
@@ -45,12 +42,12 @@ static inline const mull__rule *mull__match(const mull__inquiry *inquiry,
     const mull__scope *scope = inquiry->layer->rules;
     if (!scope)
         return NULL;
-    if (lineage->count > 0 && !inquiry->runner->tried) {
+    if (lineage->count > 0 && !inquiry->desk->runner->tried) {
         const mull__rule *rule = mull__first_rule(&scope->rules, (uint32_t)lineage->types[0]);
         if (rule && rule->matcher.kind == MULL__MATCH_ALWAYS)
             return rule;
     }
-    return mull__match_all(inquiry, lineage);
+    return mull__match_all(*inquiry, *lineage);
 }
 
 #endif

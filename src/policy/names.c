@@ -29,3 +29,10 @@ void mull__names_add(mull__names *names, const mull__name *name, uint32_t number
         at = (at + 1) & names->mask;
     names->slots[at] = (mull__name_slot){name->text, name->hash, (uint32_t)name->length, number};
 }
+
+uint32_t mull__names_look_up(const mull__names *names, const char *text, uint64_t *hash)
+{
+    const mull__name name = mull__name_of(text);
+    *hash = name.hash;
+    return mull__names_find(names, &name);
+}

@@ -74,24 +74,32 @@ static inline uint64_t mull__load_few(const char *text, size_t length)
     return word;
 }
 
-/* mull__name_of: the last word of a long name overlaps the one before it. */
+#define MULL__NAME_FACTOR UINT64_C(0x9e3779b97f4a7c15)
+
+/* mull__name_of: names have mostly 9 to 16 bytes. The last word overlaps the one before it. */
 static inline mull__name mull__name_of(const char *text)
 {
-    size_t length = strlen(text), at = 0;
-    uint64_t hash = length;
-    if (length <= 8)
-        return (mull__name){text, length,
-                            mull__stir(hash + mull__stir(mull__load_few(text, length)))};
-    for (; at + 8 < length; at += 8)
-        hash = mull__stir(hash ^ mull__load_8(text + at));
-    return (mull__name){text, length, mull__stir(hash ^ mull__load_8(text + length - 8))};
+    size_t length = strlen(text);
+    uint64_t hash = length + 1; /* not that of a free slot, for "" either */
+    if (length <= 8) {
+        hash += mull__stir(mull__load_few(text, length));
+    } else {
+        hash = (hash + mull__load_8(text)) * MULL__NAME_FACTOR;
+        for (size_t at = 8; at + 8 < length; at += 8)
+            hash = (hash + mull__load_8(text + at)) * MULL__NAME_FACTOR;
+        hash += mull__load_8(text + length - 8);
+    }
+    return (mull__name){text, length, hash * MULL__NAME_FACTOR};
 }
 
+/* mull__same_bytes compares names of one length. */
 static inline int mull__same_bytes(const char *a, const char *b, size_t length)
 {
     if (length <= 8)
         return mull__load_few(a, length) == mull__load_few(b, length);
-    for (size_t at = 0; at + 8 < length; at += 8)
+    if (mull__load_8(a) != mull__load_8(b))
+        return 0;
+    for (size_t at = 8; at + 8 < length; at += 8)
         if (mull__load_8(a + at) != mull__load_8(b + at))
             return 0;
     return mull__load_8(a + length - 8) == mull__load_8(b + length - 8);
@@ -102,12 +110,15 @@ static inline uint32_t mull__names_find(const mull__names *names, const mull__na
 {
     for (uint64_t at = name->hash >> names->shift;; at = (at + 1) & names->mask) {
         const mull__name_slot *slot = &names->slots[at];
-        if (!slot->text)
-            return MULL__NONE;
         if (slot->hash == name->hash && slot->length == name->length &&
             mull__same_bytes(slot->text, name->text, name->length))
-            return slot->number;
+            return slot->number; /* a free slot has no length, and a name has one */
+        if (!slot->text)
+            return MULL__NONE;
     }
 }
+
+/* mull__names_look_up is both; `hash` gets the name's. */
+uint32_t mull__names_look_up(const mull__names *names, const char *text, uint64_t *hash);
 
 #endif

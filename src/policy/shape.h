@@ -42,7 +42,7 @@ typedef struct mull__rule {
 
 typedef struct mull__group {
     uint32_t type; /* MULL__NONE: a free slot */
-    uint32_t first;
+    const mull__rule *first;
 } mull__group;
 
 /* mull__rules is a list of rules in the order written, found by type. */
@@ -115,7 +115,7 @@ static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint3
 {
     for (uint32_t at = type & rules->group_mask;; at = (at + 1) & rules->group_mask) {
         if (rules->groups[at].type == type)
-            return &rules->items[rules->groups[at].first];
+            return rules->groups[at].first;
         if (rules->groups[at].type == MULL__NONE)
             return NULL;
     }
@@ -131,14 +131,15 @@ static inline const mull__rule *mull__next_rule(const mull__rules *rules, const 
 /* mull__over is the layer `near` on top of `far`: rules as a whole, bounds one by one. */
 mull__layer mull__over(const mull__layer *near, const mull__layer *far);
 
-/* mull__layer_for is what holds for a consumer on a transport; each may be NULL. It is the table's,
- * or put together in `room`. */
-const mull__layer *mull__layer_for(const mull__table *table, const mull__name *consumer,
-                                   const char *transport, mull__layer *room);
-
-/* mull__layer_named is the same, for those who have only the names. */
+/* mull__layer_named is what holds for a consumer on a transport; each may be NULL. It is the
+ * table's, or put together in `room`. */
 const mull__layer *mull__layer_named(const mull__table *table, const char *consumer,
                                      const char *transport, mull__layer *room);
+
+/* mull__layer_hashed also gives the hash of the consumer's name, 0 where there is none. */
+const mull__layer *mull__layer_hashed(const mull__table *table, const char *consumer,
+                                      const char *transport, mull__layer *room,
+                                      uint64_t *consumer_hash);
 
 /* mull__scope_of is the scope of a kind that a layer is made of, NULL where there is none. */
 const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *layer,

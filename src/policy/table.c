@@ -197,12 +197,12 @@ static mull__rules grouped(builder *b, mull__rule *items, size_t count)
     uint32_t mask = (uint32_t)size - 1;
     mull__group *groups = mull__take(&b->room, size, sizeof *groups);
     for (size_t i = 0; i < size; i++)
-        groups[i] = (mull__group){MULL__NONE, MULL__NONE};
+        groups[i] = (mull__group){MULL__NONE, NULL};
     for (size_t i = count; i-- > 0;) {
         mull__group *group = group_of(groups, mask, items[i].type);
         group->type = items[i].type;
-        items[i].next = group->first;
-        group->first = (uint32_t)i;
+        items[i].next = group->first ? (uint32_t)(group->first - items) : MULL__NONE;
+        group->first = &items[i];
     }
     return (mull__rules){items, count, groups, mask};
 }
@@ -390,8 +390,10 @@ static void resolve(mull__table *table)
             continue;
         int transport = scope->kind == MULL__TRANSPORT;
         if (transport) {
-            scope->layer = mull__over(&scope->layer, &table->base);
             scope->layer.transport = scope;
+            scope->layer = mull__over(&scope->layer, &table->base);
+        } else {
+            scope->layer.consumer = scope;
         }
         const mull__name name = mull__name_of(scope->name);
         mull__names_add(transport ? &table->transports : &table->consumers, &name, (uint32_t)i);

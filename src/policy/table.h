@@ -98,9 +98,20 @@ typedef struct mull__runner {
 #define MULL__JITTER_LOW  (UINT32_C(1) << 30)
 #define MULL__JITTER_HIGH (UINT32_C(1) << 31)
 
-/* mull__judge gives the verdict on a failure, as language.md says under "Order". The failure is
- * complete and checked: no counter is missing, `chance` is set. Strings of the verdict are the
- * table's; `generation` and `size` are not touched. `seen` is scratch of mull__table_seen words. */
+/* mull__desk is what decides: a table, whom to ask and to tell, and scratch of mull__table_seen
+ * words. */
+typedef struct mull__desk {
+    const mull__table *table;
+    const mull__runner *runner;
+    uint64_t *seen;
+} mull__desk;
+
+/* mull__decide gives the verdict on a failure, as language.md says under "Order". The failure is
+ * complete and checked: no counter is missing, `chance` is set. MULL_OK, always. Strings of the
+ * verdict are the table's, or of an override's state; `generation` and `size` are not touched. */
+int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict);
+
+/* mull__judge is the same, for those who have no desk. */
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict);
 size_t mull__table_seen(const mull__table *table);

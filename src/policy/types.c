@@ -17,8 +17,8 @@ size_t mull__lineage_words(const mull__table *table)
 
 static uint32_t find(const mull__table *table, const char *name)
 {
-    const mull__name wanted = mull__name_of(name);
-    return mull__names_find(&table->type_names, &wanted);
+    uint64_t hash;
+    return mull__names_look_up(&table->type_names, name, &hash);
 }
 
 uint32_t mull__types_add(mull__table *table, const char *name)
@@ -96,6 +96,7 @@ mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *err
 {
     uint64_t *seen = scratch + table->type_count;
     size_t count = 0;
+    mull__mark mark = table->types[MULL__ERROR_TYPE].mark;
     memset(seen, 0, bit_words(table) * sizeof *seen);
     see(seen, MULL__ERROR_TYPE);
     for (size_t i = 0; i < sent_count(error); i++) {
@@ -109,14 +110,18 @@ mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *err
         while ((type = table->types[type].parent) != MULL__ERROR_TYPE)
             if (see(seen, type))
                 scratch[count++] = type;
-    return (mull__lineage){scratch, count};
+    for (size_t i = 0; i < count; i++)
+        if (table->types[scratch[i]].mark == MULL__UNRECOVERABLE)
+            mark = MULL__UNRECOVERABLE;
+    return (mull__lineage){scratch, count, mark};
 }
 
 mull__lineage mull__lineage_climbed(const mull__table *table, const mull__type *type,
                                     uint64_t *scratch)
 {
+    const mull__mark mark = type->mark; /* has regard to all above it */
     size_t count = 0;
     for (; type != &table->types[MULL__ERROR_TYPE]; type = &table->types[type->parent])
         scratch[count++] = type->number;
-    return (mull__lineage){scratch, count};
+    return (mull__lineage){scratch, count, mark};
 }

@@ -75,21 +75,15 @@ static int between(const mull__plain_value *wanted, const mull_value *given)
 
 /* ---- Literals -------------------------------------------------------------------------------- */
 
-static int equals(const mull_value *a, const mull_value *b)
+int mull__number_equals(const mull_value *a, const mull_value *b)
 {
-    if (is_number(a) && is_number(b))
-        return number_to(a, b) == EQUAL;
-    if (a->kind != b->kind)
-        return 0;
-    if (a->kind == MULL_STRING)
-        return strcmp(a->as.string, b->as.string) == 0;
-    return a->kind == MULL_BOOLEAN && !a->as.boolean == !b->as.boolean;
+    return is_number(a) && is_number(b) && number_to(a, b) == EQUAL;
 }
 
 static int one_of(const mull__plain_value *wanted, const mull_value *given)
 {
     for (size_t i = 0; i < wanted->literal_count; i++)
-        if (equals(&wanted->literals[i], given))
+        if (mull__value_equals(&wanted->literals[i], given))
             return 1;
     return 0;
 }

@@ -2,11 +2,28 @@
 #ifndef MULL__VALUE_H
 #define MULL__VALUE_H
 
+#include <string.h>
+
 #include "plain.h"
 
 /* mull__value_passes is 1 or 0, or negative where a pattern could not be tried to its end:
  * MULL__PATTERN_SPENT (`steps` counts down) or MULL__PATTERN_COMPLEX. `given` is NULL where the
  * field is absent; it is never a list or a map. */
 int mull__value_passes(const mull__plain_value *wanted, const mull_value *given, int64_t *steps);
+
+/* mull__number_equals is false where one isn't a number. */
+int mull__number_equals(const mull_value *a, const mull_value *b);
+
+/* mull__value_equals compares two strings, numbers or booleans, type included. */
+static inline int mull__value_equals(const mull_value *a, const mull_value *b)
+{
+    if (a->kind == MULL_STRING && b->kind == MULL_STRING)
+        return strcmp(a->as.string, b->as.string) == 0;
+    if (a->kind == MULL_BOOLEAN && b->kind == MULL_BOOLEAN)
+        return !a->as.boolean == !b->as.boolean;
+    if (a->kind == MULL_INTEGER && b->kind == MULL_INTEGER)
+        return a->as.integer == b->as.integer;
+    return mull__number_equals(a, b);
+}
 
 #endif

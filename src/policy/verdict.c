@@ -5,6 +5,7 @@
  *
  * Pure: facts in, verdict out. What it gives lives in the table; an override's words in its state.
  */
+#include "base/rare.h"
 #include "delay.h"
 #include "match.h"
 
@@ -13,12 +14,8 @@
 
 /* case_at_hand is what the steps of one decision share. */
 typedef struct case_at_hand {
-    const mull__table *table;
-    const mull_failure *failure;
-    const mull__runner *runner;
-    uint64_t *seen;
+    mull__inquiry inquiry;
     uint64_t consumer_hash; /* 0 where the failure names none */
-    const mull__layer *layer;
     const mull__rule *rule; /* that decided; NULL so far */
 } case_at_hand;
 
@@ -34,7 +31,7 @@ static void dead_letter(mull_verdict *verdict, mull_reason reason, const char *q
 /* end_by_default is a dead letter of which no chain has a say. */
 static void end_by_default(mull_verdict *verdict, mull_reason reason, const case_at_hand *c)
 {
-    dead_letter(verdict, reason, c->layer->bounds.dead_letter_queue);
+    dead_letter(verdict, reason, c->inquiry.layer->bounds.dead_letter_queue);
 }
 
 /* end_chain is what the rule's chain ends in; where no rule decided, there is none. */
@@ -54,8 +51,12 @@ static void end_chain(mull_verdict *verdict, mull_reason reason, const case_at_h
 /* begin_anew leaves of a verdict only who decided. */
 static void begin_anew(mull_verdict *verdict)
 {
-    *verdict = (mull_verdict){
-        .size = verdict->size, .rule = verdict->rule, .generation = verdict->generation};
+    verdict->action = MULL_RETRY;
+    verdict->reason = MULL_REASON_NONE;
+    verdict->tier = MULL_TIER_NONE;
+    verdict->fallback = MULL_FALLBACK_NONE;
+    verdict->delay_ms = verdict->step = verdict->of = 0;
+    verdict->queue = verdict->note = NULL;
 }
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
@@ -68,10 +69,10 @@ static int over(int64_t value, int64_t bound)
 /* limit_on is MULL_REASON_NONE where no limit ends a message that another call is due for. */
 static mull_reason limit_on(mull_tier due, const case_at_hand *c)
 {
-    const mull__bounds *bounds = &c->layer->bounds;
-    if (bounds->max_attempts != MULL__OFF && c->failure->calls >= bounds->max_attempts)
+    const mull__bounds *bounds = &c->inquiry.layer->bounds;
+    if (bounds->max_attempts != MULL__OFF && c->inquiry.failure->calls >= bounds->max_attempts)
         return MULL_REASON_MAX_ATTEMPTS;
-    if (due == MULL_TIER_REDELIVER && over(c->failure->age_ms, bounds->max_age_ms))
+    if (due == MULL_TIER_REDELIVER && over(c->inquiry.failure->age_ms, bounds->max_age_ms))
         return MULL_REASON_MAX_AGE;
     return MULL_REASON_NONE;
 }
@@ -108,13 +109,13 @@ static void go_on(mull_verdict *verdict, mull_tier due, int64_t of, const mull_f
 
 /* wait_in draws from exactly the facts that the language names, so that the same failure always
  * gets the same delay. */
-static int64_t wait_in(const mull__plain_tier *tier, const mull_verdict *verdict,
-                       const case_at_hand *c)
+MULL__RARE static int64_t wait_in(const mull__plain_tier *tier, const mull_verdict *verdict,
+                                  case_at_hand c)
 {
-    const mull_failure *failure = c->failure;
+    const mull_failure *failure = c.inquiry.failure;
     const mull__facts facts = {
         .chance = failure->chance,
-        .consumer_hash = c->consumer_hash,
+        .consumer_hash = c.consumer_hash,
         .seed = failure->seed,
         .flags = failure->flags,
         .tier = verdict->tier,
@@ -128,10 +129,10 @@ static int64_t wait_in(const mull__plain_tier *tier, const mull_verdict *verdict
 static inline int64_t wait_ahead(const mull__plain_tier *tier, const mull_verdict *verdict,
                                  const case_at_hand *c)
 {
-    const mull_failure *failure = c->failure;
+    const mull_failure *failure = c->inquiry.failure;
     if (verdict->step > tier->span_count ||
         (failure->flags & (MULL_NO_JITTER | MULL__JITTER_LOW | MULL__JITTER_HIGH)))
-        return wait_in(tier, verdict, c);
+        return wait_in(tier, verdict, *c);
     const mull__facts facts = {
         .chance = failure->chance,
         .consumer_hash = c->consumer_hash,
@@ -144,36 +145,36 @@ static inline int64_t wait_ahead(const mull__plain_tier *tier, const mull_verdic
 
 static void follow(mull_verdict *verdict, const case_at_hand *c)
 {
-    verdict->rule = c->rule->source;
-    mull_tier due = tier_due(c->rule, c->failure);
+    mull_tier due = tier_due(c->rule, c->inquiry.failure);
     mull_reason reason = why_it_ends(due, c);
     if (reason != MULL_REASON_NONE) {
         end_chain(verdict, reason, c);
         return;
     }
     const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &c->rule->retry : &c->rule->redeliver;
-    go_on(verdict, due, tier->attempts, c->failure);
+    go_on(verdict, due, tier->attempts, c->inquiry.failure);
     verdict->delay_ms = wait_ahead(tier, verdict, c);
 }
 
 /* decide_by_rules is the verdict before anybody may override it. */
-static void decide_by_rules(mull_verdict *verdict, case_at_hand *c)
+static inline void decide_by_rules(mull_verdict *verdict, case_at_hand *c,
+                                   const mull__lineage *lineage)
 {
-    if (over(c->failure->deliveries, c->layer->bounds.max_deliveries)) {
-        end_by_default(verdict, MULL_REASON_MAX_DELIVERIES, c);
-        return;
-    }
-    mull__lineage lineage = mull__lineage_of(c->table, c->failure->error, c->seen);
-    const mull__inquiry inquiry = {c->table, c->layer, c->failure, c->runner, c->seen};
-    if (mull__unrecoverable(&inquiry, &lineage)) {
-        end_by_default(verdict, MULL_REASON_UNRECOVERABLE, c);
-        return;
-    }
-    c->rule = mull__match(&inquiry, &lineage);
-    if (c->rule)
-        follow(verdict, c);
+    static const mull_rule nobodys;
+    mull_reason reason = MULL_REASON_NO_RULE;
+    if (over(c->inquiry.failure->deliveries, c->inquiry.layer->bounds.max_deliveries))
+        reason = MULL_REASON_MAX_DELIVERIES;
+    else if (mull__unrecoverable(&c->inquiry, lineage))
+        reason = MULL_REASON_UNRECOVERABLE;
     else
-        end_by_default(verdict, MULL_REASON_NO_RULE, c);
+        c->rule = mull__match(&c->inquiry, lineage);
+    if (c->rule) {
+        verdict->rule = c->rule->source;
+        follow(verdict, c);
+    } else {
+        verdict->rule = nobodys;
+        end_by_default(verdict, reason, c);
+    }
 }
 
 /* ---- Override -------------------------------------------------------------------------------- */
@@ -195,17 +196,19 @@ static mull__config_tier config_tier(const mull__plain_tier *tier, int possible)
 static mull__config config_for(const case_at_hand *c)
 {
     static const mull__rule none;
-    const mull__bounds *bounds = &c->layer->bounds;
+    const mull__bounds *bounds = &c->inquiry.layer->bounds;
     const mull__rule *rule = c->rule ? c->rule : &none;
-    const char **names = (const char **)(void *)c->seen;
+    const char **names = (const char **)(void *)c->inquiry.desk->seen;
     return (mull__config){
         .dead_letter_queue = bounds->dead_letter_queue,
         .max_age_ms = bounds->max_age_ms,
         .max_attempts = bounds->max_attempts,
         .unrecoverable = names,
-        .unrecoverable_count = mull__unrecoverable_names(c->table, c->layer, names),
-        .retry = config_tier(&rule->retry, !(c->failure->flags & MULL_CANNOT_RETRY)),
-        .redeliver = config_tier(&rule->redeliver, !(c->failure->flags & MULL_CANNOT_DELAY)),
+        .unrecoverable_count =
+            mull__unrecoverable_names(c->inquiry.desk->table, c->inquiry.layer, names),
+        .retry = config_tier(&rule->retry, !(c->inquiry.failure->flags & MULL_CANNOT_RETRY)),
+        .redeliver =
+            config_tier(&rule->redeliver, !(c->inquiry.failure->flags & MULL_CANNOT_DELAY)),
     };
 }
 
@@ -239,19 +242,20 @@ static const char *what_is_wrong(const mull__answer *answer, const mull_verdict 
 static int ask(mull__answer *answer, const mull_verdict *verdict, const case_at_hand *c, char *why,
                size_t why_size)
 {
-    const mull__runner *runner = c->runner;
+    const mull__runner *runner = c->inquiry.desk->runner;
     if (!runner->override) {
         snprintf(why, why_size, "there is nobody who could call an override function");
         return -1;
     }
     const mull__config config = config_for(c);
-    int status = runner->override(runner->state, (uint32_t)(c->layer->bounds.override - 1),
-                                  c->failure, verdict, &config, answer, why, why_size);
+    int status = runner->override(runner->state, (uint32_t)(c->inquiry.layer->bounds.override - 1),
+                                  c->inquiry.failure, verdict, &config, answer, why, why_size);
     const char *wrong =
-        status == 0 && answer->given ? what_is_wrong(answer, verdict, c->failure) : NULL;
+        status == 0 && answer->given ? what_is_wrong(answer, verdict, c->inquiry.failure) : NULL;
     if (wrong) {
         const mull__plain_place *place =
-            &mull__setting_scope(c->table, c->layer, MULL__OVERRIDE)->places[MULL__OVERRIDE];
+            &mull__setting_scope(c->inquiry.desk->table, c->inquiry.layer, MULL__OVERRIDE)
+                 ->places[MULL__OVERRIDE];
         snprintf(why, why_size, "%s:%d: %s", place->file ? place->file : "override", place->line,
                  wrong);
         return -1;
@@ -271,13 +275,14 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer, const
     }
     verdict->reason = MULL_REASON_OVERRIDE;
     if (answer->action == MULL_DEAD_LETTER) {
-        const char *queue = answer->queue ? answer->queue : c->layer->bounds.dead_letter_queue;
+        const char *queue =
+            answer->queue ? answer->queue : c->inquiry.layer->bounds.dead_letter_queue;
         dead_letter(verdict, MULL_REASON_OVERRIDE, queue);
     } else if (answer->action == MULL_DISCARD) {
         verdict->action = MULL_DISCARD;
         verdict->note = answer->note;
     } else {
-        go_on(verdict, due, 0, c->failure);
+        go_on(verdict, due, 0, c->inquiry.failure);
         int64_t ms = answer->delay_ms;
         verdict->delay_ms = ms < MULL__DELAY_MAX_MS ? ms : MULL__DELAY_MAX_MS;
     }
@@ -290,8 +295,9 @@ static void override(mull_verdict *verdict, const case_at_hand *c)
     if (ask(&answer, verdict, c, why, sizeof why) == 0) {
         if (answer.given)
             take_answer(verdict, &answer, c);
-    } else if (c->runner->override_failed) {
-        c->runner->override_failed(c->runner->data, c->failure, verdict, why);
+    } else if (c->inquiry.desk->runner->override_failed) {
+        c->inquiry.desk->runner->override_failed(c->inquiry.desk->runner->data, c->inquiry.failure,
+                                                 verdict, why);
     }
 }
 
@@ -309,7 +315,7 @@ static mull_fallback not_possible(mull_tier due, uint32_t flags)
 /* fall_back: what the transport can't fulfil becomes a dead letter. */
 static void fall_back(mull_verdict *verdict, const case_at_hand *c)
 {
-    mull_fallback fallback = not_possible(verdict->tier, c->failure->flags);
+    mull_fallback fallback = not_possible(verdict->tier, c->inquiry.failure->flags);
     if (fallback == MULL_FALLBACK_NONE)
         return;
     begin_anew(verdict);
@@ -319,22 +325,36 @@ static void fall_back(mull_verdict *verdict, const case_at_hand *c)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
+/* override_or_fall_back is what few verdicts need. */
+MULL__RARE static void override_or_fall_back(mull_verdict *verdict, case_at_hand c)
+{
+    if (c.inquiry.layer->bounds.override != MULL__OFF)
+        override(verdict, &c);
+    fall_back(verdict, &c);
+}
+
+int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict)
+{
+    mull__layer room;
+    const mull__lineage lineage = mull__lineage_of(desk->table, failure->error, desk->seen);
+    const mull__layer *layer = &desk->table->base;
+    uint64_t consumer_hash = 0;
+    if (failure->consumer || failure->transport)
+        layer = mull__layer_hashed(desk->table, failure->consumer, failure->transport, &room,
+                                   &consumer_hash);
+    case_at_hand c = {{desk, layer, failure}, consumer_hash, NULL};
+    begin_anew(verdict);
+    decide_by_rules(verdict, &c, &lineage);
+    if (layer->bounds.override != MULL__OFF ||
+        (failure->flags & (MULL_CANNOT_RETRY | MULL_CANNOT_DELAY)))
+        override_or_fall_back(verdict, c);
+    return MULL_OK;
+}
+
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict)
 {
-    case_at_hand c = {.table = table, .failure = failure, .runner = runner, .seen = seen};
-    mull__name consumer = {0};
-    if (failure->consumer)
-        consumer = mull__name_of(failure->consumer);
-    c.consumer_hash = consumer.hash;
-    mull__layer room;
-    c.layer =
-        mull__layer_for(table, failure->consumer ? &consumer : NULL, failure->transport, &room);
-    *verdict = (mull_verdict){.size = verdict->size, .generation = verdict->generation};
-    decide_by_rules(verdict, &c);
-    if (c.layer->bounds.override != MULL__OFF)
-        override(verdict, &c);
-    fall_back(verdict, &c);
+    mull__decide(&(mull__desk){table, runner, seen}, failure, verdict);
 }
 
 size_t mull__table_seen(const mull__table *table)
