@@ -195,9 +195,11 @@ static const mull__rule *pass_for_cause(const mull__inquiry *inquiry, const mull
     const glance g = {inquiry, &failure, MULL__TRIED_CAUSE_RULE, depth};
     const mull__rules *rules = &inquiry->layer->rules->cause_rules;
     const mull__desk *desk = inquiry->desk;
-    mull__lineage lineage = cause->type ? mull__lineage_of(desk->table, cause, desk->seen)
-                                        : mull__lineage_sent(desk->table, cause, desk->seen);
-    const mull__rule *rule = pass_for_lineage(&g, rules, &lineage);
+    mull__lineage room;
+    const mull__lineage *lineage = cause->type
+                                       ? mull__lineage_of(desk->table, cause, desk->seen, &room)
+                                       : mull__lineage_sent(desk->table, cause, desk->seen, &room);
+    const mull__rule *rule = pass_for_lineage(&g, rules, lineage);
     return rule ? rule : pass_for_type(&g, rules, MULL__ERROR_TYPE);
 }
 
@@ -212,6 +214,23 @@ static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
             return rule;
     }
     return NULL;
+}
+
+/* ---- The short way --------------------------------------------------------------------------- */
+
+int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error)
+{
+    if (matcher->kind != MULL__MATCH_TESTS)
+        return 0;
+    const mull__plain_test *test = matcher->tests, *end = test + matcher->test_count;
+    for (; test < end; test++) {
+        if (test->fact != MULL__ERROR_FIELD || test->value.literal_count != 1)
+            return 0;
+        const mull_value *given = mull__field_of(error, test->name);
+        if (!given || !mull__value_equals(test->value.literals, given))
+            return 0;
+    }
+    return 1;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */

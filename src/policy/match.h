@@ -35,7 +35,11 @@ static inline int mull__unrecoverable(const mull__inquiry *inquiry, const mull__
     return lineage->mark == MULL__UNRECOVERABLE && mull__declared_unrecoverable(*inquiry, *lineage);
 }
 
-/* The first rule for the error's own type has no matcher. */
+/* mull__equals_all: the matcher has only tests for fields to equal one literal each, and all pass.
+ */
+int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error);
+
+/* The first rule for the error's own type has no matcher, or a plain one. */
 static inline const mull__rule *mull__match(const mull__inquiry *inquiry,
                                             const mull__lineage *lineage)
 {
@@ -44,7 +48,8 @@ static inline const mull__rule *mull__match(const mull__inquiry *inquiry,
         return NULL;
     if (lineage->count > 0 && !inquiry->desk->runner->tried) {
         const mull__rule *rule = mull__first_rule(&scope->rules, (uint32_t)lineage->types[0]);
-        if (rule && rule->matcher.kind == MULL__MATCH_ALWAYS)
+        if (rule && (rule->matcher.kind == MULL__MATCH_ALWAYS ||
+                     mull__equals_all(&rule->matcher, inquiry->failure->error)))
             return rule;
     }
     return mull__match_all(*inquiry, *lineage);

@@ -22,11 +22,21 @@ enum { MULL__ERROR_TYPE = 0, MULL__UNREADABLE_TYPE = 1 };
  * some scope or built in: for all others no declaration has to be looked at. */
 typedef enum mull__mark { MULL__UNMARKED, MULL__RECOVERABLE, MULL__UNRECOVERABLE } mull__mark;
 
+/* mull__lineage is an error's effective lineage, nearest first, without Error, which always comes
+ * last, and without types that the table doesn't know, for which it has no rules. */
+typedef struct mull__lineage {
+    const uint64_t *types;
+    size_t count;
+    mull__mark mark; /* MULL__UNRECOVERABLE where one of them has it, or Error */
+} mull__lineage;
+
 typedef struct mull__type {
     const char *name;
-    uint64_t number; /* its place among the types */
-    uint32_t parent; /* MULL__ERROR_TYPE where none was declared */
-    mull__mark mark; /* MULL__UNMARKED only while the table is built */
+    mull__lineage lineage; /* of an error of this type; not there where it climbs */
+    int climbs;            /* it has parents but Error */
+    uint64_t number;       /* its place among the types */
+    uint32_t parent;       /* MULL__ERROR_TYPE where none was declared */
+    mull__mark mark;       /* MULL__UNMARKED only while the table is built */
 } mull__type;
 
 /* mull__rule is a rule, a cause rule, or an unrecoverable declaration, which has no chain. */

@@ -152,34 +152,6 @@ static void add_types(builder *b, const mull__plain *plain, size_t types)
     }
 }
 
-/* mark_declared marks the types that some scope declares unrecoverable, and the built-in one. */
-static void mark_declared(mull__table *table)
-{
-    table->types[MULL__UNREADABLE_TYPE].mark = MULL__UNRECOVERABLE;
-    for (size_t i = 0; i < table->scope_count; i++) {
-        const mull__rules *declared = &table->scopes[i].unrecoverable;
-        for (size_t j = 0; j < declared->count; j++)
-            table->types[declared->items[j].type].mark = MULL__UNRECOVERABLE;
-    }
-}
-
-/* mark_types gives each type the mark of the nearest of its ancestors that has one; once a way up
- * was gone, all of it has marks. */
-static void mark_types(mull__table *table)
-{
-    mull__type *types = table->types;
-    mark_declared(table);
-    if (types[MULL__ERROR_TYPE].mark == MULL__UNMARKED)
-        types[MULL__ERROR_TYPE].mark = MULL__RECOVERABLE;
-    for (uint32_t i = 0; i < table->type_count; i++) {
-        uint32_t marked = i;
-        while (types[marked].mark == MULL__UNMARKED)
-            marked = types[marked].parent;
-        for (uint32_t up = i; up != marked; up = types[up].parent)
-            types[up].mark = types[marked].mark;
-    }
-}
-
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
 static mull__group *group_of(mull__group *groups, uint32_t mask, uint32_t type)
@@ -412,7 +384,7 @@ static void fill(mull__table *table, const mull__plain *plain, const measure *m)
     for (size_t i = 0; i < plain->scope_count; i++)
         copy_scope(&b, &table->scopes[i], &plain->scopes[i]);
     table->function_count = plain->function_count;
-    mark_types(table);
+    mull__types_ready(table);
     resolve(table);
 }
 

@@ -91,8 +91,8 @@ static int see(uint64_t *seen, uint32_t type)
     return first;
 }
 
-mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *error,
-                                 uint64_t *scratch)
+const mull__lineage *mull__lineage_sent(const mull__table *table, const mull_error *error,
+                                        uint64_t *scratch, mull__lineage *room)
 {
     uint64_t *seen = scratch + table->type_count;
     size_t count = 0;
@@ -113,15 +113,58 @@ mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *err
     for (size_t i = 0; i < count; i++)
         if (table->types[scratch[i]].mark == MULL__UNRECOVERABLE)
             mark = MULL__UNRECOVERABLE;
-    return (mull__lineage){scratch, count, mark};
+    *room = (mull__lineage){scratch, count, mark};
+    return room;
 }
 
-mull__lineage mull__lineage_climbed(const mull__table *table, const mull__type *type,
-                                    uint64_t *scratch)
+const mull__lineage *mull__lineage_climbed(const mull__table *table, const mull__type *type,
+                                           uint64_t *scratch, mull__lineage *room)
 {
     const mull__mark mark = type->mark; /* has regard to all above it */
     size_t count = 0;
     for (; type != &table->types[MULL__ERROR_TYPE]; type = &table->types[type->parent])
         scratch[count++] = type->number;
-    return (mull__lineage){scratch, count, mark};
+    *room = (mull__lineage){scratch, count, mark};
+    return room;
+}
+
+/* ---- Once all types are there ---------------------------------------------------------------- */
+
+/* mark_declared marks the types that some scope declares unrecoverable, and the built-in one. */
+static void mark_declared(mull__table *table)
+{
+    table->types[MULL__UNREADABLE_TYPE].mark = MULL__UNRECOVERABLE;
+    for (size_t i = 0; i < table->scope_count; i++) {
+        const mull__rules *declared = &table->scopes[i].unrecoverable;
+        for (size_t j = 0; j < declared->count; j++)
+            table->types[declared->items[j].type].mark = MULL__UNRECOVERABLE;
+    }
+}
+
+/* mark_types gives each type the mark of the nearest of its ancestors that has one; once a way up
+ * was gone, all of it has marks. */
+static void mark_types(mull__table *table)
+{
+    mull__type *types = table->types;
+    mark_declared(table);
+    if (types[MULL__ERROR_TYPE].mark == MULL__UNMARKED)
+        types[MULL__ERROR_TYPE].mark = MULL__RECOVERABLE;
+    for (uint32_t i = 0; i < table->type_count; i++) {
+        uint32_t marked = i;
+        while (types[marked].mark == MULL__UNMARKED)
+            marked = types[marked].parent;
+        for (uint32_t up = i; up != marked; up = types[up].parent)
+            types[up].mark = types[marked].mark;
+    }
+}
+
+void mull__types_ready(mull__table *table)
+{
+    mark_types(table);
+    for (uint32_t i = 0; i < table->type_count; i++) {
+        mull__type *type = &table->types[i];
+        int none = i == MULL__ERROR_TYPE;
+        type->climbs = type->parent != MULL__ERROR_TYPE;
+        type->lineage = (mull__lineage){none ? NULL : &type->number, !none, type->mark};
+    }
 }

@@ -336,7 +336,9 @@ MULL__RARE static void override_or_fall_back(mull_verdict *verdict, case_at_hand
 int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict)
 {
     mull__layer room;
-    const mull__lineage lineage = mull__lineage_of(desk->table, failure->error, desk->seen);
+    mull__lineage lineage_room;
+    const mull__lineage *lineage =
+        mull__lineage_of(desk->table, failure->error, desk->seen, &lineage_room);
     const mull__layer *layer = &desk->table->base;
     uint64_t consumer_hash = 0;
     if (failure->consumer || failure->transport)
@@ -344,7 +346,7 @@ int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdi
                                    &consumer_hash);
     case_at_hand c = {{desk, layer, failure}, consumer_hash, NULL};
     begin_anew(verdict);
-    decide_by_rules(verdict, &c, &lineage);
+    decide_by_rules(verdict, &c, lineage);
     if (layer->bounds.override != MULL__OFF ||
         (failure->flags & (MULL_CANNOT_RETRY | MULL_CANNOT_DELAY)))
         override_or_fall_back(verdict, c);
