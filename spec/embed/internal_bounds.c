@@ -499,6 +499,65 @@ static void nor_where_they_are_rough(void **state)
     walk_policies(&huge, policies(10000) / 500);
 }
 
+/* ---- Sets of ages ---------------------------------------------------------------------------- */
+
+static void gaps_stay_open(void **state)
+{
+    (void)state;
+    mull__span room[3];
+    mull__ages ages = {.at = room, .room = COUNT(room)};
+    mull__ages_add(&ages, (mull__span){0, 1});
+    mull__ages_add(&ages, (mull__span){3, 5});
+    assert_int_equal(ages.count, 2);
+    mull__ages_add(&ages, (mull__span){6, 6}); /* follows without a gap */
+    assert_int_equal(ages.count, 2);
+    mull__ages_add(&ages, (mull__span){100, 200});
+    assert_int_equal(ages.count, 3);
+    assert_false(ages.rough);
+    mull__ages_add(&ages, (mull__span){1000, 1001}); /* the least gap goes */
+    assert_true(ages.rough);
+    assert_int_equal(ages.count, 3);
+    assert_int_equal(room[0].high_ms, 6);
+    mull__ages_add(&ages, (mull__span){7, 999});
+    assert_int_equal(ages.count, 1);
+    assert_int_equal(room[0].low_ms, 0);
+    assert_int_equal(room[0].high_ms, 1001);
+}
+
+static void an_override_leaves_max_attempts(void **state)
+{
+    (void)state;
+    mull__walks walks = {.max_attempts = MULL__OFF, .max_age_ms = 1, .handler_ms = 10};
+    mull__extent none = mull__extent_overridden(&walks);
+    assert_true(none.calls == MULL__FOREVER && none.longest_ms == MULL__FOREVER);
+    walks.max_attempts = 3;
+    mull__extent three = mull__extent_overridden(&walks);
+    assert_int_equal(three.calls, 3);
+    assert_int_equal(three.shortest_ms, 0);
+    assert_int_equal(three.longest_ms, 2 * (MULL__DELAY_MAX_MS + 10));
+}
+
+static void no_memory_is_told(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        sketch k;
+        mull__course courses[MOST_COURSES];
+        random_sketch(&k, &small);
+        mull__walks walks = walks_of(&k, courses);
+        int status = MULL_ENOMEM;
+        for (long fail_at = 1; status == MULL_ENOMEM; fail_at++) {
+            purse p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
+            mull_allocator a = purse_allocator(&p);
+            mull__extent extent;
+            status = mull__extent_of_walks(&extent, &walks, &a);
+            assert_int_equal(atomic_load(&p.out), 0);
+            assert_true(status == MULL_ENOMEM || atomic_load(&p.asked) < fail_at);
+        }
+        assert_int_equal(status, MULL_OK);
+    }
+}
+
 static void seed_chance(void)
 {
     const char *given = getenv("MULLIGAN_BOUNDS_SEED");
@@ -509,6 +568,9 @@ static void seed_chance(void)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gaps_stay_open),
+        cmocka_unit_test(an_override_leaves_max_attempts),
+        cmocka_unit_test(no_memory_is_told),
         cmocka_unit_test(they_are_what_a_search_finds),
         cmocka_unit_test(of_one_course_the_walks_are_a_line),
         cmocka_unit_test(no_walk_exceeds_them),
