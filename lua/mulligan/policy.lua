@@ -22,7 +22,6 @@ local scope = require "mulligan.policy.scope"
 local text = require "mulligan.policy.text"
 local types = require "mulligan.policy.types"
 local values = require "mulligan.policy.value"
-local vocabulary = require "mulligan.policy.vocabulary"
 local words = require "mulligan.policy.words"
 
 local book = book_of.new()
@@ -63,7 +62,7 @@ end
 
 local function add(all, more)
     for word, act in next, more do
-        all[word] = not vocabulary.is_later("policy", word) and act or nil
+        all[word] = act
     end
     return all
 end

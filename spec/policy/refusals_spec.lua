@@ -180,23 +180,18 @@ bus:buss()
     end)
 end)
 
-describe("a word of a later version", function()
-    local later = { bus = { "override", "notify" } }
-    for owner, list in pairs(later) do
-        for _, word in ipairs(list) do
-            it(("is refused in one line: %s of %s"):format(word, owner), function()
-                local lines = loading.refused(statements(("\n%s:%s('X')"):format(owner, word)))
-                assert.same({ ("policy.lua:2: %s is not in this version yet"):format(word) }, lines)
-            end)
-        end
-    end
-
+describe("override and notify", function()
     for call, expected in pairs {
-        ["bus:overide(bus)"] = '"overide" is no word of a scope; override is not in this version yet',
-        ["policy.override(bus)"] = "override is not in this version yet",
-        ["bus:on('X'):override()"] = "override is not in this version yet",
+        ["bus:overide(bus)"] = '"overide" is no word of a scope; did you mean override?',
+        ["policy.override(bus)"] = "override belongs to a scope: local bus = policy.bus(); bus:override(...)",
+        ["bus:on('X'):notify()"] = "notify belongs to a scope: local bus = policy.bus(); bus:notify(...)",
+        ["bus:override('X')"] = 'override must be a function, function(failure, verdict, config) ... end, or false, '
+            .. 'not "X"',
+        ["bus:notify({})"] = "notify must be a function, function(event) ... end, or false, not a table",
+        ["bus:notify()"] = "notify needs a value: a function, or false",
+        ["bus:override(print, print)"] = "override has 2 arguments; it takes a function, or false",
     } do
-        it("isn't offered for a slip: " .. call, function()
+        it("are refused where they are wrong: " .. call, function()
             assert.same({ "policy.lua:2: " .. expected }, loading.refused(statements("\n" .. call)))
         end)
     end

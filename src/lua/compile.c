@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "views.h"
-
-static const char kept, functions; /* keys of the registry, by their addresses */
+static const char kept; /* a key of the registry, by its address */
 
 /* ---- Reading tables: each reads a field of the table on top -----------------------------------
  */
@@ -513,68 +511,5 @@ int mull__compile(mull__table **out, mull__sandbox *sandbox, mull_problem_fn tel
         return MULL_EPOLICY;
     status = mull__table_new(out, &sandbox->vm.allocator, &o.plain);
     mull__vm_call(&sandbox->vm, drop_kept, NULL, NULL);
-    return status;
-}
-
-/* ---- Functions ------------------------------------------------------------------------------- */
-
-static int ready_functions(lua_State *L)
-{
-    mull__sandbox_result(L);
-    lua_getfield(L, -1, "functions");
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &functions);
-    lua_newtable(L);
-    lua_getfield(L, -2, "parents");
-    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
-        lua_getfield(L, -1, "child");
-        lua_getfield(L, -2, "parent");
-        lua_rawset(L, -5);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 2);
-    mull__views_open(L, lua_gettop(L));
-    return 0;
-}
-
-int mull__compile_functions(mull__sandbox *sandbox)
-{
-    mull__vm_collect_above(&sandbox->vm, 0);
-    int status = mull__vm_call(&sandbox->vm, ready_functions, NULL, NULL);
-    lua_gc(sandbox->vm.lua, LUA_GCCOLLECT); /* a call's bytes are those beyond what is held */
-    return status;
-}
-
-typedef struct question {
-    uint32_t number;
-    const mull_failure *failure;
-    int passes;
-} question;
-
-static int ask(lua_State *L)
-{
-    question *q = lua_touserdata(L, 1);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &functions);
-    lua_rawgeti(L, -1, (lua_Integer)q->number + 1);
-    mull__views_push(L, q->failure);
-    lua_call(L, 2, 1);
-    q->passes = lua_toboolean(L, -1);
-    return 0;
-}
-
-int mull__call_function(mull__sandbox *sandbox, uint32_t number, const mull_failure *failure,
-                        char *why, size_t why_size)
-{
-    mull__vm *vm = &sandbox->vm;
-    question q = {.number = number, .failure = failure};
-    int status = mull__vm_call(vm, ask, &q, &mull__call_budget);
-    mull__views_end(vm->lua);
-    if (status == MULL_OK)
-        return q.passes;
-    if (status == MULL_ENOMEM)
-        snprintf(why, why_size, "%s", mull_strerror(status));
-    else if (vm->file[0])
-        snprintf(why, why_size, "%s:%d: %s", vm->file, vm->line, vm->message);
-    else
-        snprintf(why, why_size, "%s", vm->message);
     return status;
 }

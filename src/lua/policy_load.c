@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "compile.h"
 #include "decide/decide.h"
+#include "functions.h"
 
 /* guest is what outlives a load: copies of what the embedder gave, of which the next reload is made
  * again. */
@@ -151,7 +152,7 @@ static int state_new(void *data, void *source, const char *digest, mull__report 
     if (status == MULL_OK)
         status = check_same(g, sandbox, digest, report);
     if (status == MULL_OK) {
-        status = mull__compile_functions(sandbox);
+        status = mull__functions_open(sandbox);
         tell(g, sandbox, status, report);
     }
     if (status == MULL_OK)
@@ -170,7 +171,21 @@ static void state_free(void *data, void *state)
 static int match(void *state, uint32_t function, const mull_failure *failure, char *why,
                  size_t why_size)
 {
-    return mull__call_function(state, function, failure, why, why_size);
+    return mull__functions_match(state, function, failure, why, why_size);
+}
+
+static int override(void *state, uint32_t function, const mull_failure *failure,
+                    const mull_verdict *verdict, const mull__config *config, mull__answer *answer,
+                    char *why, size_t why_size)
+{
+    const mull__overridden shown = {failure, verdict, config};
+    return mull__functions_override(state, function, &shown, answer, why, why_size);
+}
+
+static int notify(void *state, uint32_t function, const mull_event *event, char *why,
+                  size_t why_size)
+{
+    return mull__functions_notify(state, function, event, why, why_size);
 }
 
 /* ---- The way in ------------------------------------------------------------------------------ */
@@ -228,6 +243,8 @@ int mull_policy_load(mull_policy **out, const mull_policy_options *options)
         .state_new = state_new,
         .state_free = state_free,
         .match = match,
+        .override = override,
+        .notify = notify,
         .data_free = guest_free,
     };
     if (!out)

@@ -10,7 +10,6 @@
 #include "base/pattern.h"
 #include "hearing.h"
 #include "library.h"
-#include "views.h"
 
 #define MIB(count) ((size_t)(count)*1024 * 1024)
 

@@ -7,6 +7,7 @@
 #include "decide/log.h"
 #include "parsed.h"
 #include "source.h"
+#include "views.h"
 #include "vm.h"
 
 /* The budgets of a load. A second run of the same files has a little more, so that it never fails
@@ -26,6 +27,7 @@ extern const mull__vm_budget mull__call_budget;
 
 typedef struct mull__sandbox {
     mull__vm vm;
+    mull__views views;
     mull__source *source;       /* borrowed */
     const char *main;           /* the name of the first file; borrowed */
     mull__log *log;             /* borrowed */

@@ -1,313 +1,657 @@
-/* views.c: see views.h. A view is built whole for each call. */
+/* views.c: see views.h.
+ *
+ *   view ──[&born]──> the call that it was made in, and its level
+ *        ──[&self]──> what it shows: in C, or a table       err and ctx of a function have none;
+ * the latter has the err there registry ──[&made]──> of this call: address of what is shown -> its
+ * view view -> the plain table that pairs and next walk
+ */
 #include "views.h"
 
 #include <lauxlib.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "vm.h"
+#include "sandbox.h"
 
-static const char meta, live, lineages, declared; /* keys of the registry, by their addresses */
+/* Keys of the registry and of views, by their addresses. */
+static const char metas, made, declared, kept, kind_key, born, self;
 
-enum { LEVELS = 16, CAUSES = 16 };
+enum { LEVELS = 16, CAUSES = 16, LINEAGE = 256 };
+enum { LEVEL_BITS = 5 };
+
+typedef enum view_kind { ERROR, CONTEXT, MESSAGE, HEADERS, LIST, MAP, PLAIN, KINDS } view_kind;
+
+/* Names are in such an order that those of a message, of an error and of ctx are in a row each. */
+enum { ID, KEY, SIZE, HEADERS_NAME, TYPE, STACK, CAUSE, IS, TEXT, ATTEMPT, ERROR_NAME = 16 };
+static const char *const names[MULL__VIEW_NAMES] = {
+    "id",    "key",    "size",     "headers",   "type",         "stack",
+    "cause", "is",     "message",  "attempt",   "redeliveries", "deliveries",
+    "calls", "age_ms", "consumer", "transport", "error"};
+
+static mull__views *views_of(lua_State *L)
+{
+    return &((mull__sandbox *)mull__vm_of(L))->views;
+}
 
 /* ---- Views ----------------------------------------------------------------------------------- */
 
-/* push_shown pushes what the view at `index` shows. */
-static void push_shown(lua_State *L, int index)
+static int refuse(lua_State *L, const char *what)
 {
-    index = lua_absindex(L, index);
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &live) == LUA_TTABLE) {
-        lua_pushvalue(L, index);
-        if (lua_rawget(L, -2) == LUA_TTABLE) {
-            lua_remove(L, -2);
-            return;
-        }
-    }
-    mull__vm_raise(L, "err and ctx are there during the call only; a local can keep what was read");
+    return mull__vm_raise(L, lua_pushfstring(L, "%s %s", views_of(L)->given, what));
 }
 
-static int view_index(lua_State *L)
+/* push_self pushes what the view at `index`, which is neither err nor ctx, shows, and gives its
+ * level. */
+static int push_self(lua_State *L, int index)
 {
-    push_shown(L, 1);
-    lua_pushvalue(L, 2);
-    lua_rawget(L, -2);
-    return 1;
-}
-
-static int view_newindex(lua_State *L)
-{
-    return mull__vm_raise(L, "err and ctx are read-only");
-}
-
-static int view_len(lua_State *L)
-{
-    push_shown(L, 1);
-    lua_pushinteger(L, (lua_Integer)lua_rawlen(L, -1));
-    return 1;
-}
-
-int mull__views_reveal(lua_State *L)
-{
-    if (!lua_istable(L, 1) || !lua_getmetatable(L, 1))
-        return 0;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &meta);
-    if (!lua_rawequal(L, -1, -2))
-        return 0;
-    push_shown(L, 1);
-    return 1;
-}
-
-/* push_view puts a view in the place of the table on top, which it shows. */
-static void push_view(lua_State *L)
-{
-    lua_newtable(L);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &meta);
-    lua_setmetatable(L, -2);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &live);
-    lua_pushvalue(L, -2);
-    lua_pushvalue(L, -4);
-    lua_rawset(L, -3); /* live[view] = table */
+    lua_rawgetp(L, index, &born);
+    lua_Integer when = lua_tointeger(L, -1);
     lua_pop(L, 1);
+    if (when >> LEVEL_BITS != views_of(L)->serial)
+        refuse(L, "there during the call only; a local can keep what was read");
+    lua_rawgetp(L, index, &self);
+    return (int)(when & ((1 << LEVEL_BITS) - 1));
+}
+
+/* shown gives what the view at `index` shows in C. `level` NULL: nobody asks. */
+static const void *shown(lua_State *L, int index, int *level)
+{
+    const mull__views *views = views_of(L);
+    const void *view = lua_topointer(L, index);
+    if (view == views->err)
+        return views->failure->error;
+    if (view == views->ctx)
+        return views->failure;
+    int is_at = push_self(L, index);
+    const void *data = lua_touserdata(L, -1);
+    lua_pop(L, 1);
+    if (level)
+        *level = is_at;
+    return data;
+}
+
+static void set_kind(lua_State *L, view_kind kind)
+{
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &metas);
+    lua_rawgeti(L, -1, kind);
+    lua_setmetatable(L, -3);
+    lua_pop(L, 1);
+}
+
+/* kind_of is the kind of the view at `index`, KINDS where that is none. */
+static view_kind kind_of(lua_State *L, int index)
+{
+    if (!lua_istable(L, index) || !lua_getmetatable(L, index))
+        return KINDS;
+    lua_rawgetp(L, -1, &kind_key);
+    view_kind kind = lua_isinteger(L, -1) ? (view_kind)lua_tointeger(L, -1) : KINDS;
+    lua_pop(L, 2);
+    return kind;
+}
+
+/* push_made pushes the table of what the call has made. */
+static void push_made(lua_State *L)
+{
+    mull__views *views = views_of(L);
+    if (!views->has_made) {
+        lua_newtable(L);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
+        views->has_made = 1;
+    }
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &made);
+}
+
+/* new_view pushes a view of what is on top, in whose place it comes. */
+static void new_view(lua_State *L, view_kind kind, int level)
+{
+    lua_createtable(L, 0, 2);
+    lua_pushinteger(L, (views_of(L)->serial << LEVEL_BITS) | level);
+    lua_rawsetp(L, -2, &born);
+    lua_insert(L, -2);
+    lua_rawsetp(L, -2, &self);
+    set_kind(L, kind);
+}
+
+/* push_view pushes the view of what is at an address, which within a call is always the same one.
+ * The same value may be seen on several levels, fewer than it has bytes. */
+static void push_view(lua_State *L, view_kind kind, const void *data, int level)
+{
+    const void *at = (const char *)data + level;
+    luaL_checkstack(L, 8, "a value too deep");
+    push_made(L);
+    if (lua_rawgetp(L, -1, at) == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_pushlightuserdata(L, (void *)(uintptr_t)data);
+        new_view(L, kind, level);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, -3, at);
+    }
     lua_remove(L, -2);
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static void push_value(lua_State *L, const mull_value *value, int level);
+enum { BYTES = 16, CHECKED = 64 }; /* what an instruction stands for; what isn't worth counting */
 
-static void push_list(lua_State *L, const mull_value *list, int level)
+/* push_text: what is copied counts as instructions. */
+static void push_text(lua_State *L, const char *text)
 {
-    lua_createtable(L, (int)(list->count < 1024 ? list->count : 1024), 0);
-    for (size_t i = 0; i < list->count; i++) {
-        push_value(L, &list->as.items[i], level + 1);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    lua_pushstring(L, text); /* nil for NULL */
+    size_t size = lua_rawlen(L, -1);
+    if (size >= CHECKED)
+        mull__vm_spend(L, size / BYTES);
+}
+
+static int is_nil(const mull_value *value, int level)
+{
+    return value->kind == MULL_NIL ||
+           (level >= LEVELS && (value->kind == MULL_LIST || value->kind == MULL_MAP));
+}
+
+/* push_value pushes a value that is within so many others. */
+static void push_value(lua_State *L, const mull_value *value, int level)
+{
+    if (is_nil(value, level)) {
+        lua_pushnil(L);
+        return;
     }
-    push_view(L);
+    switch (value->kind) {
+    case MULL_BOOLEAN:
+        lua_pushboolean(L, value->as.boolean);
+        break;
+    case MULL_INTEGER:
+        lua_pushinteger(L, value->as.integer);
+        break;
+    case MULL_NUMBER:
+        lua_pushnumber(L, value->as.number);
+        break;
+    case MULL_STRING:
+        push_text(L, value->as.string);
+        break;
+    case MULL_LIST:
+        push_view(L, LIST, value, level);
+        break;
+    default:
+        push_view(L, MAP, value, level);
+        break;
+    }
+}
+
+/* count_search: looking through fields counts as instructions. */
+static void count_search(lua_State *L, size_t looked_at, size_t length)
+{
+    size_t steps = looked_at * (1 + length / CHECKED);
+    if (steps >= CHECKED)
+        mull__vm_spend(L, steps / BYTES);
+}
+
+/* push_field pushes the first of `count` fields with a name; nil: there is none. */
+static void push_field(lua_State *L, const mull_field *fields, size_t count, const char *name,
+                       size_t length, int level)
+{
+    size_t i = 0;
+    while (i < count && (fields[i].name[0] != name[0] || strcmp(fields[i].name, name) != 0))
+        i++;
+    count_search(L, i, length);
+    if (i < count && strlen(name) == length) /* a name has no zero byte, a key may have one */
+        push_value(L, &fields[i].value, level);
+    else
+        lua_pushnil(L);
 }
 
 /* set_fields sets fields in the table on top; of several with one name the first counts. */
 static void set_fields(lua_State *L, const mull_field *fields, size_t count, int level)
 {
     for (size_t i = count; i-- > 0;) {
+        lua_pushstring(L, fields[i].name);
         push_value(L, &fields[i].value, level);
-        lua_setfield(L, -2, fields[i].name);
+        lua_rawset(L, -3);
     }
 }
 
-static void push_map(lua_State *L, const mull_value *map, int level)
+/* name_among gives which of the names from `first` to `last` a key is; -1: none. */
+static int name_among(lua_State *L, int index, int first, int last)
 {
-    lua_newtable(L);
-    set_fields(L, map->as.fields, map->count, level + 1);
-    push_view(L);
+    if (lua_type(L, index) != LUA_TSTRING)
+        return -1;
+    const char *key = lua_tostring(L, index);
+    const mull__views *views = views_of(L);
+    for (int i = first; i <= last; i++)
+        if (views->names[i] == key)
+            return i;
+    return -1;
 }
 
-static void push_value(lua_State *L, const mull_value *value, int level)
+/* ---- An error -------------------------------------------------------------------------------- */
+
+static int same(const char *a, const char *b)
 {
-    luaL_checkstack(L, 8, "a value too deep");
-    switch (value->kind) {
-    case MULL_NIL:
-        break;
-    case MULL_BOOLEAN:
-        lua_pushboolean(L, value->as.boolean);
-        return;
-    case MULL_INTEGER:
-        lua_pushinteger(L, value->as.integer);
-        return;
-    case MULL_NUMBER:
-        lua_pushnumber(L, value->as.number);
-        return;
-    case MULL_STRING:
-        lua_pushstring(L, value->as.string);
-        return;
-    case MULL_LIST:
-    case MULL_MAP:
-        if (level >= LEVELS)
-            break;
-        if (value->kind == MULL_LIST)
-            push_list(L, value, level);
-        else
-            push_map(L, value, level);
-        return;
+    return strcmp(a, b) == 0;
+}
+
+/* sent_type gives the `i`-th name that an error came with: its type, then its lineage; NULL where
+ * it says nothing. */
+static const char *sent_type(const mull_error *error, size_t i)
+{
+    const char *type = i == 0 ? error->type : error->lineage[i - 1];
+    return type && *type && !same(type, "Error") ? type : NULL;
+}
+
+/* last_sent gives the last of the names that an error came with, repeats left out. */
+static const char *last_sent(const mull_error *error, size_t count)
+{
+    while (count-- > 0) {
+        const char *type = sent_type(error, count);
+        size_t i = 0;
+        while (type && i < count && !(sent_type(error, i) && same(sent_type(error, i), type)))
+            i++;
+        if (type && i == count)
+            return type;
     }
-    lua_pushnil(L);
+    return "Error";
 }
 
-static void set_text(lua_State *L, const char *name, const char *text)
+/* descends says whether the string at index 2 is a declared ancestor of a type. */
+static int descends(lua_State *L, const char *type)
 {
-    lua_pushstring(L, text); /* nil for NULL */
-    lua_setfield(L, -2, name);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &declared);
+    lua_pushstring(L, type);
+    while (lua_rawget(L, -2) == LUA_TSTRING) /* a type gives way to its parent */
+        if (lua_rawequal(L, -1, 2))
+            return 1;
+    return 0;
 }
 
-static void set_integer(lua_State *L, const char *name, int64_t value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, name);
-}
-
-/* ---- err ------------------------------------------------------------------------------------- */
-
-/* error_is is err:is(type): whether the type is in the error's effective lineage. */
+/* error_is is err:is(type): whether the type is in the error's effective lineage: what was sent,
+ * then the declared parents of the last of these, then Error. */
 static int error_is(lua_State *L)
 {
     luaL_argcheck(L, lua_istable(L, 1), 1, "err:is(type) takes a colon");
     luaL_checktype(L, 2, LUA_TSTRING);
-    push_shown(L, 1);
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &lineages);
-    lua_pushvalue(L, -2);
-    luaL_argcheck(L, lua_rawget(L, -2) == LUA_TTABLE, 1, "only an error has a type");
-    lua_pushvalue(L, 2);
-    lua_pushboolean(L, lua_rawget(L, -2) != LUA_TNIL);
+    luaL_argcheck(L, kind_of(L, 1) == ERROR, 1, "only an error has a type");
+    const mull_error *error = shown(L, 1, NULL);
+    const char *type = lua_tostring(L, 2);
+    size_t count = 1 + (error->lineage_count < LINEAGE ? error->lineage_count : LINEAGE);
+    count_search(L, count, lua_rawlen(L, 2));
+    int is = same(type, "Error");
+    for (size_t i = 0; i < count && !is; i++)
+        is = sent_type(error, i) && same(sent_type(error, i), type);
+    is = is && strlen(type) == lua_rawlen(L, 2);
+    lua_pushboolean(L, is || descends(L, last_sent(error, count)));
     return 1;
 }
 
-/* add_type adds a type to the set on top; 1 where it is new and not the root. */
-static int add_type(lua_State *L, const char *type)
+/* push_cause: a circle is cut, and so is what is too deep. */
+static void push_cause(lua_State *L, const mull_error *error)
 {
-    if (!type || !*type || strcmp(type, "Error") == 0)
-        return 0;
-    lua_pushstring(L, type);
-    lua_pushvalue(L, -1);
-    if (lua_rawget(L, -3) != LUA_TNIL) {
-        lua_pop(L, 2);
-        return 0;
+    const mull_error *at = views_of(L)->failure->error, *cause = error->cause;
+    int depth = 1, is_new = at != cause;
+    for (; at != error && depth <= CAUSES; depth++) {
+        at = at->cause;
+        is_new &= at != cause;
     }
-    lua_pop(L, 1);
-    lua_pushboolean(L, 1);
-    lua_rawset(L, -3);
+    if (cause && is_new && depth <= CAUSES)
+        push_view(L, ERROR, cause, 0);
+    else
+        lua_pushnil(L);
+}
+
+/* push_of_error pushes what an error has by one of its own names. */
+static void push_of_error(lua_State *L, const mull_error *error, int name)
+{
+    switch (name) {
+    case TYPE:
+        push_text(L, error->type);
+        break;
+    case TEXT:
+        push_text(L, error->message ? error->message : "");
+        break;
+    case STACK:
+        push_text(L, error->stack ? error->stack : "");
+        break;
+    case CAUSE:
+        push_cause(L, error);
+        break;
+    default:
+        lua_pushcfunction(L, error_is);
+        break;
+    }
+}
+
+static int error_index(lua_State *L)
+{
+    const mull_error *error = shown(L, 1, NULL);
+    int name = name_among(L, 2, TYPE, TEXT);
+    if (name >= 0) {
+        push_of_error(L, error, name);
+    } else if (lua_type(L, 2) == LUA_TSTRING) {
+        size_t length;
+        const char *key = lua_tolstring(L, 2, &length);
+        push_field(L, error->fields, error->field_count, key, length, 0);
+    } else {
+        lua_pushnil(L);
+    }
     return 1;
-}
-
-/* push_lineage pushes the set of an error's effective lineage: what was sent, then the declared
- * parents of the last of these. */
-static void push_lineage(lua_State *L, const mull_error *error)
-{
-    lua_newtable(L);
-    const char *last = add_type(L, error->type) ? error->type : NULL;
-    for (size_t i = 0; i < error->lineage_count; i++)
-        if (add_type(L, error->lineage[i]))
-            last = error->lineage[i];
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &declared);
-    int set = lua_gettop(L) - 1;
-    lua_pushstring(L, last ? last : "Error");
-    while (lua_rawget(L, -2) == LUA_TSTRING) { /* a type gives way to its parent */
-        lua_pushvalue(L, -1);
-        lua_pushboolean(L, 1);
-        lua_rawset(L, set);
-    }
-    lua_settop(L, set);
-    lua_pushboolean(L, 1);
-    lua_setfield(L, -2, "Error");
-}
-
-/* push_plain_error pushes what an error's view shows, its cause left out. */
-static void push_plain_error(lua_State *L, const mull_error *error)
-{
-    lua_newtable(L);
-    set_fields(L, error->fields, error->field_count, 0);
-    set_text(L, "type", error->type);
-    set_text(L, "message", error->message ? error->message : "");
-    set_text(L, "stack", error->stack ? error->stack : "");
-    set_text(L, "cause", NULL);
-    lua_pushcfunction(L, error_is);
-    lua_setfield(L, -2, "is");
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &lineages);
-    lua_pushvalue(L, -2);
-    push_lineage(L, error);
-    lua_rawset(L, -3);
-    lua_pop(L, 1);
-}
-
-/* causes lists an error and its causes, as many as are looked at: a circle is cut. */
-static size_t list_causes(const mull_error *error, const mull_error *list[CAUSES + 1])
-{
-    size_t count = 0;
-    for (; error && count < CAUSES + 1; error = error->cause) {
-        for (size_t i = 0; i < count; i++)
-            if (list[i] == error)
-                return count;
-        list[count++] = error;
-    }
-    return count;
-}
-
-static void push_error(lua_State *L, const mull_error *error)
-{
-    const mull_error *list[CAUSES + 1];
-    lua_pushnil(L);
-    for (size_t i = list_causes(error, list); i-- > 0;) { /* the deepest first */
-        push_plain_error(L, list[i]);
-        lua_insert(L, -2);
-        lua_setfield(L, -2, "cause");
-        push_view(L);
-    }
 }
 
 /* ---- ctx ------------------------------------------------------------------------------------- */
 
-static void push_message(lua_State *L, const mull_message *message)
+static const mull_message *message_of(const mull_failure *failure)
 {
     static const mull_message none = {.size = sizeof none};
-    if (!message)
-        message = &none;
-    lua_newtable(L);
-    set_text(L, "id", message->id);
-    set_text(L, "type", message->type);
-    set_text(L, "key", message->key);
-    set_integer(L, "size", (int64_t)message->body_size);
-    lua_newtable(L);
-    for (size_t i = message->header_count; i-- > 0;)
-        set_text(L, message->headers[i].name, message->headers[i].value);
-    push_view(L);
-    lua_setfield(L, -2, "headers");
-    push_view(L);
+    return failure->message ? failure->message : &none;
 }
 
-static void push_context(lua_State *L, const mull_failure *failure)
+/* push_of_context: the ctx is at index 1. */
+static void push_of_context(lua_State *L, const mull_failure *failure, int name)
 {
-    lua_newtable(L);
-    set_integer(L, "attempt", failure->attempt);
-    set_integer(L, "redeliveries", failure->redeliveries);
-    set_integer(L, "deliveries", failure->deliveries);
-    set_integer(L, "calls", failure->calls);
-    set_integer(L, "age_ms", failure->age_ms);
-    set_text(L, "consumer", failure->consumer);
-    set_text(L, "transport", failure->transport);
-    push_message(L, failure->message);
-    lua_setfield(L, -2, "message");
-    push_view(L);
+    const int64_t counts[] = {failure->attempt, failure->redeliveries, failure->deliveries,
+                              failure->calls, failure->age_ms};
+    enum { COUNTS = sizeof counts / sizeof *counts, CONSUMER = ATTEMPT + COUNTS };
+    if (name >= ATTEMPT && name < CONSUMER)
+        lua_pushinteger(L, counts[name - ATTEMPT]);
+    else if (name == TEXT)
+        push_view(L, MESSAGE, message_of(failure), 0);
+    else if (name != ERROR_NAME)
+        push_text(L, name == CONSUMER ? failure->consumer : failure->transport);
+    else if (views_of(L)->has_error && failure->error)
+        lua_rawgetp(L, 1, &self);
+    else
+        lua_pushnil(L);
+}
+
+static int context_index(lua_State *L)
+{
+    const mull_failure *failure = shown(L, 1, NULL);
+    int name = name_among(L, 2, TEXT, ERROR_NAME);
+    if (name >= 0)
+        push_of_context(L, failure, name);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static void push_of_message(lua_State *L, const mull_message *message, int name)
+{
+    switch (name) {
+    case ID:
+        push_text(L, message->id);
+        break;
+    case TYPE:
+        push_text(L, message->type);
+        break;
+    case KEY:
+        push_text(L, message->key);
+        break;
+    case SIZE:
+        lua_pushinteger(L, (lua_Integer)message->body_size);
+        break;
+    case HEADERS_NAME:
+        push_view(L, HEADERS, message, 1); /* the other view of it */
+        break;
+    default:
+        lua_pushnil(L);
+        break;
+    }
+}
+
+static int message_index(lua_State *L)
+{
+    const mull_message *message = shown(L, 1, NULL);
+    push_of_message(L, message, name_among(L, 2, ID, TYPE));
+    return 1;
+}
+
+static int headers_index(lua_State *L)
+{
+    const mull_message *message = shown(L, 1, NULL);
+    size_t length, i = 0;
+    const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &length) : NULL;
+    if (!name || strlen(name) != length)
+        return 0;
+    while (i < message->header_count && !same(message->headers[i].name, name))
+        i++;
+    count_search(L, i, length);
+    push_text(L, i < message->header_count ? message->headers[i].value : NULL);
+    return 1;
+}
+
+/* ---- Lists, maps, tables --------------------------------------------------------------------- */
+
+static int list_index(lua_State *L)
+{
+    int level, is_number;
+    const mull_value *list = shown(L, 1, &level);
+    lua_Integer at = lua_type(L, 2) == LUA_TNUMBER ? lua_tointegerx(L, 2, &is_number) : 0;
+    if (at >= 1 && (lua_Unsigned)at <= list->count)
+        push_value(L, &list->as.items[at - 1], level + 1);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+static int map_index(lua_State *L)
+{
+    int level;
+    const mull_value *map = shown(L, 1, &level);
+    size_t length;
+    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &length) : NULL;
+    if (!key)
+        return 0;
+    push_field(L, map->as.fields, map->count, key, length, level + 1);
+    return 1;
+}
+
+static int plain_index(lua_State *L)
+{
+    push_self(L, 1);
+    lua_pushvalue(L, 2);
+    lua_rawget(L, -2);
+    return 1;
+}
+
+static int plain_length(lua_State *L)
+{
+    push_self(L, 1);
+    lua_pushinteger(L, (lua_Integer)lua_rawlen(L, -1));
+    return 1;
+}
+
+/* list_length: nulls at the end don't count. */
+static int list_length(lua_State *L)
+{
+    int level;
+    const mull_value *list = shown(L, 1, &level);
+    size_t count = list->count;
+    while (count > 0 && is_nil(&list->as.items[count - 1], level + 1))
+        count--;
+    count_search(L, list->count - count, 0);
+    lua_pushinteger(L, (lua_Integer)count);
+    return 1;
+}
+
+/* no_length is that of what has no numbers for keys. */
+static int no_length(lua_State *L)
+{
+    shown(L, 1, NULL);
+    lua_pushinteger(L, 0);
+    return 1;
+}
+
+static int view_newindex(lua_State *L)
+{
+    return refuse(L, "read-only");
+}
+
+/* ---- As plain tables ------------------------------------------------------------------------- */
+
+/* set_named sets what has names of its own, from `first` to `last`, in the table on top. */
+static void set_named(lua_State *L, view_kind kind, const void *data, int first, int last)
+{
+    for (int name = first; name <= last; name++) {
+        if (kind == ERROR)
+            push_of_error(L, data, name);
+        else if (kind == CONTEXT)
+            push_of_context(L, data, name);
+        else
+            push_of_message(L, data, name);
+        lua_setfield(L, -2, names[name]);
+    }
+}
+
+static void set_headers(lua_State *L, const mull_message *message)
+{
+    for (size_t i = message->header_count; i-- > 0;) {
+        push_text(L, message->headers[i].value);
+        lua_setfield(L, -2, message->headers[i].name);
+    }
+}
+
+/* set_all sets all that the view at index 1 shows in the table on top. */
+static void set_all(lua_State *L, view_kind kind)
+{
+    int level = 0;
+    const void *data = shown(L, 1, &level);
+    const mull_error *error = data;
+    const mull_value *value = data;
+    switch (kind) {
+    case ERROR:
+        set_fields(L, error->fields, error->field_count, 0);
+        set_named(L, kind, data, TYPE, TEXT);
+        break;
+    case CONTEXT:
+        set_named(L, kind, data, TEXT, ERROR_NAME);
+        break;
+    case MESSAGE:
+        set_named(L, kind, data, ID, TYPE);
+        break;
+    case HEADERS:
+        set_headers(L, data);
+        break;
+    case LIST:
+        for (size_t i = 0; i < value->count; i++) {
+            push_value(L, &value->as.items[i], level + 1);
+            lua_rawseti(L, -2, (lua_Integer)i + 1);
+        }
+        break;
+    default:
+        set_fields(L, value->as.fields, value->count, level + 1);
+        break;
+    }
+}
+
+int mull__views_reveal(lua_State *L)
+{
+    lua_settop(L, 1);
+    view_kind kind = kind_of(L, 1);
+    if (kind == KINDS)
+        return 0;
+    if (kind == PLAIN) {
+        push_self(L, 1);
+        return 1;
+    }
+    shown(L, 1, NULL);
+    push_made(L);
+    lua_pushvalue(L, 1);
+    if (lua_rawget(L, -2) == LUA_TNIL) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        set_all(L, kind);
+        lua_pushvalue(L, 1);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, -4);
+    }
+    return 1;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-void mull__views_open(lua_State *L, int parents)
+static void open_kind(lua_State *L, view_kind kind, lua_CFunction index, lua_CFunction length)
 {
-    static const luaL_Reg methods[] = {
-        {"__index", view_index}, {"__newindex", view_newindex}, {"__len", view_len}, {NULL, NULL}};
-    lua_pushvalue(L, parents);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
-    luaL_newlib(L, methods);
+    lua_createtable(L, 0, 5);
+    lua_pushcfunction(L, index);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, view_newindex);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushcfunction(L, length);
+    lua_setfield(L, -2, "__len");
     lua_pushboolean(L, 0);
     lua_setfield(L, -2, "__metatable");
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &meta);
-    mull__views_end(L);
+    lua_pushinteger(L, kind);
+    lua_rawsetp(L, -2, &kind_key);
+    lua_rawseti(L, -2, kind);
 }
 
-void mull__views_push(lua_State *L, const mull_failure *failure)
+void mull__views_open(lua_State *L, int parents)
 {
-    luaL_checkstack(L, 16, "no room for err and ctx");
-    lua_newtable(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &live);
-    lua_newtable(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &lineages);
-    push_error(L, failure->error);
-    push_context(L, failure);
+    mull__views *views = views_of(L);
+    views->serial = 1; /* what has none isn't of a call */
+    lua_pushvalue(L, parents);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
+    lua_createtable(L, MULL__VIEW_NAMES, 0);
+    for (int i = 0; i < MULL__VIEW_NAMES; i++) {
+        views->names[i] = lua_pushstring(L, names[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &kept);
+    lua_createtable(L, KINDS, 0);
+    open_kind(L, ERROR, error_index, no_length);
+    open_kind(L, CONTEXT, context_index, no_length);
+    open_kind(L, MESSAGE, message_index, no_length);
+    open_kind(L, HEADERS, headers_index, no_length);
+    open_kind(L, LIST, list_index, list_length);
+    open_kind(L, MAP, map_index, no_length);
+    open_kind(L, PLAIN, plain_index, plain_length);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &metas);
+    lua_pushboolean(L, 0);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
+}
+
+void mull__views_own(lua_State *L)
+{
+    lua_createtable(L, 0, 0);
+    set_kind(L, ERROR);
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, -2);
+    lua_rawsetp(L, -2, &self);
+    set_kind(L, CONTEXT);
+}
+
+void mull__views_begin(lua_State *L, int err, int ctx, const mull_failure *failure, int has_error,
+                       const char *given)
+{
+    mull__views *views = views_of(L);
+    views->failure = failure;
+    views->err = failure && failure->error ? lua_topointer(L, err) : NULL;
+    views->ctx = failure ? lua_topointer(L, ctx) : NULL;
+    views->has_error = has_error;
+    views->given = given;
 }
 
 void mull__views_end(lua_State *L)
 {
-    /* A key that is there takes a value without new memory, and it is there since the opening. */
-    lua_pushboolean(L, 0);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &live);
-    lua_pushboolean(L, 0);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &lineages);
+    mull__views *views = views_of(L);
+    views->serial++;
+    views->failure = NULL;
+    views->err = views->ctx = NULL;
+    if (!views->has_made)
+        return;
+    views->has_made = 0;
+    lua_pushboolean(L, 0); /* a key that is there takes a value without new memory */
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
+}
+
+void mull__views_cover(lua_State *L)
+{
+    new_view(L, PLAIN, 0);
+}
+
+void mull__views_cover_field(lua_State *L, const char *name)
+{
+    if (lua_getfield(L, -1, name) == LUA_TTABLE) {
+        mull__views_cover(L);
+        lua_setfield(L, -2, name);
+    } else {
+        lua_pop(L, 1);
+    }
 }

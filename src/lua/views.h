@@ -1,8 +1,11 @@
-/* views.h: a failure as the policy's functions see it: err and ctx.
+/* views.h: what a policy's functions are given: read-only tables that read a failure in place.
  *
- *   view (an empty table) ──live──> what it shows (a plain table)
+ *   a function's own err and ctx     the same two in all its calls: a decision makes no table
+ *   what is in them (cause, message, headers, lists, maps), a verdict, a config, an event
+ *                                    made when it is read, and never alive again after that call
  *
- * Views are read-only, and live for one call: mull__views_end forgets what they show. */
+ * A view is an empty table with a metatable of its kind. What it shows isn't converted before it is
+ * read. Outside of the call that it is for, looking at it raises. */
 #ifndef MULL__VIEWS_H
 #define MULL__VIEWS_H
 
@@ -10,17 +13,42 @@
 
 #include <lua.h>
 
+enum { MULL__VIEW_NAMES = 17 };
+
+/* mull__views is a state's; one call at a time. */
+typedef struct mull__views {
+    const mull_failure *failure; /* the call's; NULL: it has none */
+    const void *err, *ctx;       /* the tables that show it; NULL: none does */
+    int has_error;               /* ctx has the error in it */
+    const char *given;           /* what a mistake calls what the call is given, with a verb */
+    lua_Integer serial;          /* of the call; another one between two calls */
+    int has_made;                /* something besides the two */
+    const char
+        *names[MULL__VIEW_NAMES]; /* as the state has them: the same name, the same pointer */
+} mull__views;
+
 /* mull__views_open makes ready a state, once; `parents` is the index of a table child -> parent
- * with the declared types. May raise, like all of these but mull__views_end. */
+ * with the declared types. May raise, like all of these but begin and end. */
 void mull__views_open(lua_State *L, int parents);
 
-/* mull__views_push pushes err and ctx. */
-void mull__views_push(lua_State *L, const mull_failure *failure);
+/* mull__views_own pushes an err and a ctx, for a function to keep. */
+void mull__views_own(lua_State *L);
 
-/* mull__views_end: from now on, looking at a view raises. It raises nothing itself. */
+/* mull__views_begin: from now on the err and the ctx at two indices show a failure; `has_error`:
+ * the ctx has the err in it. With a NULL failure nobody shows anything. */
+void mull__views_begin(lua_State *L, int err, int ctx, const mull_failure *failure, int has_error,
+                       const char *given);
+
+/* mull__views_end: from now on, looking at any view raises. */
 void mull__views_end(lua_State *L);
 
-/* mull__views_reveal is a Lua function: what a view shows; nil: its argument is no view. */
+/* mull__views_cover puts a view that shows it in the place of the table on top; of a field of that
+ * table where it has one, too. */
+void mull__views_cover(lua_State *L);
+void mull__views_cover_field(lua_State *L, const char *name);
+
+/* mull__views_reveal is a Lua function: a plain table of what a view shows; nil: its argument is no
+ * view. */
 int mull__views_reveal(lua_State *L);
 
 #endif

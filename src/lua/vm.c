@@ -9,9 +9,12 @@
 #include "base/utf8.h"
 
 enum {
-    STEP = 1000, /* instructions between two looks at the budget; fewer where they are dear */
-    STACK = 100  /* values: more than a new state has room for */
+    STEP = 1000,   /* instructions between two looks at the budget; fewer where they are dear */
+    STACK = 100,   /* values: more than a new state has room for */
+    KEEP_ERROR = 1 /* where the message handler is on the stack */
 };
+
+static int keep_error(lua_State *L);
 
 mull__vm *mull__vm_of(lua_State *L)
 {
@@ -95,6 +98,7 @@ int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
         mull__vm_close(vm);
         return MULL_ENOMEM;
     }
+    lua_pushcfunction(vm->lua, keep_error);
     return MULL_OK;
 }
 
@@ -382,22 +386,35 @@ static void begin(mull__vm *vm, const mull__vm_budget *budget)
     set_step(vm->lua, next_step(vm));
 }
 
-int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget)
+/* carry_out calls what is on top of the stack. */
+static int carry_out(mull__vm *vm, int arguments, int results)
 {
     lua_State *L = vm->lua;
-    begin(vm, budget);
-    int top = lua_gettop(L);
-    lua_pushcfunction(L, keep_error);
-    lua_pushcfunction(L, body);
-    lua_pushlightuserdata(L, argument);
     mull__vm_enter(vm);
-    int status = lua_pcall(L, 1, 0, top + 1);
+    int status = lua_pcall(L, arguments, results, KEEP_ERROR);
     mull__vm_leave(vm);
-    lua_settop(L, top);
-    /* A pcall that caught a spent budget as its very last act must not hide it. */
-    status = status == LUA_OK && vm->stop == MULL__VM_GOING ? MULL_OK : failed(vm, status);
+    if (status != LUA_OK)
+        lua_pop(L, 1);
+    else if (vm->stop != MULL__VM_GOING) /* a pcall caught that as its very last act */
+        lua_pop(L, results);
     if (vm->step)
         set_step(L, 0);
+    if (status != LUA_OK || vm->stop != MULL__VM_GOING)
+        status = failed(vm, status);
     lift_limits(vm);
     return status;
+}
+
+int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget)
+{
+    begin(vm, budget);
+    lua_pushcfunction(vm->lua, body);
+    lua_pushlightuserdata(vm->lua, argument);
+    return carry_out(vm, 1, 0);
+}
+
+int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget)
+{
+    begin(vm, budget);
+    return carry_out(vm, arguments, 1);
 }

@@ -69,6 +69,11 @@ mull__vm *mull__vm_of(lua_State *L);
  * and what. The stack is left as it was. */
 int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget);
 
+/* mull__vm_call_top calls the function below the `arguments` on top of the stack, which must have
+ * room. Where it went well, its one result is in their place, else nothing is. Else as
+ * mull__vm_call. */
+int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget);
+
 /* mull__vm_spend takes instructions for what a function of C does, and raises where there are no
  * more. mull__vm_check raises where they have been taken from `left`. */
 void mull__vm_spend(lua_State *L, size_t instructions);

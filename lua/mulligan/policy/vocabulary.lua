@@ -1,5 +1,5 @@
 -- vocabulary.lua: every word of the language and what it belongs to, so that one in the wrong place
--- is told its right one; and the words that this version hasn't yet.
+-- is told its right one.
 
 local vocabulary = {}
 
@@ -19,14 +19,6 @@ vocabulary.words = {
 
 -- How each is called where a mistake names it.
 vocabulary.called = { policy = "policy", scope = "a scope", rule = "a rule", preset = "policy.preset" }
-
--- What comes in a later version.
-vocabulary.later = {
-    policy = {},
-    scope = { "override", "notify" },
-    rule = {},
-    preset = {},
-}
 
 -- Where a word of each belongs.
 local belongs = {
@@ -52,46 +44,18 @@ local function has(list, word)
     return false
 end
 
-for owner, list in next, vocabulary.words do
-    local now = {}
-    for _, word in ipairs(list) do
-        if not has(vocabulary.later[owner], word) then
-            now[#now + 1] = word
-        end
-    end
-    vocabulary.words[owner] = now
-end
-
--- is_later says whether a word of `owner` (nil: of any) comes in a later version.
-function vocabulary.is_later(owner, word)
-    if owner then
-        return has(vocabulary.later[owner], word)
-    end
-    return has(vocabulary.later.scope, word) or has(vocabulary.later.policy, word)
-end
-
 -- statement shows how a word of `owner` is said in a statement of its own; nil: it is none.
 function vocabulary.statement(owner, word)
     return has(vocabulary.words[owner], word) and (forms[word] or statements[owner]:format(word)) or nil
 end
 
--- elsewhere says where a word that isn't one of `owner` belongs; nil: nowhere in this version.
+-- elsewhere says where a word that isn't one of `owner` belongs; nil: nowhere.
 function vocabulary.elsewhere(owner, word)
     for _, other in ipairs({ "rule", "scope", "policy", "preset" }) do
         if other ~= owner and has(vocabulary.words[other], word) then
             return belongs[other]:format(word, vocabulary.statement(other, word) or word)
         end
     end
-end
-
--- all gives the words of `owner`, those of later versions behind the others: a slip may mean one of
--- them.
-function vocabulary.all(owner)
-    local words = {}
-    for _, list in ipairs({ vocabulary.words[owner], vocabulary.later[owner] }) do
-        table.move(list, 1, #list, #words + 1, words)
-    end
-    return words
 end
 
 return vocabulary

@@ -19,19 +19,13 @@ local function unknown(owner, word)
     if type(word) ~= "string" then
         return ("%s has words, no field %s"):format(called, text.show(word))
     end
-    local elsewhere = not vocabulary.is_later(owner, word) and vocabulary.elsewhere(owner, word)
+    local elsewhere = vocabulary.elsewhere(owner, word)
     if elsewhere then
         return elsewhere
-    elseif vocabulary.is_later(nil, word) then
-        return word .. " is not in this version yet"
     end
-    local near = text.nearest(word, vocabulary.all(owner))
-    local advice = "there are " .. text.list(vocabulary.words[owner], "and")
-    if near and vocabulary.is_later(owner, near) then
-        advice = near .. " is not in this version yet"
-    elseif near then
-        advice = ("did you mean %s?"):format(near)
-    end
+    local near = text.nearest(word, vocabulary.words[owner])
+    local advice = near and ("did you mean %s?"):format(near)
+        or "there are " .. text.list(vocabulary.words[owner], "and")
     return ("%s is no word of %s; %s"):format(text.show(word), called, advice)
 end
 

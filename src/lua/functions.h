@@ -1,0 +1,33 @@
+/* functions.h: calls of a policy's functions: matchers, overrides, notifies. Each has the budget of
+ * mull__call_budget, and what it is given lives for the call only. Where one raises, the answer is
+ * negative, and `why` says where and what. */
+#ifndef MULL__FUNCTIONS_H
+#define MULL__FUNCTIONS_H
+
+#include "policy/table.h"
+#include "sandbox.h"
+
+/* mull__functions_open readies a loaded sandbox, once. MULL_ENOMEM. */
+int mull__functions_open(mull__sandbox *sandbox);
+
+/* mull__functions_match calls the `number`-th function with err and ctx: 1 where it gave anything
+ * but nil and false, else 0. */
+int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_failure *failure,
+                          char *why, size_t why_size);
+
+/* mull__overridden is what an override looks at. */
+typedef struct mull__overridden {
+    const mull_failure *failure;
+    const mull_verdict *verdict;
+    const mull__config *config;
+} mull__overridden;
+
+/* mull__functions_override: 0, and the answer, whose strings live until the next override in this
+ * sandbox. A value that is no answer raises. */
+int mull__functions_override(mull__sandbox *sandbox, uint32_t number, const mull__overridden *shown,
+                             mull__answer *answer, char *why, size_t why_size);
+
+int mull__functions_notify(mull__sandbox *sandbox, uint32_t number, const mull_event *event,
+                           char *why, size_t why_size);
+
+#endif
