@@ -13,7 +13,6 @@
 
 local answer = require "mulligan.policy.answer"
 local book_of = require "mulligan.policy.book"
-local duration = require "mulligan.policy.duration"
 local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local matcher = require "mulligan.policy.matcher"
@@ -29,18 +28,6 @@ local book = book_of.new()
 local function errors(here, n, ...)
     types.errors(book, here, n, ...)
     return words.ended(book, "policy", "errors")
-end
-
-local function seconds(here, n, value)
-    if words.too_many(book, here, "seconds", n, 1, "one number") or value == lost then
-        return lost
-    end
-    local span, why = duration.seconds(value)
-    if not span then
-        book:problem(here, "seconds " .. why)
-        return lost
-    end
-    return span
 end
 
 -- host and bus: there is one of each.
@@ -69,7 +56,6 @@ end
 
 local acts = {
     errors = errors,
-    seconds = seconds,
     host = only("host"),
     bus = only("bus"),
     transport = named("transport"),

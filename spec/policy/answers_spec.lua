@@ -14,7 +14,8 @@ end
 describe("an answer of an override", function()
     local good = {
         "retry()", 'retry("1.5s")', "retry(0)", 'redeliver("365d")', "redeliver(0)", "dead_letter()",
-        'dead_letter("parked")', "discard()", 'discard("stale")', 'discard("")',
+        'dead_letter("parked")', "discard()", 'discard("stale")', 'discard("")', "seconds(1.5)",
+        "redeliver(policy.seconds(3))",
     }
     for _, call in ipairs(good) do
         it("is made during the load and after it: " .. call, function()
@@ -29,6 +30,9 @@ describe("an answer of an override", function()
         ["policy.redeliver('1s', 2)"] = "redeliver has 2 arguments; it takes one delay",
         ["policy.dead_letter('')"] = "dead_letter: the queue must not be empty",
         ["policy.discard(5)"] = "discard: the note must be a string, not 5",
+        ["policy.seconds('5')"] = "seconds takes a number, not \"5\"",
+        ["policy.retry(policy.seconds(1, 2))"] = "seconds has 2 arguments; it takes one number",
+        ["policy:seconds(5)"] = "seconds is called with a point: policy.seconds(...)",
         ["policy:retry()"] = "retry is called with a point: policy.retry(...)",
         ["local x = policy.retry().delay_ms"] = "a policy can't be changed once it is loaded",
         ["policy.retry().delay_ms = 5"] = "a policy can't be changed once it is loaded",

@@ -1,6 +1,7 @@
 -- answer.lua: what an override returns: policy.retry, policy.redeliver, policy.dead_letter and
--- policy.discard. They are there during the load and after it. A mistake in their arguments is one
--- of the policy's during the load; after it, it is raised, and the verdict stands.
+-- policy.discard; and policy.seconds, for their delays. They are there during the load and after it.
+-- A mistake in their arguments is one of the policy's during the load; after it, it is raised, and
+-- the verdict stands.
 
 local answer = {}
 
@@ -61,21 +62,39 @@ function makers.discard(told, here, n, note)
     end
 end
 
--- words gives the four.
-function answer.words(book)
-    local acts = {}
-    for word, make in next, makers do
-        acts[word] = function(...)
-            local told = book.closed and raising or book
-            local here = not book.closed and hearing.place() or nil
-            local plain
-            if (...) ~= nil and (...) == book.policy then
-                told:problem(here, ("%s is called with a point: policy.%s(...)"):format(word, word))
-            else
-                plain = make(told, here, select("#", ...), ...)
-            end
-            return plain and made.new(book, "answer", word .. "(...)", plain) or lost
+-- seconds is a word that the answers need as well: it gives a span of time.
+local function seconds(told, here, n, value)
+    if words.too_many(told, here, "seconds", n, 1, "one number") or value == lost then
+        return nil
+    end
+    local span, why = duration.seconds(value)
+    if not span then
+        told:problem(here, "seconds " .. why)
+    end
+    return span
+end
+
+-- always gives a word that may be said during the load and after it; lost: something was wrong.
+local function always(book, word, make)
+    return function(...)
+        local told = book.closed and raising or book
+        local here = not book.closed and hearing.place() or nil
+        if (...) ~= nil and (...) == book.policy then
+            told:problem(here, ("%s is called with a point: policy.%s(...)"):format(word, word))
+            return lost
         end
+        return make(told, here, select("#", ...), ...) or lost
+    end
+end
+
+-- words gives the four, and policy.seconds.
+function answer.words(book)
+    local acts = { seconds = always(book, "seconds", seconds) }
+    for word, make in next, makers do
+        acts[word] = always(book, word, function(...)
+            local plain = make(...)
+            return plain and made.new(book, "answer", word .. "(...)", plain)
+        end)
     end
     return acts
 end
