@@ -14,7 +14,8 @@ void mull__transport_schemes(char *text, size_t size);
 /* mull__transport_is_later says whether a URL's scheme is one that only later versions have. */
 int mull__transport_is_later(const char *url);
 
-/* mull__transport_unknown writes what is wrong with a URL for whose scheme there is no transport. */
+/* mull__transport_unknown writes what is wrong with a URL for whose scheme there is no transport.
+ */
 void mull__transport_unknown(const char *url, char *why, size_t size);
 
 #endif
