@@ -12,8 +12,8 @@ uint64_t mull__hash_text(const char *text);
 /* mull__hash_words mixes numbers: the same on every machine, whatever its byte order. */
 uint64_t mull__hash_words(const uint64_t *words, size_t count);
 
-/* mull__stir stirs a word: any two differ in what comes out, and each bit has a say in the uppermost
- * one. */
+/* mull__stir stirs a word: any two differ in what comes out, and each bit has a say in the
+ * uppermost one. */
 static inline uint64_t mull__stir(uint64_t word)
 {
     return (word ^ word >> 32) * UINT64_C(0x9e3779b97f4a7c15);
