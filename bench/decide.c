@@ -80,7 +80,7 @@ static mull_decider *new_decider(mull_policy **policy)
     }
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.text = t.bytes;
-    mull_decider *decider;
+    mull_decider *decider = NULL;
     if (mull_policy_load(policy, &options) != 0 || mull_decider_new(&decider, *policy) != 0)
         die("no policy");
     if (mull_policy_rules(*policy) != (size_t)(2 + TRANSPORTS + CONSUMERS) * SCOPE_RULES)
