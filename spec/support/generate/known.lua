@@ -8,10 +8,10 @@ return {
     composite = true, -- all, any, none
     unrecoverable = true,
     include = true,
-    override = false,
+    override = true,
     presets = true,
     rate_limit = true,
-    notify = false,
+    notify = true,
     hint = true,
     jitter = true, -- "full", "decorrelated"
     unlimited = true,
