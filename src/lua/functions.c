@@ -12,7 +12,8 @@
 #include "convert.h"
 #include "fields.h"
 
-static const char functions, read_answer, answered; /* keys of the registry, by their addresses */
+static const char functions, owns, read_answer,
+    answered; /* keys of the registry, by their addresses */
 
 enum { ERR = 2, CTX = 3, APART = 3 }; /* places among a function's; how far functions are apart */
 enum { FUNCTIONS = 2 };               /* where on the stack they are */
@@ -38,11 +39,14 @@ static void keep_functions(lua_State *L)
 {
     lua_getfield(L, -1, "functions");
     lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
+    mull__views_own *own = lua_newuserdatauv(L, (size_t)count * sizeof *own + 1, 0);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &owns);
+    ((mull__sandbox *)mull__vm_of(L))->owns = own;
     lua_createtable(L, (int)(count * APART), 0);
     for (lua_Integer i = 0; i < count; i++) {
         lua_rawgeti(L, -2, i + 1);
         lua_rawseti(L, -2, i * APART + 1);
-        mull__views_own(L);
+        mull__views_push_own(L, &own[i]);
         lua_rawseti(L, -3, i * APART + CTX);
         lua_rawseti(L, -2, i * APART + ERR);
     }
@@ -101,7 +105,7 @@ int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_fa
     lua_rawgeti(L, FUNCTIONS, at + 1);
     lua_rawgeti(L, FUNCTIONS, at + ERR);
     lua_rawgeti(L, FUNCTIONS, at + CTX);
-    mull__views_begin(L, -2, -1, failure, 0, "err and ctx are");
+    mull__views_begin(&sandbox->views, &sandbox->owns[number], failure, 0, "err and ctx are");
     int status = mull__vm_call_top(&sandbox->vm, 2, &mull__call_budget);
     int passes = 0;
     if (status == MULL_OK) {
@@ -118,14 +122,13 @@ int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_fa
 static void begin_call(lua_State *L, uint32_t number, const mull_failure *failure,
                        const char *given)
 {
+    mull__sandbox *sandbox = (mull__sandbox *)mull__vm_of(L);
     lua_Integer at = (lua_Integer)number * APART;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &functions);
     lua_rawgeti(L, -1, at + 1);
-    lua_rawgeti(L, -2, at + ERR);
-    lua_rawgeti(L, -3, at + CTX);
-    mull__views_begin(L, -2, -1, failure, 1, given);
-    lua_remove(L, -2);
+    lua_rawgeti(L, -2, at + CTX);
     lua_remove(L, -3);
+    mull__views_begin(&sandbox->views, &sandbox->owns[number], failure, 1, given);
 }
 
 static void push_verdict(lua_State *L, const mull_verdict *verdict)

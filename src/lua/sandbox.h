@@ -28,12 +28,13 @@ extern const mull__vm_budget mull__call_budget;
 typedef struct mull__sandbox {
     mull__vm vm;
     mull__views views;
-    mull__source *source;       /* borrowed */
-    const char *main;           /* the name of the first file; borrowed */
-    mull__log *log;             /* borrowed */
-    const mull__parsed *parsed; /* borrowed */
-    int again;                  /* the files ran before */
-    int silent;                 /* what is printed was printed before */
+    const mull__views_own *owns; /* of each function */
+    mull__source *source;        /* borrowed */
+    const char *main;            /* the name of the first file; borrowed */
+    mull__log *log;              /* borrowed */
+    const mull__parsed *parsed;  /* borrowed */
+    int again;                   /* the files ran before */
+    int silent;                  /* what is printed was printed before */
 } mull__sandbox;
 
 /* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before.

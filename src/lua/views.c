@@ -28,7 +28,9 @@ static const char *const names[MULL__VIEW_NAMES] = {
     "cause", "is",     "message",  "attempt",   "redeliveries", "deliveries",
     "calls", "age_ms", "consumer", "transport", "error"};
 
-static mull__views *views_of(lua_State *L)
+static const mull__views_own nobody; /* outside of calls */
+
+static inline mull__views *views_of(lua_State *L)
 {
     return &((mull__sandbox *)mull__vm_of(L))->views;
 }
@@ -53,21 +55,27 @@ static int push_self(lua_State *L, int index)
     return (int)(when & ((1 << LEVEL_BITS) - 1));
 }
 
-/* shown gives what the view at `index` shows in C. `level` NULL: nobody asks. */
-static const void *shown(lua_State *L, int index, int *level)
+/* shown gives what the view at index 1 shows in C, and its level. */
+static const void *shown(lua_State *L, int *level)
 {
-    const mull__views *views = views_of(L);
-    const void *view = lua_topointer(L, index);
-    if (view == views->err)
-        return views->failure->error;
-    if (view == views->ctx)
-        return views->failure;
-    int is_at = push_self(L, index);
+    *level = push_self(L, 1);
     const void *data = lua_touserdata(L, -1);
     lua_pop(L, 1);
-    if (level)
-        *level = is_at;
     return data;
+}
+
+/* error_of and failure_of give the same for what may be an err or a ctx of a function's own. */
+static const mull_error *error_of(lua_State *L, const mull__views *views)
+{
+    int level;
+    int is_own = lua_topointer(L, 1) == views->own->err && views->failure->error;
+    return is_own ? views->failure->error : shown(L, &level);
+}
+
+static const mull_failure *failure_of(lua_State *L, const mull__views *views)
+{
+    int level;
+    return lua_topointer(L, 1) == views->own->ctx ? views->failure : shown(L, &level);
 }
 
 static void set_kind(lua_State *L, view_kind kind)
@@ -76,6 +84,15 @@ static void set_kind(lua_State *L, view_kind kind)
     lua_rawgeti(L, -1, kind);
     lua_setmetatable(L, -3);
     lua_pop(L, 1);
+}
+
+/* data_of gives what a view of any kind but PLAIN, at index 1, shows, and its level. */
+static const void *data_of(lua_State *L, view_kind kind, int *level)
+{
+    *level = 0;
+    return kind == ERROR     ? error_of(L, views_of(L))
+           : kind == CONTEXT ? (const void *)failure_of(L, views_of(L))
+                             : shown(L, level);
 }
 
 /* kind_of is the kind of the view at `index`, KINDS where that is none. */
@@ -185,15 +202,24 @@ static void count_search(lua_State *L, size_t looked_at, size_t length)
         mull__vm_spend(L, steps / BYTES);
 }
 
+/* is_named: a name has no zero byte, a key may have one. */
+static inline int is_named(const char *name, const char *key, size_t length)
+{
+    const char *end = key + length;
+    while (key < end && *name == *key && *name)
+        name++, key++;
+    return key == end && !*name;
+}
+
 /* push_field pushes the first of `count` fields with a name; nil: there is none. */
-static void push_field(lua_State *L, const mull_field *fields, size_t count, const char *name,
+static void push_field(lua_State *L, const mull_field *fields, size_t count, const char *key,
                        size_t length, int level)
 {
     size_t i = 0;
-    while (i < count && (fields[i].name[0] != name[0] || strcmp(fields[i].name, name) != 0))
+    while (i < count && !is_named(fields[i].name, key, length))
         i++;
     count_search(L, i, length);
-    if (i < count && strlen(name) == length) /* a name has no zero byte, a key may have one */
+    if (i < count)
         push_value(L, &fields[i].value, level);
     else
         lua_pushnil(L);
@@ -209,17 +235,20 @@ static void set_fields(lua_State *L, const mull_field *fields, size_t count, int
     }
 }
 
-/* name_among gives which of the names from `first` to `last` a key is; -1: none. */
-static int name_among(lua_State *L, int index, int first, int last)
+/* name_among gives which of the names from `first` to `last` a key is; -1: none. Names are short,
+ * so that the state has each once. */
+static inline int name_among(const mull__views *views, const char *key, int first, int last)
 {
-    if (lua_type(L, index) != LUA_TSTRING)
-        return -1;
-    const char *key = lua_tostring(L, index);
-    const mull__views *views = views_of(L);
     for (int i = first; i <= last; i++)
         if (views->names[i] == key)
             return i;
     return -1;
+}
+
+/* key_of gives the string at index 2; NULL: it is none. */
+static inline const char *key_of(lua_State *L, size_t *length)
+{
+    return lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, length) : NULL;
 }
 
 /* ---- An error -------------------------------------------------------------------------------- */
@@ -269,7 +298,7 @@ static int error_is(lua_State *L)
     luaL_argcheck(L, lua_istable(L, 1), 1, "err:is(type) takes a colon");
     luaL_checktype(L, 2, LUA_TSTRING);
     luaL_argcheck(L, kind_of(L, 1) == ERROR, 1, "only an error has a type");
-    const mull_error *error = shown(L, 1, NULL);
+    const mull_error *error = error_of(L, views_of(L));
     const char *type = lua_tostring(L, 2);
     size_t count = 1 + (error->lineage_count < LINEAGE ? error->lineage_count : LINEAGE);
     count_search(L, count, lua_rawlen(L, 2));
@@ -320,17 +349,17 @@ static void push_of_error(lua_State *L, const mull_error *error, int name)
 
 static int error_index(lua_State *L)
 {
-    const mull_error *error = shown(L, 1, NULL);
-    int name = name_among(L, 2, TYPE, TEXT);
-    if (name >= 0) {
+    const mull__views *views = views_of(L);
+    const mull_error *error = error_of(L, views);
+    size_t length;
+    const char *key = key_of(L, &length);
+    if (!key)
+        return 0;
+    int name = name_among(views, key, TYPE, TEXT);
+    if (name >= 0)
         push_of_error(L, error, name);
-    } else if (lua_type(L, 2) == LUA_TSTRING) {
-        size_t length;
-        const char *key = lua_tolstring(L, 2, &length);
+    else
         push_field(L, error->fields, error->field_count, key, length, 0);
-    } else {
-        lua_pushnil(L);
-    }
     return 1;
 }
 
@@ -362,12 +391,13 @@ static void push_of_context(lua_State *L, const mull_failure *failure, int name)
 
 static int context_index(lua_State *L)
 {
-    const mull_failure *failure = shown(L, 1, NULL);
-    int name = name_among(L, 2, TEXT, ERROR_NAME);
-    if (name >= 0)
-        push_of_context(L, failure, name);
-    else
-        lua_pushnil(L);
+    const mull__views *views = views_of(L);
+    const mull_failure *failure = failure_of(L, views);
+    size_t length;
+    int name = name_among(views, key_of(L, &length), TEXT, ERROR_NAME);
+    if (name < 0)
+        return 0;
+    push_of_context(L, failure, name);
     return 1;
 }
 
@@ -386,30 +416,33 @@ static void push_of_message(lua_State *L, const mull_message *message, int name)
     case SIZE:
         lua_pushinteger(L, (lua_Integer)message->body_size);
         break;
-    case HEADERS_NAME:
-        push_view(L, HEADERS, message, 1); /* the other view of it */
-        break;
     default:
-        lua_pushnil(L);
+        push_view(L, HEADERS, message, 1); /* the other view of it */
         break;
     }
 }
 
 static int message_index(lua_State *L)
 {
-    const mull_message *message = shown(L, 1, NULL);
-    push_of_message(L, message, name_among(L, 2, ID, TYPE));
+    int level;
+    const mull_message *message = shown(L, &level);
+    size_t length;
+    int name = name_among(views_of(L), key_of(L, &length), ID, TYPE);
+    if (name < 0)
+        return 0;
+    push_of_message(L, message, name);
     return 1;
 }
 
 static int headers_index(lua_State *L)
 {
-    const mull_message *message = shown(L, 1, NULL);
+    int level;
+    const mull_message *message = shown(L, &level);
     size_t length, i = 0;
-    const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &length) : NULL;
-    if (!name || strlen(name) != length)
+    const char *key = key_of(L, &length);
+    if (!key)
         return 0;
-    while (i < message->header_count && !same(message->headers[i].name, name))
+    while (i < message->header_count && !is_named(message->headers[i].name, key, length))
         i++;
     count_search(L, i, length);
     push_text(L, i < message->header_count ? message->headers[i].value : NULL);
@@ -421,7 +454,7 @@ static int headers_index(lua_State *L)
 static int list_index(lua_State *L)
 {
     int level, is_number;
-    const mull_value *list = shown(L, 1, &level);
+    const mull_value *list = shown(L, &level);
     lua_Integer at = lua_type(L, 2) == LUA_TNUMBER ? lua_tointegerx(L, 2, &is_number) : 0;
     if (at >= 1 && (lua_Unsigned)at <= list->count)
         push_value(L, &list->as.items[at - 1], level + 1);
@@ -433,9 +466,9 @@ static int list_index(lua_State *L)
 static int map_index(lua_State *L)
 {
     int level;
-    const mull_value *map = shown(L, 1, &level);
+    const mull_value *map = shown(L, &level);
     size_t length;
-    const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &length) : NULL;
+    const char *key = key_of(L, &length);
     if (!key)
         return 0;
     push_field(L, map->as.fields, map->count, key, length, level + 1);
@@ -461,7 +494,7 @@ static int plain_length(lua_State *L)
 static int list_length(lua_State *L)
 {
     int level;
-    const mull_value *list = shown(L, 1, &level);
+    const mull_value *list = shown(L, &level);
     size_t count = list->count;
     while (count > 0 && is_nil(&list->as.items[count - 1], level + 1))
         count--;
@@ -473,7 +506,7 @@ static int list_length(lua_State *L)
 /* no_length is that of what has no numbers for keys. */
 static int no_length(lua_State *L)
 {
-    shown(L, 1, NULL);
+    data_of(L, kind_of(L, 1), &(int){0});
     lua_pushinteger(L, 0);
     return 1;
 }
@@ -508,10 +541,8 @@ static void set_headers(lua_State *L, const mull_message *message)
 }
 
 /* set_all sets all that the view at index 1 shows in the table on top. */
-static void set_all(lua_State *L, view_kind kind)
+static void set_all(lua_State *L, view_kind kind, const void *data, int level)
 {
-    int level = 0;
-    const void *data = shown(L, 1, &level);
     const mull_error *error = data;
     const mull_value *value = data;
     switch (kind) {
@@ -550,13 +581,14 @@ int mull__views_reveal(lua_State *L)
         push_self(L, 1);
         return 1;
     }
-    shown(L, 1, NULL);
+    int level;
+    const void *data = data_of(L, kind, &level);
     push_made(L);
     lua_pushvalue(L, 1);
     if (lua_rawget(L, -2) == LUA_TNIL) {
         lua_pop(L, 1);
         lua_newtable(L);
-        set_all(L, kind);
+        set_all(L, kind, data, level);
         lua_pushvalue(L, 1);
         lua_pushvalue(L, -2);
         lua_rawset(L, -4);
@@ -585,6 +617,7 @@ static void open_kind(lua_State *L, view_kind kind, lua_CFunction index, lua_CFu
 void mull__views_open(lua_State *L, int parents)
 {
     mull__views *views = views_of(L);
+    views->own = &nobody;
     views->serial = 1; /* what has none isn't of a call */
     lua_pushvalue(L, parents);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
@@ -607,23 +640,23 @@ void mull__views_open(lua_State *L, int parents)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
 }
 
-void mull__views_own(lua_State *L)
+void mull__views_push_own(lua_State *L, mull__views_own *own)
 {
     lua_createtable(L, 0, 0);
+    own->err = lua_topointer(L, -1);
     set_kind(L, ERROR);
     lua_createtable(L, 0, 1);
+    own->ctx = lua_topointer(L, -1);
     lua_pushvalue(L, -2);
     lua_rawsetp(L, -2, &self);
     set_kind(L, CONTEXT);
 }
 
-void mull__views_begin(lua_State *L, int err, int ctx, const mull_failure *failure, int has_error,
-                       const char *given)
+void mull__views_begin(mull__views *views, const mull__views_own *own, const mull_failure *failure,
+                       int has_error, const char *given)
 {
-    mull__views *views = views_of(L);
     views->failure = failure;
-    views->err = failure && failure->error ? lua_topointer(L, err) : NULL;
-    views->ctx = failure ? lua_topointer(L, ctx) : NULL;
+    views->own = failure ? own : &nobody;
     views->has_error = has_error;
     views->given = given;
 }
@@ -632,8 +665,7 @@ void mull__views_end(lua_State *L)
 {
     mull__views *views = views_of(L);
     views->serial++;
-    views->failure = NULL;
-    views->err = views->ctx = NULL;
+    views->own = &nobody;
     if (!views->has_made)
         return;
     views->has_made = 0;

@@ -15,13 +15,18 @@
 
 enum { MULL__VIEW_NAMES = 17 };
 
+/* mull__views_own is an err and a ctx, by their addresses. */
+typedef struct mull__views_own {
+    const void *err, *ctx;
+} mull__views_own;
+
 /* mull__views is a state's; one call at a time. */
 typedef struct mull__views {
     const mull_failure *failure; /* the call's; NULL: it has none */
-    const void *err, *ctx;       /* the tables that show it; NULL: none does */
-    int has_error;               /* ctx has the error in it */
+    const mull__views_own *own;  /* those that show it */
     const char *given;           /* what a mistake calls what the call is given, with a verb */
     lua_Integer serial;          /* of the call; another one between two calls */
+    int has_error;               /* ctx has the error in it */
     int has_made;                /* something besides the two */
     const char
         *names[MULL__VIEW_NAMES]; /* as the state has them: the same name, the same pointer */
@@ -31,13 +36,13 @@ typedef struct mull__views {
  * with the declared types. May raise, like all of these but begin and end. */
 void mull__views_open(lua_State *L, int parents);
 
-/* mull__views_own pushes an err and a ctx, for a function to keep. */
-void mull__views_own(lua_State *L);
+/* mull__views_push_own pushes an err and a ctx, for a function to keep, and notes them. */
+void mull__views_push_own(lua_State *L, mull__views_own *own);
 
-/* mull__views_begin: from now on the err and the ctx at two indices show a failure; `has_error`:
- * the ctx has the err in it. With a NULL failure nobody shows anything. */
-void mull__views_begin(lua_State *L, int err, int ctx, const mull_failure *failure, int has_error,
-                       const char *given);
+/* mull__views_begin: from now on an err and a ctx show a failure, NULL: they show nothing;
+ * `has_error`: the ctx has the err in it. */
+void mull__views_begin(mull__views *views, const mull__views_own *own, const mull_failure *failure,
+                       int has_error, const char *given);
 
 /* mull__views_end: from now on, looking at any view raises. */
 void mull__views_end(lua_State *L);

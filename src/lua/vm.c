@@ -16,11 +16,6 @@ enum {
 
 static int keep_error(lua_State *L);
 
-mull__vm *mull__vm_of(lua_State *L)
-{
-    return *(mull__vm **)lua_getextraspace(L);
-}
-
 /* find_policy finds the innermost function at work that is a policy's: "@" begins the names that
  * its files have as chunks, "=" those of C and of what is embedded. */
 static int find_policy(lua_State *L, lua_Debug *at)

@@ -62,7 +62,10 @@ void mull__vm_close(mull__vm *vm);
 void mull__vm_collect_above(mull__vm *vm, size_t bytes);
 
 /* mull__vm_of gives a state's vm. */
-mull__vm *mull__vm_of(lua_State *L);
+static inline mull__vm *mull__vm_of(lua_State *L)
+{
+    return *(mull__vm **)lua_getextraspace(L);
+}
 
 /* mull__vm_call calls `body` with `argument` as a light userdata, within a budget; NULL: within the
  * state's memory. MULL_ENOMEM; MULL_EPOLICY: it raised, and `file`, `line` and `message` say where
