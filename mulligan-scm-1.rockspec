@@ -34,5 +34,6 @@ build = {
         CMAKE_INSTALL_PREFIX = "$(PREFIX)",
         MULL_LUA_ONLY = "ON",
         MULL_LUA_CDIR = "$(LIBDIR)",
+        MULL_LUA_LDIR = "$(LUADIR)",
     },
 }

@@ -1,10 +1,12 @@
-# embed.cmake: writes every .lua file below ROOT into the C file OUT, as src/lua/embedded.h says.
+# embed.cmake: writes every .lua file below ROOT but those for editors into the C file OUT, as
+# src/lua/embedded.h says.
 #
 #   cmake -DROOT=lua -DOUT=embedded.c -P embed.cmake
 #
 # A file's name is its Lua module's: mulligan/cmd/run.lua is "mulligan.cmd.run", and an init.lua is
 # its folder. The bytes go out as numbers, since C has a limit for the length of a string.
 file(GLOB_RECURSE paths RELATIVE "${ROOT}" "${ROOT}/*.lua")
+list(FILTER paths EXCLUDE REGEX "^mulligan/meta/") # for editors, never run
 list(SORT paths)
 
 set(texts "")

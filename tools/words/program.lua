@@ -1,0 +1,125 @@
+-- What a mulligan.lua says, and what handlers get.
+
+local function word(name, params, text, more)
+    local it = { of = "Module", name = name, params = params, text = text }
+    for key, value in pairs(more or {}) do
+        it[key] = value
+    end
+    return it
+end
+
+return {
+    {
+        title = "mulligan.lua",
+        text = "What `mulligan run` runs. It has all of Lua; `require \"mulligan\"` gives these words, and those of \z
+            the [Lua module](#the-lua-module). [running.md](running.md) tells the rest.",
+        program = [[
+local m = require "mulligan"
+
+m.policy "policy.lua"
+m.transport("orders", "sqlite:orders.db")
+
+m.consumer("OrderHandler", {
+    transport = "orders", queue = "orders", concurrency = 16, timeout = "30s",
+    handler = function(msg)
+        local order = m.json.decode(msg.body)
+        if not order.address then
+            m.error { type = "ValidationError", message = "no address", order = order.number }
+        end
+        m.send("invoices", msg.body, { type = "Invoice", delay = "1m" })
+    end,
+})]],
+        words = {
+            { class = "Module", called = "mulligan", before = "m.", heading = "The module", text = "What `require \z
+                \"mulligan\"` gives.",
+                fields = { { "version", "string", "of mulligan" }, { "json", "mulligan.Json", "JSON" } } },
+            word("policy", { { "path", "string", "relative to mulligan.lua" } }, "Says which policy; once, required."),
+            word("transport", {
+                { "name", "string", "for consumers, policies and logs" },
+                { "url", "string", "`memory:` or `sqlite:FILE`, relative to mulligan.lua" },
+            }, "Says where queues are."),
+            word("consumer", {
+                { "name", "string", "unique" },
+                { "options", "mulligan.ConsumerOptions", "what it reads, and how" },
+            }, "Says which handler takes which queue; at least one."),
+            {
+                class = "ConsumerOptions",
+                exact = true,
+                heading = "Options of a consumer",
+                fields = {
+                    { "transport", "string", "a name given to `m.transport`" },
+                    { "queue", "string", "what it reads" },
+                    { "handler", "mulligan.Handler", "what is called for each message; it runs in a coroutine" },
+                    { "concurrency?", "integer", "never more handlers at work than this", default = "1" },
+                    { "prefetch?", "integer", "claimed but not started, at most", default = "2 × `concurrency`" },
+                    { "timeout?", "mulligan.Duration|false", "how long a call may take; `false`: any time",
+                        default = "`30s`" },
+                    { "max_body?", "integer|string", "bytes, or a text in `B`, `KiB`, `MiB`, `GiB`; what is larger \z
+                        is dead-lettered unread",
+                        default = "`16MiB`" },
+                },
+            },
+            { alias = "Handler", type = "fun(msg: mulligan.Message)", text = "Succeeds if it returns, fails if it \z
+                raises." },
+            {
+                class = "Message",
+                heading = "`msg`",
+                fields = {
+                    { "id", "string", "the key to drop duplicates by" },
+                    { "type?", "string", "as sent" },
+                    { "key?", "string", "as sent" },
+                    { "queue", "string", "that it was taken from" },
+                    { "body", "string", "byte for byte as sent" },
+                    { "headers", "table<string, string>", "`mulligan-` ones too" },
+                    { "attempt", "integer", "1 in the first call since it was handed out" },
+                    { "redeliveries", "integer", "done so far" },
+                    { "calls", "integer", "failed calls before this one, over every delivery" },
+                    { "deliveries", "integer", "how often this copy was handed out, where the transport counts" },
+                },
+            },
+            word("error", { { "raised", "mulligan.Raised", "what failed" } }, "Raises an error with a type, in a \z
+                handler. It doesn't return."),
+            {
+                class = "Raised",
+                heading = "What `m.error` takes",
+                fields = {
+                    { "type", "string", "the type that the policy decides by" },
+                    { "message?", "string", "what happened" },
+                    { "stack?", "string", "the traceback if left out" },
+                    { "lineage?", "string[]", "types, nearest ancestor first" },
+                    { "cause?", "mulligan.Raised|string", "the error behind it" },
+                    { "[string]", "any", "every other key is a field for matchers" },
+                },
+            },
+            word("send", {
+                { "queue", "string", "of the consumer's transport" },
+                { "body", "string", "at most 16 MiB" },
+                { "options?", "mulligan.SendOptions", "" },
+            }, "Puts a message on a queue if the handler succeeds, with its acknowledgement. A call that fails sends \z
+                nothing."),
+            {
+                class = "SendOptions",
+                exact = true,
+                heading = "Options of `m.send`",
+                fields = {
+                    { "id?", "string", "a random one if left out" },
+                    { "type?", "string", "of the message" },
+                    { "key?", "string", "of the message" },
+                    { "headers?", "table<string, string>", "at most 1,000" },
+                    { "delay?", "mulligan.Duration", "from now", default = "0" },
+                },
+            },
+            word("sleep", { { "span", "mulligan.Duration", "" } }, "Lets other handlers work, and comes back later; \z
+                in the handler's own coroutine."),
+            { class = "Json", before = "m.json.", heading = "`m.json`", fields = { { "null", "userdata", "stands for \z
+                null in lists" } } },
+            { of = "Json", name = "decode", params = { { "text", "string", "JSON" } }, returns = "any",
+                text = "Reads JSON; raises `MessageDeserializationError` where it is none. null is left out of \z
+                    objects." },
+            { of = "Json", name = "encode", params = { { "value", "any", "" } }, returns = "string",
+                text = "Writes JSON. A table with the keys 1 … n is a list, an empty one an object." },
+            { of = "Json", name = "list", params = { { "t", "table", "" } }, returns = "table", text = "Marks a \z
+                table as a list, be it empty." },
+        },
+    },
+}
