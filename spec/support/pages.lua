@@ -27,19 +27,42 @@ function pages.blocks(path, language)
     return blocks
 end
 
--- The rows of a section's first table: a list of lists of cells, without the head.
-function pages.rows(path, heading)
-    local section = assert(("\n" .. pages.read(path)):match("\n#+ " .. heading .. "\n(.*)$"), heading)
-    local lines = assert(section:match("\n|[^\n]*\n|[ |-]*\n(|.-\n)\n"), "no table under " .. heading)
-    local rows = {}
-    for line in lines:gmatch("[^\n]+") do
-        local row = {}
-        for cell in line:sub(2):gmatch(" ?(.-) ?|") do
-            row[#row + 1] = cell
-        end
-        rows[#rows + 1] = row
+local function cells(line)
+    local row = {}
+    for cell in line:sub(2):gmatch(" ?(.-) ?|") do
+        row[#row + 1] = cell
     end
-    return rows
+    return row
+end
+
+-- The tables: a list of { head =, rows =, line =, heading = }, rows as lists of cells; line is that of the head, heading
+-- what it stands under.
+function pages.tables(path)
+    local tables, found, number, heading, in_block = {}, nil, 0, "", false
+    for line in (pages.read(path) .. "\n"):gmatch("(.-)\n") do
+        number = number + 1
+        in_block = in_block ~= (line:sub(1, 3) == "```")
+        heading = not in_block and line:match("^#+ (.*)$") or heading
+        if in_block or line:sub(1, 1) ~= "|" then
+            found = nil
+        elseif not found then
+            found = { head = cells(line), rows = {}, line = number, heading = heading }
+            tables[#tables + 1] = found
+        elseif not line:find("^[ |-]*$") then
+            found.rows[#found.rows + 1] = cells(line)
+        end
+    end
+    return tables
+end
+
+-- The rows of a section's first table.
+function pages.rows(path, heading)
+    for _, found in ipairs(pages.tables(path)) do
+        if found.heading == heading then
+            return found.rows
+        end
+    end
+    error("no table under " .. heading)
 end
 
 -- What another page may put behind "#" to come to a heading of this one.
