@@ -35,8 +35,8 @@ local function cells(line)
     return row
 end
 
--- The tables: a list of { head =, rows =, line =, heading = }, rows as lists of cells; line is that of the head, heading
--- what it stands under.
+-- The tables: a list of { head =, rows =, line =, heading = }, rows as lists of cells; line is that of
+-- the head, heading what it stands under.
 function pages.tables(path)
     local tables, found, number, heading, in_block = {}, nil, 0, "", false
     for line in (pages.read(path) .. "\n"):gmatch("(.-)\n") do
