@@ -78,10 +78,21 @@ int mull__functions_open(mull__sandbox *sandbox)
 
 /* ---- Ends of calls --------------------------------------------------------------------------- */
 
+/* place_of says where a function begins; a raise of which no line of the policy is known is told
+ * there. 0: it isn't the policy's own. */
+static int place_of(mull__sandbox *sandbox, uint32_t number, lua_Debug *at)
+{
+    lua_State *L = sandbox->vm.lua;
+    lua_rawgeti(L, FUNCTIONS, (lua_Integer)number * APART + 1);
+    lua_getinfo(L, ">S", at);
+    return at->source[0] == '@';
+}
+
 /* end gives the status of a call that is over, with why it failed. */
-static int end(mull__sandbox *sandbox, int status, char *why, size_t why_size)
+static int end(mull__sandbox *sandbox, uint32_t number, int status, char *why, size_t why_size)
 {
     const mull__vm *vm = &sandbox->vm;
+    lua_Debug at;
     mull__views_end(vm->lua);
     if (status == MULL_OK)
         return status;
@@ -89,6 +100,8 @@ static int end(mull__sandbox *sandbox, int status, char *why, size_t why_size)
         snprintf(why, why_size, "%s", mull_strerror(status));
     else if (vm->file[0])
         snprintf(why, why_size, "%s:%d: %s", vm->file, vm->line, vm->message);
+    else if (place_of(sandbox, number, &at))
+        snprintf(why, why_size, "%s:%d: %s", at.source + 1, at.linedefined, vm->message);
     else
         snprintf(why, why_size, "%s", vm->message);
     return status;
@@ -112,7 +125,7 @@ int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_fa
         passes = lua_toboolean(L, -1);
         lua_pop(L, 1);
     }
-    status = end(sandbox, status, why, why_size);
+    status = end(sandbox, number, status, why, why_size);
     return status ? status : passes;
 }
 
@@ -185,19 +198,6 @@ static void push_config(lua_State *L, const mull__config *config)
     mull__views_cover(L);
 }
 
-/* raise_wrong: the function at `index` returned what is on top. */
-static int raise_wrong(lua_State *L, int index)
-{
-    lua_Debug at;
-    lua_pushvalue(L, index);
-    lua_getinfo(L, ">S", &at);
-    return luaL_error(L,
-                      "%s:%d: override must return nothing or one of policy.retry(...), "
-                      "policy.redeliver(...), policy.dead_letter(...) and policy.discard(...), "
-                      "not a %s",
-                      at.source + 1, at.linedefined, luaL_typename(L, -1));
-}
-
 static const char *text_of(lua_State *L, const char *name)
 {
     lua_getfield(L, -1, name);
@@ -240,8 +240,6 @@ static int ask(lua_State *L)
 {
     question *q = lua_touserdata(L, 1);
     begin_call(L, q->number, q->shown->failure, "failure, verdict and config are");
-    lua_pushvalue(L, 2);
-    lua_insert(L, 2); /* below the call, for a mistake to name its place */
     push_verdict(L, q->shown->verdict);
     push_config(L, q->shown->config);
     lua_call(L, 3, 1);
@@ -250,10 +248,12 @@ static int ask(lua_State *L)
     lua_rawgetp(L, LUA_REGISTRYINDEX, &read_answer);
     lua_pushvalue(L, -2);
     lua_call(L, 1, 1);
-    if (lua_isnil(L, -1)) {
-        lua_pop(L, 1);
-        return raise_wrong(L, 2);
-    }
+    if (lua_isnil(L, -1))
+        return luaL_error(L,
+                          "override must return nothing or one of policy.retry(...), "
+                          "policy.redeliver(...), policy.dead_letter(...) and policy.discard(...), "
+                          "not a %s",
+                          luaL_typename(L, -2));
     take_answer(L, &q->answer);
     return 0;
 }
@@ -265,7 +265,7 @@ int mull__functions_override(mull__sandbox *sandbox, uint32_t number, const mull
     int status = mull__vm_call(&sandbox->vm, ask, &q, &mull__call_budget);
     if (status == MULL_OK)
         *answer = q.answer;
-    return end(sandbox, status, why, why_size);
+    return end(sandbox, number, status, why, why_size);
 }
 
 /* ---- Notifies -------------------------------------------------------------------------------- */
@@ -311,5 +311,5 @@ int mull__functions_notify(mull__sandbox *sandbox, uint32_t number, const mull_e
 {
     news n = {.number = number, .event = event};
     int status = mull__vm_call(&sandbox->vm, tell, &n, &mull__call_budget);
-    return end(sandbox, status, why, why_size);
+    return end(sandbox, number, status, why, why_size);
 }

@@ -205,10 +205,7 @@ static void count_search(lua_State *L, size_t looked_at, size_t length)
 /* is_named: a name has no zero byte, a key may have one. */
 static inline int is_named(const char *name, const char *key, size_t length)
 {
-    const char *end = key + length;
-    while (key < end && *name == *key && *name)
-        name++, key++;
-    return key == end && !*name;
+    return *name == *key && strcmp(name, key) == 0 && strlen(name) == length;
 }
 
 /* push_field pushes the first of `count` fields with a name; nil: there is none. */
