@@ -70,7 +70,9 @@ int mull__functions_open(mull__sandbox *sandbox)
 {
     lua_State *L = sandbox->vm.lua;
     int status = mull__vm_call(&sandbox->vm, ready, NULL, NULL);
-    lua_gc(L, LUA_GCCOLLECT); /* a call's bytes are those beyond what is held */
+    /* A call's bytes are those beyond what is held; its garbage goes in small steps. */
+    lua_gc(L, LUA_GCCOLLECT);
+    mull__vm_collect_above(&sandbox->vm, 0);
     if (status == MULL_OK)
         lua_rawgetp(L, LUA_REGISTRYINDEX, &functions);
     return status;
