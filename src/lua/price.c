@@ -9,7 +9,6 @@
 
 enum {
     LONG = 4096,
-    DEEP = 8192,       /* bytes of the stack that are free: 512 values */
     STACK_BYTES = 128, /* of it that an instruction moves in its time */
     STRING_PARTS = 64  /* a string that is just too long for nothing costs so much */
 };
@@ -60,7 +59,7 @@ static void note_stack(mull__price *price, const void *old, const void *now, siz
     price->stack_size = now ? size : price->newest_size;
     if (price->stack_size > price->stack_most) {
         price->stack_most = price->stack_size;
-        price->has_risen |= price->stack_size >= DEEP;
+        price->has_risen |= price->stack_size >= MULL__PRICE_DEEP;
     }
 }
 
@@ -94,7 +93,7 @@ static int64_t price_of(const mull__price *price, int longest, size_t stack)
     size_t cost = 1;
     if (size >= price->touched)
         cost += size / (price->touched / STRING_PARTS);
-    if (stack >= DEEP)
+    if (stack >= MULL__PRICE_DEEP)
         cost += stack / STACK_BYTES;
     return (int64_t)cost;
 }
@@ -115,5 +114,5 @@ int64_t mull__price_now(const mull__price *price)
 
 int mull__price_is_deep(const mull__price *price)
 {
-    return price->stack_size >= DEEP;
+    return price->stack_size >= MULL__PRICE_DEEP;
 }

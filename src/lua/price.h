@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { MULL__PRICE_DEEP = 8192 }; /* bytes of the stack that are free: 512 values */
+
 /* mull__price knows of the long strings of a state, and of its stack. */
 typedef struct mull__price {
     size_t touched;             /* bytes of a string that an instruction may touch at no cost */
@@ -32,6 +34,12 @@ int64_t mull__price_look(mull__price *price);
 
 /* mull__price_now gives what an instruction costs as long as nothing changes. */
 int64_t mull__price_now(const mull__price *price);
+
+/* mull__price_is_calm: it costs 1, and that is quickly seen. */
+static inline int mull__price_is_calm(const mull__price *price)
+{
+    return price->longest == 0 && price->stack_size < MULL__PRICE_DEEP;
+}
 
 /* mull__price_is_deep says whether the stack is so large that it makes instructions dearer. */
 int mull__price_is_deep(const mull__price *price);

@@ -292,17 +292,6 @@ int mull__vm_pcall(lua_State *L)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* How strings compare, numbers are written and letters change their case is the locale's in Lua. */
-void mull__vm_enter(mull__vm *vm)
-{
-    vm->outside = uselocale(vm->locale);
-}
-
-void mull__vm_leave(mull__vm *vm)
-{
-    uselocale(vm->outside);
-}
-
 /* most_at_once gives the limit of memory that a message tells: the call's own, where that is the
  * nearer one. */
 static size_t most_at_once(const mull__vm *vm)
@@ -378,24 +367,24 @@ static void begin(mull__vm *vm, const mull__vm_budget *budget)
         vm->limit = vm->used + budget->at_once;
     if (vm->price.has_risen)
         mull__price_look(&vm->price);
-    set_step(vm->lua, next_step(vm));
+    vm->step = mull__price_is_calm(&vm->price) ? STEP : next_step(vm);
+    lua_sethook(vm->lua, count, LUA_MASKCOUNT, vm->step);
 }
 
 /* carry_out calls what is on top of the stack. */
-static int carry_out(mull__vm *vm, int arguments, int results)
+static inline int carry_out(mull__vm *vm, int arguments, int results)
 {
     lua_State *L = vm->lua;
     mull__vm_enter(vm);
     int status = lua_pcall(L, arguments, results, KEEP_ERROR);
     mull__vm_leave(vm);
-    if (status != LUA_OK)
-        lua_pop(L, 1);
-    else if (vm->stop != MULL__VM_GOING) /* a pcall caught that as its very last act */
-        lua_pop(L, results);
     if (vm->step)
-        set_step(L, 0);
-    if (status != LUA_OK || vm->stop != MULL__VM_GOING)
+        lua_sethook(L, NULL, 0, 0);
+    if (status != LUA_OK || vm->stop != MULL__VM_GOING) {
+        /* Where it went well all the same, a pcall caught the end as its very last act. */
+        lua_pop(L, status == LUA_OK ? results : 1);
         status = failed(vm, status);
+    }
     lift_limits(vm);
     return status;
 }

@@ -87,9 +87,17 @@ void mull__vm_check(lua_State *L);
 void mull__vm_make_room(lua_State *L, size_t bytes);
 
 /* mull__vm_leave and mull__vm_enter, which can't fail, stand around what calls the embedder from
- * within a call: its functions have the thread's own locale, Lua has "C". */
-void mull__vm_leave(mull__vm *vm);
-void mull__vm_enter(mull__vm *vm);
+ * within a call: its functions have the thread's own locale, Lua has "C", by which strings compare,
+ * numbers are written and letters change their case. */
+static inline void mull__vm_enter(mull__vm *vm)
+{
+    vm->outside = uselocale(vm->locale);
+}
+
+static inline void mull__vm_leave(mull__vm *vm)
+{
+    uselocale(vm->outside);
+}
 
 /* mull__vm_raise raises a text with the policy's line before it, whoever called. */
 int mull__vm_raise(lua_State *L, const char *text);
