@@ -28,6 +28,24 @@ static const char text[] =
     "    return err.cause.type == 'Cause' and ctx.message.headers.tenant == 'acme'\n"
     "        and err.cause == err.cause and #ctx.message.headers == 0\n"
     "end):retry()\n"
+    "bus:on('Strange', function(err)\n"
+    "    local level, list = 0, err.circle\n"
+    "    while list do\n"
+    "        assert(#list == (level < 15 and 1 or 0) and list[2] == nil and list.x == nil and list "
+    "== list)\n"
+    "        level, list = level + 1, list[1]\n"
+    "    end\n"
+    "    local map, deep = err.map, 0\n"
+    "    while map do map, deep = map.map, deep + 1 end\n"
+    "    local keys = 0\n"
+    "    for key, value in pairs(err) do keys = keys + 1 assert(value == err[key], key) end\n"
+    "    assert(keys == 8 and next(err.circle) == 1 and next(err.circle, 1) == nil)\n"
+    "    assert(level == 16 and deep == 16 and err.twice == 'first' and err['twice\\0'] == nil)\n"
+    "    assert(err[1] == nil and err['1'] == 'one' and err[true] == nil and #err == 0)\n"
+    "    assert(err.nothing == nil and err.is ~= 'field' and err.type == 'Strange' and err.cause "
+    "== nil)\n"
+    "    return true\n"
+    "end):retry()\n"
     "local answering = policy.consumer('Answering')\n"
     "answering:default():discard('by the rule')\n"
     "answering:override(function(failure, verdict, config)\n"
@@ -180,6 +198,39 @@ static void what_is_made_for_a_call_is_collected(void **state)
     close_scene(&s);
 }
 
+/* ---- What an embedder alone can say ---------------------------------------------------------- */
+
+/* A list and a map that are in themselves, fields of one name, names that are an error's own, a
+ * cause that is the error itself. */
+static void strange_failures_are_read(void **state)
+{
+    (void)state;
+    scene s;
+    open_scene(&s);
+    facts f;
+    facts_init(&f, "Strange", "north");
+    mull_value circle[] = {{.kind = MULL_LIST, .count = 3}, {0}, {0}};
+    circle[0].as.items = circle;
+    mull_field around[] = {{"map", {.kind = MULL_MAP, .count = 1}}};
+    around[0].value.as.fields = around;
+    const mull_field fields[] = {
+        {"circle", circle[0]},
+        {"map", around[0].value},
+        {"twice", {.kind = MULL_STRING, .as.string = "first"}},
+        {"twice", {.kind = MULL_STRING, .as.string = "second"}},
+        {"1", {.kind = MULL_STRING, .as.string = "one"}},
+        {"nothing", {.kind = MULL_NIL}},
+        {"is", {.kind = MULL_STRING, .as.string = "field"}},
+        {"type", {.kind = MULL_STRING, .as.string = "field"}},
+        {"cause", {.kind = MULL_STRING, .as.string = "field"}},
+    };
+    f.error.fields = fields;
+    f.error.field_count = sizeof fields / sizeof *fields;
+    f.error.cause = &f.error;
+    assert_int_equal(decide(&s, &f).action, MULL_RETRY);
+    close_scene(&s);
+}
+
 /* ---- Where there is none --------------------------------------------------------------------- */
 
 static const long lengths[] = {1, 2, FOR_GOOD};
@@ -276,6 +327,7 @@ int main(void)
         cmocka_unit_test(known_fields_cost_no_memory),
         cmocka_unit_test(a_new_text_costs_one_string),
         cmocka_unit_test(what_is_made_for_a_call_is_collected),
+        cmocka_unit_test(strange_failures_are_read),
         cmocka_unit_test(an_override_without_memory_changes_nothing),
         cmocka_unit_test(a_notify_without_memory_says_so),
     };
