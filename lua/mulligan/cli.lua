@@ -9,7 +9,7 @@ local text = require "mulligan.policy.text"
 
 local cli = {}
 
-local names = { "run", "send", "check", "table", "explain", "decide" }
+local names = { "run", "send", "init", "check", "table", "explain", "decide" }
 local later = { "reload", "status", "stop", "dead" }
 
 -- The events that are told where there is no log that they go to.

@@ -51,6 +51,13 @@ describe("an installed mulligan", function()
         run(("diff -r include '%s/include'"):format(prefix))
     end)
 
+    it("has the types for editors, where init finds them", function()
+        local types = prefix .. "/share/lua/5.4/mulligan/meta"
+        run(("diff -r lua/mulligan/meta '%s'"):format(types))
+        run(("cd '%s' && bin/mulligan init new && cd new && ../bin/mulligan check --strict policy.lua"):format(prefix))
+        assert.is_truthy(run(("cat '%s/new/.luarc.json'"):format(prefix)):find(('"%s"'):format(types), 1, true))
+    end)
+
     it("has a Lua module without a Lua of its own", function()
         local path = prefix .. "/lib/lua/5.4/mulligan.so"
         assert.is_function(package.loadlib(path, "luaopen_mulligan"))

@@ -3,6 +3,7 @@
 
 #include "ceiling.h"
 #include "engine.h"
+#include "folders.h"
 #include "module.h"
 #include "stderr.h"
 
@@ -73,30 +74,18 @@ static int writes_to_terminal(lua_State *L)
     return 1;
 }
 
-/* executable() gives the path of the running program, links resolved; else nil. */
-static int executable(lua_State *L)
-{
-    char path[4096];
-    ssize_t size = readlink("/proc/self/exe", path, sizeof path);
-    if (size <= 0 || (size_t)size == sizeof path)
-        return 0;
-    lua_pushlstring(L, path, (size_t)size);
-    return 1;
-}
-
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"hold_signals", hold_signals},
                                          {"survive_signals", survive_signals},
                                          {"writes_to_terminal", writes_to_terminal},
-                                         {"executable", executable},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__ceiling_open(L);
     lua_setfield(L, -2, "memory_limit");
-    lua_pushliteral(L, MULL__TYPES); /* from the program's folder, or absolute */
-    lua_setfield(L, -2, "types");
+    mull__folders_open(L);
+    lua_setfield(L, -2, "folders");
     return 1;
 }
 
