@@ -54,6 +54,16 @@ describe("the words of the book", function()
         assert.is_true(count > 80)
     end)
 
+    it("are in the index, whose links lead to headings", function()
+        local count = 0
+        local anchors = pages.anchors "docs/reference.md"
+        for anchor in page:match("\n| section.-\n\n"):gmatch("%]%(#(.-)%)") do
+            assert(anchors[anchor] or anchors[anchor:gsub("%-1$", "")], anchor)
+            count = count + 1
+        end
+        assert.is_true(count > 120)
+    end)
+
     it("have a text each, and those of policies an example that is tried", function()
         book.each(function(word, section)
             if word.name and section.module == "policy" then

@@ -277,6 +277,35 @@ describe("options in the types", function()
     end)
 end)
 
+describe("positions in the types", function()
+    local values = { attempts = "3", delay = '"1s"', backoff = '"linear"' }
+    for _, word in ipairs { "retry", "redeliver", "then_redeliver" } do
+        local owner = word == "then_redeliver" and "Retried" or "Rule"
+        local params = class(owner).functions[word].params
+        local before = word == "then_redeliver" and "retry():then_redeliver" or word
+
+        it("are as many as " .. word .. " takes, in its order", function()
+            local given = {}
+            for i, param in ipairs(params) do
+                given[i] = assert(values[param.name], param.name)
+            end
+            loading.good(loading.statements(('bus:on("A"):%s(%s)'):format(before, table.concat(given, ", ")))):close()
+            given[#given + 1] = "0"
+            assert.matches("it takes attempts, delay and backoff",
+                mistake_of(('bus:on("A"):%s(%s)'):format(before, table.concat(given, ", "))), 1, true)
+        end)
+
+        it("of " .. word .. " may be without end where the product lets them", function()
+            local statement = ('bus:max_age("1d") bus:on("A"):%s("unlimited")'):format(before)
+            local policy = mulligan.load_text(loading.statements(statement))
+            assert.equal(policy ~= nil, params[1].type:find('"unlimited"', 1, true) ~= nil)
+            if policy then
+                policy:close()
+            end
+        end)
+    end
+end)
+
 -- ---- Choices -----------------------------------------------------------------------------------
 
 -- The names in one of the lists of mulligan.h, such as MULL_REASONS.

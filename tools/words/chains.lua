@@ -2,6 +2,7 @@
 
 local backoff = { "backoff?", "mulligan.Backoff", "how delays grow from step to step" }
 local attempts = { "attempts?", "integer", "how many, 0 to 1000; 0 switches the tier off" }
+local endless = { "attempts?", 'integer|"unlimited"', attempts[3] .. '; or `"unlimited"`' }
 local delay = { "delay?", "mulligan.Duration", "the base delay" }
 local hint = { "hint?", "string", "the name of a field of the error, in seconds: where it is longer than the delay, \z
     it is waited for instead" }
@@ -18,7 +19,7 @@ local function options(class, heading, d)
         heading = heading,
         text = d.text,
         fields = {
-            { attempts[1], d.attempts_type, d.attempts_text, default = "3" },
+            with(d.attempts, "3"),
             with(delay, d.delay),
             with(backoff, d.backoff),
             { "factor?", "number", "of an exponential backoff, which must be in force; from 1", default = "2" },
@@ -76,7 +77,7 @@ return {
             {
                 of = "Rule",
                 name = "redeliver",
-                params = { attempts, delay, backoff },
+                params = { endless, delay, backoff },
                 overload = "mulligan.RedeliverOptions|mulligan.RedeliverDelays",
                 returns = "Redelivered",
                 text = "The message goes back to its transport, to be handed out again later; its place is free \z
@@ -106,7 +107,7 @@ return {
             {
                 of = "Retried",
                 name = "then_redeliver",
-                params = { attempts, delay, backoff },
+                params = { endless, delay, backoff },
                 overload = "mulligan.RedeliverOptions|mulligan.RedeliverDelays",
                 returns = "Redelivered",
                 text = "Once the retries are used up, the message is redelivered; each redelivery has a fresh round \z
@@ -142,7 +143,7 @@ return {
         words = {
             options("RetryOptions", "Options of `retry`", {
                 text = "Each by its name, in any selection.",
-                attempts_type = "integer", attempts_text = attempts[3],
+                attempts = attempts,
                 delay = "`200ms`", backoff = "`exponential`", max_delay = "`30s`",
                 example = 'bus:on("TimeoutError"):retry { attempts = 5, delay = "100ms", factor = 3, max_delay = \z
                     "1m", jitter = "full" }',
@@ -154,7 +155,7 @@ return {
                     named. Attempts without "
                     .. 'end, `"unlimited"`, need a `max_age` in each scope that has the rule, or of the bus or the \z
                     host.',
-                attempts_type = 'integer|"unlimited"', attempts_text = attempts[3] .. '; or `"unlimited"`',
+                attempts = endless,
                 delay = "`5m`", backoff = "`linear`", max_delay = "`1h`",
                 example = 'bus:max_age("1d")\nbus:on("HttpError"):redeliver { attempts = "unlimited", delay = "2m", \z
                     backoff = "constant", hint = "retry_after" }',

@@ -88,7 +88,10 @@ return {
                 text = "Passes where it returns anything but nil and false. It may not rely on a variable that it \z
                     changes: each thread has a copy of its own.",
                 example = example "function(err, ctx) return err.host == ctx.message.headers.host end",
-                tries = { miss 'host = "a"' },
+                tries = {
+                    { 'error = { type = "HttpError", host = "a" }, message = { headers = { host = "a" } }', "retry 0" },
+                    miss 'host = "a"',
+                },
             },
             {
                 alias = "Matcher",

@@ -514,7 +514,7 @@ function Rule:retry(attempts, delay, backoff) end
 ---bus:on("HttpError"):redeliver(4)
 ---```
 ---@overload fun(self: mulligan.Rule, options: mulligan.RedeliverOptions|mulligan.RedeliverDelays): mulligan.Redelivered
----@param attempts? integer how many, 0 to 1000; 0 switches the tier off
+---@param attempts? integer|"unlimited" how many, 0 to 1000; 0 switches the tier off; or `"unlimited"`
 ---@param delay? mulligan.Duration the base delay
 ---@param backoff? mulligan.Backoff how delays grow from step to step
 ---@return mulligan.Redelivered
@@ -542,7 +542,7 @@ function Rule:discard(note) end
 ---bus:on("TimeoutError"):retry(2):then_redeliver { "30s", "5m" }
 ---```
 ---@overload fun(self: mulligan.Retried, options: mulligan.RedeliverOptions|mulligan.RedeliverDelays): mulligan.Redelivered
----@param attempts? integer how many, 0 to 1000; 0 switches the tier off
+---@param attempts? integer|"unlimited" how many, 0 to 1000; 0 switches the tier off; or `"unlimited"`
 ---@param delay? mulligan.Duration the base delay
 ---@param backoff? mulligan.Backoff how delays grow from step to step
 ---@return mulligan.Redelivered

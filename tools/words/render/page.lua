@@ -158,12 +158,36 @@ local function add_titled(lines, word)
     end
 end
 
+-- The sections with their words, each a link to its heading.
+local function add_index(book, lines)
+    local rows, taken = {}, {}
+    local function link(heading)
+        local anchor = heading:lower():gsub("[^%w%s_-]", ""):gsub(" ", "-")
+        taken[anchor] = (taken[anchor] or -1) + 1
+        return ("[%s](#%s%s)"):format(heading, anchor, taken[anchor] > 0 and "-" .. taken[anchor] or "")
+    end
+    for i, section in ipairs(book.sections) do
+        local links = {}
+        rows[i] = { link(section.title) }
+        for _, word in ipairs(section.words) do
+            local heading = word.name and call_of(book, word) or word.heading
+            if heading then
+                local linked = link(heading)
+                links[#links + 1] = word.name and linked:gsub("^%[(.-)%b()`[^%]]*%]", "[%1`]") or linked
+            end
+        end
+        rows[i][2] = table.concat(links, ", ")
+    end
+    add_table(lines, { "section", "" }, rows)
+end
+
 -- ---- The page ----------------------------------------------------------------------------------
 
 return function(book)
-    local lines = { (HEAD:format(book.PRELUDE)) }
+    local lines = { (HEAD:format(book.PRELUDE):gsub("\n$", "")) }
+    add_index(book, lines)
     for _, section in ipairs(book.sections) do
-        lines[#lines + 1] = (lines[#lines] ~= "" and #lines > 1) and "" or nil
+        lines[#lines + 1] = ""
         lines[#lines + 1] = "## " .. section.title
         if section.text then
             lines[#lines + 1] = ""
