@@ -136,6 +136,9 @@ describe("no finding in", function()
             bus:default():redeliver(); policy.consumer("Mail"):max_age("1h")]],
         ["a scope over rules of its own transport only"] = [[
             policy.transport("orders"):default():retry(); policy.consumer("Mail"):on("A"):retry()]],
+        ["names that are alike, both of them declared"] = [[
+            policy.errors { PaymentError = "GatewayError", PaymentsError = "Error" }
+            bus:on("PaymentError"):retry(); bus:on("PaymentsError"):retry(); bus:default():redeliver()]],
         ["functions that may be different"] = [[
             bus:on("A", function(err) return err.x end):retry(); bus:on("A", function(err) return err.y end):discard()
             bus:default():retry()]],
@@ -149,6 +152,31 @@ describe("no finding in", function()
                 assert.same({}, codes_in(policy))
             end
             policy:close()
+        end)
+    end
+end)
+
+-- No missed ones ------------------------------------------------------------------------------------------------------
+
+describe("there is a finding in", function()
+    -- What is found, a list of "line code", in a policy whose own first line is 3.
+    local function found(text)
+        local policy = loading.good('local policy = require "mulligan.policy"\nlocal bus = policy.bus()\n' .. text)
+        local list = {}
+        for number, finding in ipairs(policy:check().findings) do
+            list[number] = ("%d %s"):format(finding.line, finding.code)
+        end
+        policy:close()
+        return list
+    end
+
+    for name, case in pairs {
+        ["a name near to one that is declared as a child of Error"] = { "4 MUL006", [[
+            policy.errors { PaymentError = "Error" }
+            bus:on("PaymentEror"):retry(); bus:default():redeliver()]] },
+    } do
+        it(name, function()
+            assert.same({ case[1] }, found(case[2]))
         end)
     end
 end)

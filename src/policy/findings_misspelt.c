@@ -29,13 +29,9 @@ static void use(usage *usages, const mull__scope *scope, const mull__rules *rule
 
 static void know(usage *usages, const mull__table *table)
 {
-    static const char *const built_in[] = {"Error", "MessageDeserializationError",
-                                           "HandlerTimeoutError", "HandlerCrashError"};
+    static const char *const built_in[] = {"HandlerTimeoutError", "HandlerCrashError"};
     for (size_t i = 0; i < table->type_count; i++) {
-        if (table->types[i].parent != MULL__ERROR_TYPE) {
-            usages[i].known = 1;
-            usages[table->types[i].parent].known = 1;
-        }
+        usages[i].known = i < table->declared_types;
         for (size_t j = 0; j < sizeof built_in / sizeof *built_in; j++)
             usages[i].known |= strcmp(table->types[i].name, built_in[j]) == 0;
     }

@@ -104,6 +104,8 @@ struct mull__table {
     mull__names type_names, consumers, transports;
     mull__type *types;
     size_t type_count;
+    size_t declared_types; /* the first so many are those that policy.errors names, and two that
+                              are built in */
     mull__scope *scopes;
     size_t scope_count;
     const mull__scope *bus, *host; /* NULL: the policy says nothing to it */

@@ -150,6 +150,7 @@ static void add_types(builder *b, const mull__plain *plain, size_t types)
         uint32_t parent = add_type(b, plain->parents[i].parent);
         b->table->types[child].parent = parent;
     }
+    b->table->declared_types = b->table->type_count;
 }
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
