@@ -75,6 +75,19 @@ own:include(first)
 own:on("A"):retry()]]))))
     end)
 
+    it("is refused in the line of the include that it comes by, of several", function()
+        assert.same({ needs(9, "consumer:Mail") }, (loading.refused(statements([[
+
+local one, two, mail = policy.transport("one"), policy.transport("two"), policy.consumer("Mail")
+one:max_age("1d")
+two:max_age("1d")
+one:on("A"):redeliver { attempts = "unlimited" }
+two:on("B"):redeliver { attempts = "unlimited" }
+mail:on("A"):retry()
+mail:include(one)
+mail:include(two)]]))))
+    end)
+
     it("is none once it is replaced", function()
         loading.good(statements([[
 bus:on("A")]] .. UNLIMITED .. [[

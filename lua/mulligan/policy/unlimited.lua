@@ -33,13 +33,25 @@ local function first(book, data)
     end
 end
 
+-- Whether a rule is one of those that count in a scope.
+local function counts_in(data, rule)
+    for _, list in next, force.of(data) do
+        for _, other in ipairs(list) do
+            if other == rule then
+                return true
+            end
+        end
+    end
+    return false
+end
+
 -- Where a scope got a rule from: its own statement, or that which includes it.
-local function origin(book, data, rule, here)
+local function origin(data, rule, here)
     if rule.scope == data.label then
         return here
     end
     for _, include in ipairs(data.includes) do
-        if first(book, include.data) then
+        if counts_in(include.data, rule) then
             return include
         end
     end
@@ -62,7 +74,7 @@ function unlimited.check(book, scopes)
         local rule, here = first(book, data)
         any = any or here
         if rule and not everywhere and not data.has_age then
-            book:problem(origin(book, data, rule, here), ('attempts = "unlimited" ends by max_age only, and %s has '
+            book:problem(origin(data, rule, here), ('attempts = "unlimited" ends by max_age only, and %s has '
                 .. 'none; set it there, on the bus or on the host: bus:max_age("1d")'):format(text.clean(data.label)))
         end
     end
