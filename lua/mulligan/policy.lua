@@ -75,10 +75,10 @@ function load.problem(file, line, what)
     book:problem({ file = file, line = line }, text.clean(what))
 end
 
-local stopped -- where
+local stopped = false
 
 function load.stopped(file, line, what)
-    stopped = { file = file, line = line }
+    stopped = true
     load.problem(file, line, what)
 end
 

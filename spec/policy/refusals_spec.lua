@@ -227,6 +227,23 @@ local _ = deep({}) + 1
         assert.matches("^policy.lua:1: attempt to perform arithmetic on a nil value", lines[1])
     end)
 
+    it("is none of its rule's in a statement over several lines, where a word of it was begun", function()
+        assert.same({ "policy.lua:4: attempt to perform arithmetic on a nil value (field 'x')" },
+            (loading.refused(statements [[
+
+bus:on("A")
+   :retry(policy.seconds(1) and
+      ({}).x + 1)]])))
+        local lines = loading.refused(statements [[
+
+bus:on("A")
+bus:on("B"):retry(1 + nil)]])
+        assert.equal(2, #lines)
+        assert.matches('^policy.lua:2: the rule for "A" has no action', lines[1])
+        lines = loading.refused(statements 'bus:on("A"); local _ = 1 + nil')
+        assert.equal(2, #lines)
+    end)
+
     local values = {
         ['error("boom")'] = "^policy.lua:1: boom$",
         ['error("boom", 0)'] = "^policy.lua:1: boom$",

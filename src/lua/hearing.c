@@ -15,14 +15,15 @@
 #include "recall.h"
 
 /* hearing is the first upvalue of every function here. Its user values keep the place that was
- * asked for last, as words of one line ask for the same, and that place's file. */
+ * asked for last, as words of one line ask for the same, that place's file, and the stage of a rule
+ * at which a word was looked up last. */
 typedef struct hearing {
     int closed;       /* the load is over */
     const char *file; /* NULL: no place was asked for */
     int line;         /* -1: there is none */
 } hearing;
 
-enum { LAST_PLACE = 1, LAST_FILE };
+enum { LAST_PLACE = 1, LAST_FILE, LAST_STAGE, VALUES = LAST_STAGE };
 
 /* The upvalues of look and say. */
 enum { HEARING = 1, KIND };
@@ -250,14 +251,39 @@ static int look_for_point(lua_State *L)
     return look(L, say_point);
 }
 
+/* look_at_stage keeps the stage, for an error may come before its word is said. */
+static int look_at_stage(lua_State *L)
+{
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, lua_upvalueindex(HEARING), LAST_STAGE);
+    return look_for_colon(L);
+}
+
+static int is_set(lua_State *L, const char *name)
+{
+    lua_getfield(L, 1, name);
+    int set = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return set;
+}
+
 static int make_index(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
-    lua_getfield(L, 1, "point");
-    int point = lua_toboolean(L, -1);
+    lua_CFunction look_for = is_set(L, "point")   ? look_for_point
+                             : is_set(L, "stage") ? look_at_stage
+                                                  : look_for_colon;
     lua_pushvalue(L, lua_upvalueindex(HEARING));
     lua_pushvalue(L, 1);
-    lua_pushcclosure(L, point ? look_for_point : look_for_colon, 2);
+    lua_pushcclosure(L, look_for, 2);
+    return 1;
+}
+
+/* is_begun(data) compares the last stage's data. */
+static int is_begun(lua_State *L)
+{
+    lua_getiuservalue(L, lua_upvalueindex(HEARING), LAST_STAGE);
+    lua_pushboolean(L, lua_getmetatable(L, -1) && lua_rawequal(L, 1, -1));
     return 1;
 }
 
@@ -284,6 +310,7 @@ void mull__hearing_push(lua_State *L)
     static const luaL_Reg functions[] = {
         {"place", place},
         {"index", make_index},
+        {"is_begun", is_begun},
         {"close", close_hearing},
         {"is_name", is_name},
         {"recall", mull__recall},
@@ -292,7 +319,7 @@ void mull__hearing_push(lua_State *L)
         {NULL, NULL},
     };
     luaL_newlibtable(L, functions);
-    hearing *h = lua_newuserdatauv(L, sizeof *h, LAST_FILE);
+    hearing *h = lua_newuserdatauv(L, sizeof *h, VALUES);
     *h = (hearing){.line = -1};
     luaL_setfuncs(L, functions, 1);
 }

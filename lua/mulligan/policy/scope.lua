@@ -55,9 +55,7 @@ end
 -- add begins a rule and gives the stage that its chain is said to, and the rule. What a preset says
 -- stands where the preset is called.
 local function add(book, data, rules, here, type_name)
-    local stage, rule = book.begin(rules, data.label, book.pinned or here, type_name)
-    book.latest = rule
-    return stage, rule
+    return book.begin(rules, data.label, book.pinned or here, type_name)
 end
 
 local function on(book, data, word, here, n, given_type, given_matcher)
@@ -152,9 +150,7 @@ local function plain_on(book, otherwise)
     local begin, is_name = book.begin, hearing.is_name
     return function(data, here, n, given_type, given_matcher)
         if n == 1 and is_name(given_type) and not book.pinned then
-            local stage
-            stage, book.latest = begin(data.rules, data.label, here, given_type)
-            return stage
+            return (begin(data.rules, data.label, here, given_type))
         end
         return otherwise(data, here, n, given_type, given_matcher)
     end
@@ -229,8 +225,7 @@ end
 -- The End ---------------------------------------------------------------------------------------
 
 local function check_action(book, rule, stopped)
-    local cut_off = stopped and rule == book.latest and rule.file == stopped.file and rule.line == stopped.line
-    if #rule > 1 or rule.touched or cut_off then
+    if #rule > 1 or rule.touched or stopped and hearing.is_begun(rule) then
         return
     end
     local shown = {}
@@ -242,8 +237,8 @@ local function check_action(book, rule, stopped)
 end
 
 -- check notes what can only be seen at the end: a rule without an action, one that never ends. Where
--- an error ended the policy in the middle of a statement, `stopped` is its place and that statement's
--- rule not at fault; what would have come after it isn't missed.
+-- an error ended the policy, `stopped` is true: the rule at which a word was begun then isn't at fault,
+-- and what would have come after it isn't missed.
 function scope.check(book, stopped)
     local all = in_order(book)
     table.move(book.strays or {}, 1, #(book.strays or {}), #all + 1, all)

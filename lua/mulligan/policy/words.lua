@@ -66,7 +66,7 @@ end
 --   kind.index, kind.assign   are the __index and __newindex of each, for one who makes it himself;
 --                             __metatable must be false
 function words.kind(book, owner, acts, slip, fields)
-    local kind = { acts, fields or false, point = has_point[owner] }
+    local kind = { acts, fields or false, point = has_point[owner], stage = owner == "rule" }
 
     function kind.name_of(act)
         for word, other in next, acts do
