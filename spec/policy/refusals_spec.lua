@@ -247,6 +247,7 @@ bus:on("B"):retry(1 + nil)]])
     local values = {
         ['error("boom")'] = "^policy.lua:1: boom$",
         ['error("boom", 0)'] = "^policy.lua:1: boom$",
+        ['error("boom", 2)'] = "^policy.lua:1: boom$",
         ['error("two\\nlines", 0)'] = "^policy.lua:1: two lines$",
         ['error("\\xff", 0)'] = "^policy.lua:1: %?$",
         ["error({})"] = "^policy.lua:1: error was called with a table, where a text says more$",

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "embedded.h"
 
 enum {
     STEP = 1000,   /* instructions between two looks at the budget; fewer where they are dear */
@@ -129,6 +130,19 @@ static const char *skip_place(const char *text, const char *name, int *line)
     return *text == ' ' ? text + 1 : text;
 }
 
+/* skip_embedded skips the place in an embedded file that error(text, 2) names in what is called from
+ * there, such as a file of the policy. It says nothing to the policy's author. */
+static const char *skip_embedded(const char *text)
+{
+    int line;
+    for (size_t i = 0; i < mull__embedded_count; i++) {
+        const char *rest = skip_place(text, mull__embedded_files[i].name, &line);
+        if (rest != text)
+            return rest;
+    }
+    return text;
+}
+
 /* keep_error is the message handler: what was raised, and where. An error value says its own line
  * where Lua or error() put it there; that is nearer than where it was raised again. */
 static int keep_error(lua_State *L)
@@ -142,7 +156,7 @@ static int keep_error(lua_State *L)
         keep_place(vm, &at);
     const char *text = lua_tostring(L, 1);
     if (text && found)
-        text = skip_place(text, at.short_src, &vm->line);
+        text = skip_embedded(skip_place(text, at.short_src, &vm->line));
     if (text) {
         keep_message(vm, text);
         return 1;
