@@ -64,6 +64,14 @@ print(table.concat(keys, " "))]]
         end
     end)
 
+    it("walks a word's owner, which has no fields of its own, to the end", function()
+        assert.same({ "none" }, printed [[
+local policy = require "mulligan.policy"
+for key in pairs(policy) do print(key) end
+for key in pairs(policy.bus()) do print(key) end
+print("none")]])
+    end)
+
     it("lets a table lose and change elements while it is walked", function()
         assert.same({ "1 2 3", "a b", "0" }, printed [[
 local t = { 1, 2, 3 }

@@ -45,7 +45,11 @@ function basic.pairs(data)
         repeat
             at = at + 1
         until keys[at] == nil or data[keys[at]] ~= nil
-        return keys[at], data[keys[at]]
+        local key = keys[at]
+        if key ~= nil then
+            return key, data[key]
+        end
+        return nil
     end
     return step, data, nil
 end
