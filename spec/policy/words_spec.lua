@@ -344,7 +344,7 @@ assert(ctx.attempt == 2 and ctx.redeliveries == 3 and ctx.calls == 9 and ctx.del
 assert(ctx.consumer == "Mail" and ctx.transport == "orders")
 local m = ctx.message
 assert(m.id == "m-1" and m.type == "Order" and m.key == "k" and m.size == 300 and m.headers.tenant == "acme")
-assert(m.headers.Tenant == nil)
+assert(m.headers.Tenant == nil and ctx.error == nil)
 return true]]
         assert.equal("yes", decide(policy, failure).note)
         policy:close()
@@ -452,6 +452,17 @@ bus:on("R5", function() return next(kept.ctx.message) end):discard()]], {
             assert.matches("err and ctx are there during the call only", events[i], 1, true)
         end
         policy:close()
+    end)
+
+    it("pays for what it searches and copies", function()
+        local error = { type = "A", text = ("x"):rep(30000), short = "x" }
+        for i = 1, 2000 do error["field" .. i] = i end
+        local reads = { ["err.nothing"] = false, ["err.text"] = false, ["ctx.attempt"] = true, ["err.type"] = true }
+        for read, passes in pairs(reads) do
+            local policy = with_function(("for _ = 1, 5000 do local _ = %s end return true"):format(read))
+            assert.equal(passes and "yes" or nil, decide(policy, { error = error }).note, read)
+            policy:close()
+        end
     end)
 
     it("sees causes 16 deep", function()
