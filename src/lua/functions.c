@@ -16,7 +16,9 @@ static const char functions, owns, read_answer,
     answered; /* keys of the registry, by their addresses */
 
 enum { ERR = 2, CTX = 3, APART = 3 }; /* places among a function's; how far functions are apart */
-enum { FUNCTIONS = 2 };               /* where on the stack they are */
+enum {
+    FUNCTIONS = 2
+}; /* where on the stack they are; behind it is the one called last, with its two */
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -73,8 +75,11 @@ int mull__functions_open(mull__sandbox *sandbox)
     /* A call's bytes are those beyond what is held; its garbage goes in small steps. */
     lua_gc(L, LUA_GCCOLLECT);
     mull__vm_collect_above(&sandbox->vm, 0);
-    if (status == MULL_OK)
-        lua_rawgetp(L, LUA_REGISTRYINDEX, &functions);
+    if (status)
+        return status;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, &functions);
+    lua_settop(L, FUNCTIONS + APART);
+    sandbox->at_hand = UINT32_MAX;
     return status;
 }
 
@@ -90,14 +95,11 @@ static int place_of(mull__sandbox *sandbox, uint32_t number, lua_Debug *at)
     return at->source[0] == '@';
 }
 
-/* end gives the status of a call that is over, with why it failed. */
-static int end(mull__sandbox *sandbox, uint32_t number, int status, char *why, size_t why_size)
+/* failed gives the status of a call, with why it failed. */
+static int failed(mull__sandbox *sandbox, uint32_t number, int status, char *why, size_t why_size)
 {
     const mull__vm *vm = &sandbox->vm;
     lua_Debug at;
-    mull__views_end(vm->lua);
-    if (status == MULL_OK)
-        return status;
     if (status == MULL_ENOMEM)
         snprintf(why, why_size, "%s", mull_strerror(status));
     else if (vm->file[0])
@@ -109,26 +111,42 @@ static int end(mull__sandbox *sandbox, uint32_t number, int status, char *why, s
     return status;
 }
 
+static int end(mull__sandbox *sandbox, uint32_t number, int status, char *why, size_t why_size)
+{
+    mull__views_end(sandbox->vm.lua, &sandbox->views);
+    return status ? failed(sandbox, number, status, why, why_size) : status;
+}
+
 /* ---- Matchers -------------------------------------------------------------------------------- */
+
+/* bring puts a function, its err and its ctx where the next call finds them. */
+static void bring(mull__sandbox *sandbox, uint32_t number)
+{
+    lua_State *L = sandbox->vm.lua;
+    for (int i = 1; i <= APART; i++) {
+        lua_rawgeti(L, FUNCTIONS, (lua_Integer)number * APART + i);
+        lua_replace(L, FUNCTIONS + i);
+    }
+    sandbox->at_hand = number;
+}
 
 /* Nothing here but the policy's function can raise, so that it needs no function of C around it. */
 int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_failure *failure,
                           char *why, size_t why_size)
 {
     lua_State *L = sandbox->vm.lua;
-    lua_Integer at = (lua_Integer)number * APART;
-    lua_rawgeti(L, FUNCTIONS, at + 1);
-    lua_rawgeti(L, FUNCTIONS, at + ERR);
-    lua_rawgeti(L, FUNCTIONS, at + CTX);
+    if (sandbox->at_hand != number)
+        bring(sandbox, number);
+    for (int i = 1; i <= APART; i++)
+        lua_pushvalue(L, FUNCTIONS + i);
     mull__views_begin(&sandbox->views, &sandbox->owns[number], failure, 0, "err and ctx are");
     int status = mull__vm_call_top(&sandbox->vm, 2, &mull__call_budget);
-    int passes = 0;
-    if (status == MULL_OK) {
-        passes = lua_toboolean(L, -1);
-        lua_pop(L, 1);
-    }
-    status = end(sandbox, number, status, why, why_size);
-    return status ? status : passes;
+    mull__views_end(L, &sandbox->views);
+    if (status)
+        return failed(sandbox, number, status, why, why_size);
+    int passes = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return passes;
 }
 
 /* ---- Overrides ------------------------------------------------------------------------------- */

@@ -29,6 +29,7 @@ typedef struct mull__sandbox {
     mull__vm vm;
     mull__views views;
     const mull__views_own *owns; /* of each function */
+    uint32_t at_hand;            /* the function called last */
     mull__source *source;        /* borrowed */
     const char *main;            /* the name of the first file; borrowed */
     mull__log *log;              /* borrowed */

@@ -28,7 +28,7 @@ static const char *const names[MULL__VIEW_NAMES] = {
     "cause", "is",     "message",  "attempt",   "redeliveries", "deliveries",
     "calls", "age_ms", "consumer", "transport", "error"};
 
-static const mull__views_own nobody; /* outside of calls */
+const mull__views_own mull__views_nobody = {NULL, NULL};
 
 static inline mull__views *views_of(lua_State *L)
 {
@@ -148,7 +148,12 @@ static void push_view(lua_State *L, view_kind kind, const void *data, int level)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-enum { BYTES = 16, CHECKED = 64 }; /* what an instruction stands for; what isn't worth counting */
+enum {
+    BYTES = 16,
+    CHECKED = 64,
+    SHORT = 8
+}; /* what an instruction stands for; what isn't
+        worth counting: SHORT * SHORT = CHECKED */
 
 /* push_text: what is copied counts as instructions. */
 static void push_text(lua_State *L, const char *text)
@@ -166,7 +171,7 @@ static int is_nil(const mull_value *value, int level)
 }
 
 /* push_value pushes a value that is within so many others. */
-static void push_value(lua_State *L, const mull_value *value, int level)
+static inline void push_value(lua_State *L, const mull_value *value, int level)
 {
     if (is_nil(value, level)) {
         lua_pushnil(L);
@@ -195,8 +200,10 @@ static void push_value(lua_State *L, const mull_value *value, int level)
 }
 
 /* count_search: looking through fields counts as instructions. */
-static void count_search(lua_State *L, size_t looked_at, size_t length)
+static inline void count_search(lua_State *L, size_t looked_at, size_t length)
 {
+    if ((looked_at | length) < SHORT)
+        return;
     size_t steps = looked_at * (1 + length / CHECKED);
     if (steps >= CHECKED)
         mull__vm_spend(L, steps / BYTES);
@@ -209,8 +216,8 @@ static inline int is_named(const char *name, const char *key, size_t length)
 }
 
 /* push_field pushes the first of `count` fields with a name; nil: there is none. */
-static void push_field(lua_State *L, const mull_field *fields, size_t count, const char *key,
-                       size_t length, int level)
+static inline void push_field(lua_State *L, const mull_field *fields, size_t count, const char *key,
+                              size_t length, int level)
 {
     size_t i = 0;
     while (i < count && !is_named(fields[i].name, key, length))
@@ -344,6 +351,18 @@ static void push_of_error(lua_State *L, const mull_error *error, int name)
     }
 }
 
+/* own_name_of gives which of an error's own names a key is; -1: none. */
+static inline int own_name_of(const mull__views *views, const char *key)
+{
+    const char *const *own = views->names;
+    return key == own[TYPE]    ? TYPE
+           : key == own[STACK] ? STACK
+           : key == own[CAUSE] ? CAUSE
+           : key == own[IS]    ? IS
+           : key == own[TEXT]  ? TEXT
+                               : -1;
+}
+
 static int error_index(lua_State *L)
 {
     const mull__views *views = views_of(L);
@@ -352,7 +371,7 @@ static int error_index(lua_State *L)
     const char *key = key_of(L, &length);
     if (!key)
         return 0;
-    int name = name_among(views, key, TYPE, TEXT);
+    int name = own_name_of(views, key);
     if (name >= 0)
         push_of_error(L, error, name);
     else
@@ -614,7 +633,7 @@ static void open_kind(lua_State *L, view_kind kind, lua_CFunction index, lua_CFu
 void mull__views_open(lua_State *L, int parents)
 {
     mull__views *views = views_of(L);
-    views->own = &nobody;
+    views->own = &mull__views_nobody;
     views->serial = 1; /* what has none isn't of a call */
     lua_pushvalue(L, parents);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
@@ -649,22 +668,8 @@ void mull__views_push_own(lua_State *L, mull__views_own *own)
     set_kind(L, CONTEXT);
 }
 
-void mull__views_begin(mull__views *views, const mull__views_own *own, const mull_failure *failure,
-                       int has_error, const char *given)
+void mull__views_forget(lua_State *L, mull__views *views)
 {
-    views->failure = failure;
-    views->own = failure ? own : &nobody;
-    views->has_error = has_error;
-    views->given = given;
-}
-
-void mull__views_end(lua_State *L)
-{
-    mull__views *views = views_of(L);
-    views->serial++;
-    views->own = &nobody;
-    if (!views->has_made)
-        return;
     views->has_made = 0;
     lua_pushboolean(L, 0); /* a key that is there takes a value without new memory */
     lua_rawsetp(L, LUA_REGISTRYINDEX, &made);

@@ -32,6 +32,9 @@ typedef struct mull__views {
         *names[MULL__VIEW_NAMES]; /* as the state has them: the same name, the same pointer */
 } mull__views;
 
+extern const mull__views_own mull__views_nobody; /* outside of calls */
+void mull__views_forget(lua_State *L, mull__views *views);
+
 /* mull__views_open makes ready a state, once; `parents` is the index of a table child -> parent
  * with the declared types. May raise, like all of these but begin and end. */
 void mull__views_open(lua_State *L, int parents);
@@ -41,11 +44,23 @@ void mull__views_push_own(lua_State *L, mull__views_own *own);
 
 /* mull__views_begin: from now on an err and a ctx show a failure, NULL: they show nothing;
  * `has_error`: the ctx has the err in it. */
-void mull__views_begin(mull__views *views, const mull__views_own *own, const mull_failure *failure,
-                       int has_error, const char *given);
+static inline void mull__views_begin(mull__views *views, const mull__views_own *own,
+                                     const mull_failure *failure, int has_error, const char *given)
+{
+    views->failure = failure;
+    views->own = failure ? own : &mull__views_nobody;
+    views->has_error = has_error;
+    views->given = given;
+}
 
-/* mull__views_end: from now on, looking at any view raises. */
-void mull__views_end(lua_State *L);
+/* mull__views_end: from now on, looking at any view raises. It raises nothing itself. */
+static inline void mull__views_end(lua_State *L, mull__views *views)
+{
+    views->serial++;
+    views->own = &mull__views_nobody;
+    if (views->has_made)
+        mull__views_forget(L, views);
+}
 
 /* mull__views_cover puts a view that shows it in the place of the table on top; of a field of that
  * table where it has one, too. */

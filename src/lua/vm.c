@@ -364,7 +364,7 @@ static void collect_strings(mull__vm *vm)
     }
 }
 
-static void begin(mull__vm *vm, const mull__vm_budget *budget)
+static inline void begin(mull__vm *vm, const mull__vm_budget *budget)
 {
     vm->stop = vm->refused = MULL__VM_GOING;
     vm->file[0] = vm->message[0] = 0;
