@@ -46,6 +46,11 @@ static const char text[] =
     "== nil)\n"
     "    return true\n"
     "end):retry()\n"
+    "bus:on('Long', function(err)\n"
+    "    local depth = 0\n"
+    "    while err.cause do depth, err = depth + 1, err.cause end\n"
+    "    return depth == 16 and err.type == 'C16' and err:is 'C16' and not err:is 'Long'\n"
+    "end):retry()\n"
     "local answering = policy.consumer('Answering')\n"
     "answering:default():discard('by the rule')\n"
     "answering:override(function(failure, verdict, config)\n"
@@ -231,6 +236,28 @@ static void strange_failures_are_read(void **state)
     close_scene(&s);
 }
 
+/* Causes end at the sixteenth. */
+static void long_chains_are_cut(void **state)
+{
+    (void)state;
+    enum { CHAIN = 40 };
+    scene s;
+    open_scene(&s);
+    facts f;
+    facts_init(&f, "Long", "north");
+    mull_error chain[CHAIN];
+    char types[CHAIN][8];
+    for (int i = 0; i < CHAIN; i++) {
+        snprintf(types[i], sizeof types[i], "C%d", i + 1);
+        chain[i] = MULL_INIT(mull_error);
+        chain[i].type = types[i];
+        chain[i].cause = i + 1 < CHAIN ? &chain[i + 1] : NULL;
+    }
+    f.error.cause = chain;
+    assert_int_equal(decide(&s, &f).action, MULL_RETRY);
+    close_scene(&s);
+}
+
 /* ---- Where there is none --------------------------------------------------------------------- */
 
 static const long lengths[] = {1, 2, FOR_GOOD};
@@ -328,6 +355,7 @@ int main(void)
         cmocka_unit_test(a_new_text_costs_one_string),
         cmocka_unit_test(what_is_made_for_a_call_is_collected),
         cmocka_unit_test(strange_failures_are_read),
+        cmocka_unit_test(long_chains_are_cut),
         cmocka_unit_test(an_override_without_memory_changes_nothing),
         cmocka_unit_test(a_notify_without_memory_says_so),
     };
