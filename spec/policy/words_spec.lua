@@ -455,9 +455,9 @@ bus:on("R5", function() return next(kept.ctx.message) end):discard()]], {
     end)
 
     it("pays for what it searches and copies", function()
-        local error = { type = "A", text = ("x"):rep(2000) }
+        local error = { type = "A", message = ("x"):rep(2000) }
         for i = 1, 2000 do error["field" .. i] = i end
-        local reads = { ["err.nothing"] = false, ["err.text"] = false, ["ctx.attempt"] = true, ["err.type"] = true }
+        local reads = { ["err.nothing"] = false, ["err.message"] = false, ["ctx.attempt"] = true, ["err.type"] = true }
         for read, passes in pairs(reads) do
             local policy = with_function(("for _ = 1, 5000 do local _ = %s end return true"):format(read))
             assert.equal(passes and "yes" or nil, decide(policy, { error = error }).note, read)
