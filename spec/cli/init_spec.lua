@@ -125,7 +125,9 @@ describe("mulligan init", function()
 
     it("takes a link to nothing for a file", function()
         sh "ln -s nowhere policy.lua"
-        assert.equal(1, folder:mulligan({ "init" }).code)
+        local refused = folder:mulligan { "init" }
+        assert.same({ 1, "mulligan: init: policy.lua is there already; --force replaces it\n" },
+            { refused.code, refused.err })
         assert.equal("./policy.lua\n", listed())
     end)
 

@@ -4,6 +4,7 @@ local mulligan = require "mulligan"
 local core = require "mulligan.core"
 local testing = require "mulligan.testing"
 local loading = require "support.loading"
+local process = require "support.process"
 local types = require "support.types"
 
 local FILES = { policy = "mulligan.policy", mulligan = "mulligan", testing = "mulligan.testing" }
@@ -211,8 +212,15 @@ local calls = {
     RigConsumer = function(given) return testing.rig { consumers = { A = given } } end,
 }
 
--- Every name that some class has, and one that none has.
+-- Every name that some class has, or that stands in a source that reads options; and one that no
+-- class has.
 local universe = { zzz = true }
+for _, path in ipairs { "src/lua/convert.c", "src/lua/messages.c", "lua/mulligan/testing.lua",
+    "lua/mulligan/options.lua", "lua/mulligan/init.lua" } do
+    for name in process.read(path):gmatch("%f[%w_]%l[%l_]+%f[^%w_]") do
+        universe[name] = true
+    end
+end
 for name in pairs(read.classes) do
     for field in pairs(read.classes[name].fields) do
         universe[field:match("[%w_]+")] = true
