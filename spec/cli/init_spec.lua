@@ -98,7 +98,7 @@ describe("mulligan init", function()
         local settings = mulligan.json.decode(folder:read(".luarc.json"))
         assert.equal("Lua 5.4", settings["runtime.version"])
         local library = settings["workspace.library"]
-        assert.equal(1, #library)
+        assert.same({ "${3rd}/busted/library", "${3rd}/luassert/library" }, { library[2], library[3] })
         for _, name in ipairs { "policy", "mulligan", "testing" } do
             local path = ("/%s.lua"):format(name)
             assert.equal(process.read("lua/mulligan/meta" .. path), process.read(library[1] .. path))

@@ -21,13 +21,13 @@ local function class(name)
     return assert(read.classes["mulligan." .. name], name)
 end
 
--- The names of its fields, its parents' too.
+-- The names of its fields, its parents' too, but for what is said of all others: "[string]".
 local function fields_of(name)
     local names = {}
     while name do
         local of = assert(read.classes[name], name)
         for field in pairs(of.fields) do
-            names[field] = true
+            names[field] = not field:find("^%[") or nil
         end
         name = of.parent
     end
@@ -156,6 +156,10 @@ describe("chains in the types", function()
         end
     end)
 
+    it("have nothing that an unknown option could be", function()
+        assert.same({ {}, {} }, { class("UnknownOption").fields, class("UnknownOption").functions })
+    end)
+
     it("end where nothing is called any more", function()
         assert.same({ {}, {} }, { class("Ended").fields, class("Ended").functions })
     end)
@@ -237,7 +241,7 @@ end
 describe("options in the types", function()
     for name, statement in pairs(options) do
         it(name .. " are those that policies take", function()
-            assert.same(listed(mistake_of(statement)), without(fields_of("mulligan." .. name), "[integer]"))
+            assert.same(listed(mistake_of(statement)), fields_of("mulligan." .. name))
             assert.is_true(class(name).exact)
         end)
     end
@@ -257,6 +261,8 @@ describe("options in the types", function()
         for name, it in pairs(read.classes) do
             local short = name:match("^mulligan%.(.*)$")
             assert(not it.exact or options[short] or calls[short], name)
+            local others = it.fields["[string]"]
+            assert.equal(it.exact, others ~= nil and others.type == "mulligan.UnknownOption", name)
         end
     end)
 
@@ -268,7 +274,7 @@ describe("options in the types", function()
                 missing[option] = true
             end
             for option, field in pairs(class(name).fields) do
-                required[option] = not field.optional or nil
+                required[option] = not field.optional and not option:find("^%[") or nil
             end
             assert.same(required, missing)
         end)
@@ -279,7 +285,7 @@ describe("options in the types", function()
         assert.matches("rate_limit needs after", mistake_of 'bus:rate_limit { wait = "1s" }', 1, true)
         for _, name in ipairs(types.names(options)) do
             for field, it in pairs(class(name).fields) do
-                assert(it.optional or field == "[integer]" or field == "after", name .. "." .. field)
+                assert(it.optional or field:find("^%[") or field == "after", name .. "." .. field)
             end
         end
     end)
@@ -408,7 +414,7 @@ bus:on("A", function(err, ctx)
     tell("Err", err) tell("Ctx", ctx) tell("CtxMessage", ctx.message)
 end):retry()]], { FULL })
         assert.is_table(class("Err").functions.is)
-        assert.same(without(fields_of "mulligan.Err", "[string]"), without(types.names(seen.Err), "is"))
+        assert.same(fields_of "mulligan.Err", without(types.names(seen.Err), "is"))
         assert.same(fields_of "mulligan.Ctx", types.names(seen.Ctx))
         assert.same(fields_of "mulligan.CtxMessage", types.names(seen.CtxMessage))
     end)

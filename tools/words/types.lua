@@ -9,6 +9,10 @@ return {
             { class = "PolicyWords", called = "mulligan.policy", before = "policy.", text = "What `require \z
                 \"mulligan.policy\"` gives." },
             {
+                class = "UnknownOption",
+                text = "What an option that doesn't exist would have to be: there is no such value.",
+            },
+            {
                 of = "PolicyWords",
                 name = "errors",
                 params = { { "parents", "table<string, string>", "child = parent" } },

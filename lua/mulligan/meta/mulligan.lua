@@ -17,6 +17,7 @@ local Module = {}
 ---@field prefetch? integer claimed but not started, at most (default: 2 × `concurrency`)
 ---@field timeout? mulligan.Duration|false how long a call may take; `false`: any time (default: `30s`)
 ---@field max_body? integer|string bytes, or a text in `B`, `KiB`, `MiB`, `GiB`; what is larger is dead-lettered unread (default: `16MiB`)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---Succeeds if it returns, fails if it raises.
 ---@alias mulligan.Handler fun(msg: mulligan.Message)
@@ -50,6 +51,7 @@ local Module = {}
 ---@field key? string of the message
 ---@field headers? table<string, string> at most 1,000
 ---@field delay? mulligan.Duration from now (default: 0)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---`m.json`
 ---@class mulligan.Json
@@ -60,10 +62,12 @@ local Json = {}
 ---@class (exact) mulligan.LoadOptions
 ---@field log? fun(level: string, text: string) gets what the policy prints
 ---@field event? fun(event: mulligan.ToldEvent) is told of matchers and overrides that failed, and of reloads
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---Those of `load`, and:
 ---@class (exact) mulligan.LoadTextOptions: mulligan.LoadOptions
 ---@field name? string of its file (default: `"policy.lua"`)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---A mistake
 ---@class mulligan.Problem
@@ -79,11 +83,13 @@ local Policy = {}
 ---@class (exact) mulligan.TableOptions
 ---@field consumer? string for which consumer
 ---@field transport? string for which transport
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---Options of `decide` and `explain`
 ---@class (exact) mulligan.DecideOptions
 ---@field seed? integer changes every jitter (default: 0)
 ---@field no_jitter? boolean as if every jitter were 0 (default: false)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---A failure, as it is given
 ---@class (exact) mulligan.GivenFailure
@@ -97,6 +103,7 @@ local Policy = {}
 ---@field age_ms? integer milliseconds since the first failure (default: 0)
 ---@field message? mulligan.GivenMessage the message that it is about (default: none)
 ---@field can? mulligan.Can what the transport can do (default: everything)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---Its message
 ---@class (exact) mulligan.GivenMessage
@@ -105,11 +112,13 @@ local Policy = {}
 ---@field key? string of the message
 ---@field size? integer of its body, in bytes
 ---@field headers? table<string, string> by name
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---What the transport can do
 ---@class (exact) mulligan.Can
 ---@field retry? boolean hold a message while its handler runs again (default: true)
 ---@field delay? boolean deliver later (default: true)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---The same as a policy's `notify` gets, but plain tables.
 ---@class mulligan.ToldEvent
@@ -131,6 +140,7 @@ local Policy = {}
 ---@field reload_on_change? boolean a changed file reloads the policy (default: false)
 ---@field seed? integer changes every jitter (default: 0)
 ---@field clock? mulligan.Clock a test's clock
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---What `mulligan.engine` gives. What fails gives nil, why, and a code.
 ---@class mulligan.Engine
@@ -164,6 +174,7 @@ local Engine = {}
 ---@field skip? integer so many go well first (default: 0)
 ---@field times? integer so many fail (default: 1)
 ---@field code? string of the failure (default: `"io"`)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---Says which policy; once, required.
 ---@param path string relative to mulligan.lua

@@ -9,6 +9,9 @@
 ---@field preset mulligan.Presets Holds the presets.
 local PolicyWords = {}
 
+---What an option that doesn't exist would have to be: there is no such value.
+---@class mulligan.UnknownOption
+
 ---These are always there. They are children of `Error`; a policy may give one another parent.
 ---```lua
 ---bus:on("HandlerTimeoutError"):redeliver(3, "10m")
@@ -62,6 +65,7 @@ local Scope = {}
 ---@field consumer? mulligan.Value the name of the consumer
 ---@field transport? mulligan.Value the name of the transport
 ---@field message? mulligan.MessageTests a table of what the message has
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---What its `message` may ask for
 ---@class (exact) mulligan.MessageTests
@@ -70,6 +74,7 @@ local Scope = {}
 ---@field key? mulligan.Value the key of the message
 ---@field size? mulligan.Value the size of its body in bytes
 ---@field headers? mulligan.Fields a table of headers; names are exact, values strings
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---What the words below give.
 ---@class mulligan.Test
@@ -141,6 +146,7 @@ local Redelivered = {}
 ---@field max_delay? mulligan.Duration no delay is longer than this (default: `30s`)
 ---@field jitter? mulligan.Jitter chance in the delays, after the cap (default: 0.25)
 ---@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead (default: none)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---Exactly these delays, as many attempts as there are; beside them may stand only what is listed here.
 ---```lua
@@ -151,6 +157,7 @@ local Redelivered = {}
 ---@field jitter? mulligan.ListJitter chance in the delays (default: 0)
 ---@field max_delay? mulligan.Duration no delay is longer than this (default: none)
 ---@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead (default: none)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---The delays are 5m, 15m and 30m until attempts, delay, backoff or decorrelated jitter is named.
 ---Attempts without end, `"unlimited"`, need a `max_age` in each scope that has the rule, or of the bus
@@ -167,6 +174,7 @@ local Redelivered = {}
 ---@field max_delay? mulligan.Duration no delay is longer than this (default: `1h`)
 ---@field jitter? mulligan.Jitter chance in the delays, after the cap (default: 0.25)
 ---@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead (default: none)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---Exactly these delays, as many attempts as there are; beside them may stand only what is listed here.
 ---```lua
@@ -177,6 +185,7 @@ local Redelivered = {}
 ---@field jitter? mulligan.ListJitter chance in the delays (default: 0)
 ---@field max_delay? mulligan.Duration no delay is longer than this (default: none)
 ---@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead (default: none)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---With the base delay d, at the k-th step of the tier, from 1.
 ---```lua
@@ -206,6 +215,7 @@ local Redelivered = {}
 ---@class (exact) mulligan.RateLimit
 ---@field after integer failed attempts in a row, from 1
 ---@field wait? mulligan.Duration after each failure (default: `1s`)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---What `override` takes.
 ---@alias mulligan.OverrideFunction fun(failure: mulligan.Failure, verdict: mulligan.Verdict, config: mulligan.Config): mulligan.Answer?
@@ -314,6 +324,7 @@ local Presets = {}
 ---@field increase? mulligan.Duration the delay grows by this each time (default: `10s`)
 ---@field max_age? mulligan.Duration|false of the scope (default: `24h`)
 ---@field unrecoverable? mulligan.ErrorType[] types; the list may be empty (default: none)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---Declares the parents of error types. Several calls add up. A type that nothing declares is a child
 ---of `Error`; a circle, a second, different parent, and a parent for `Error` are mistakes.

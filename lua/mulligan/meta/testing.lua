@@ -18,6 +18,7 @@ local Testing = {}
 ---@field reload_on_sighup? boolean as of an engine (default: false)
 ---@field reload_on_change? boolean as of an engine (default: false)
 ---@field start? boolean `false` leaves starting to the test (default: true)
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---The options of a consumer; its transport is the rig's.
 ---@class (exact) mulligan.RigConsumer
@@ -28,6 +29,7 @@ local Testing = {}
 ---@field timeout? mulligan.Duration|false how long a call may take
 ---@field max_body? integer|string bytes, or a text such as `"16MiB"`
 ---@field transport? string another one that the test opened
+---@field [string] mulligan.UnknownOption there is no such option
 
 ---A rig
 ---@class mulligan.Rig

@@ -70,6 +70,10 @@ local function names_of(book)
     return { called = called, functions = functions, constants = constants }
 end
 
+-- Editors let a table have keys that its class hasn't, even where it is exact. They do look at the
+-- type of each key, so all others have one that no value has.
+local UNKNOWN = "---@field [string] mulligan.UnknownOption there is no such option"
+
 local function add_class(lines, names, word)
     wrap(lines, about(word))
     add_example(lines, word)
@@ -82,6 +86,7 @@ local function add_class(lines, names, word)
     for _, constant in ipairs(names.constants[word.class] or {}) do
         lines[#lines + 1] = tagged("---@field", constant.name, names.called[constant.constant], constant.text)
     end
+    lines[#lines + 1] = word.exact and UNKNOWN or nil
     if word.call then
         lines[#lines + 1] = "---@overload " .. word.call
     end

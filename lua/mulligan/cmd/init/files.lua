@@ -126,17 +126,22 @@ stds.policy = {
 files["policy.lua"] = { std = "policy" }
 ]]
 
--- For lua-language-server; `types` is the folder of our types, nil where it isn't known.
+-- For lua-language-server, which brings the types of busted along; `types` is the folder of ours, nil
+-- where it isn't known.
 local function luarc(types)
+    local library = { "${3rd}/busted/library", "${3rd}/luassert/library" }
+    if types then
+        table.insert(library, 1, types)
+    end
     local globals = { "describe", "it", "setup", "teardown", "before_each", "after_each" }
     return ([[
 {
   "runtime.version": "Lua 5.4",
-  "workspace.library": [%s],
+  "workspace.library": %s,
   "workspace.checkThirdParty": false,
   "diagnostics.globals": %s
 }
-]]):format(types and json.encode(types) or "", json.encode(globals))
+]]):format(json.encode(library), json.encode(globals))
 end
 
 return function(types)
