@@ -5,7 +5,7 @@ local worked = require "support.worked"
 
 local PAGE = "docs/from-mocha.md"
 
-worked.describe(PAGE)
+worked.describe(PAGE, 70)
 
 describe("the delays of " .. PAGE, function()
     -- The least and the most that a step waits, over many messages.

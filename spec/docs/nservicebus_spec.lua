@@ -8,7 +8,7 @@ local worked = require "support.worked"
 
 local PAGE = "docs/from-nservicebus.md"
 
-worked.describe(PAGE)
+worked.describe(PAGE, 40)
 
 -- The one sample of the page that has a text in it.
 local function sample_with(text)
