@@ -47,7 +47,7 @@ describe("the totals of " .. PAGE, function()
 
     local before = rows("MaxRetries", "delayed", "attempts")
     for _, row in ipairs(before) do
-        it(("are right about %s and %s of version 5"):format(row[1], row[2]), function()
+        it(("are right about %s and %s of the older page"):format(row[1], row[2]), function()
             assert.equal(tonumber(row[3]), row[1] * (row[2] + 1))
             assert.equal(tonumber(row[3]), attempts(row[1] - 1, row[2]))
         end)
