@@ -3,6 +3,7 @@
 -- other pages load as well, and links lead somewhere.
 local pages = require "support.pages"
 local process = require "support.process"
+local testing = require "mulligan.testing"
 local worked = require "support.worked"
 
 local PAGE = "docs/policy.md"
@@ -70,6 +71,22 @@ describe(PAGE, function()
             assert.same({ code = 0, out = shown, err = "" }, run)
         end)
     end
+
+    it("has a notify that prints", function()
+        local rules
+        for _, sample in ipairs((worked.samples(PAGE))) do
+            rules = sample.text:find("bus:notify", 1, true) and sample.text or rules
+        end
+        local rig = testing.rig {
+            policy = worked.whole(rules),
+            consumers = { Mail = { queue = "mail", handler = function() error("no such address", 0) end } },
+        }
+        rig:publish("mail", "x")
+        rig:run_until_empty()
+        local lines = rig:log()
+        rig:close()
+        assert.equal("info: exhausted of Mail: no such address", lines[1])
+    end)
 
     it("has tests, and shows commands", function()
         assert.equal(2, tests)
