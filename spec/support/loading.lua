@@ -29,22 +29,36 @@ function loading.statements(text)
     return 'local policy = require "mulligan.policy"; local bus = policy.bus(); ' .. text
 end
 
--- What an always failing message gets, until its end: a list such as { "retry 200", "redeliver 300000", "dead_letter
--- error exhausted" }.
-function loading.timeline(policy, failure, options)
-    local steps, attempt, redeliveries = {}, 1, 0
+-- The verdicts on a message that fails always, until its end, with its counters and its age of each time; handlers take
+-- no time.
+function loading.walk(policy, failure, options)
+    local at = { attempt = 1, redeliveries = 0, calls = 1, age_ms = 0 }
+    local verdicts = {}
     repeat
-        local asked = { error = { type = "TimeoutError" }, message = { id = "m-1" } }
-        for key, value in pairs(failure or {}) do asked[key] = value end
-        asked.attempt, asked.redeliveries = attempt, redeliveries
+        local asked = {}
+        for key, value in pairs(failure) do asked[key] = value end
+        for key, counter in pairs(at) do asked[key] = counter end
         local verdict = assert(policy:decide(asked, options or { no_jitter = true }))
-        if verdict.action == "retry" then
-            attempt = attempt + 1
-            assert(verdict.tier == "retry" and verdict.step == attempt - 1)
-        elseif verdict.action == "redeliver" then
-            redeliveries, attempt = redeliveries + 1, 1
-            assert(verdict.tier == "redeliver" and verdict.step == redeliveries)
+        at.calls, at.age_ms = at.calls + 1, at.age_ms + verdict.delay_ms
+        if verdict.tier == "retry" then
+            assert(verdict.action == "retry" and verdict.step == at.attempt)
+            at.attempt = at.attempt + 1
+        elseif verdict.tier == "redeliver" then
+            assert(verdict.action == "redeliver" and verdict.step == at.redeliveries + 1)
+            at.attempt, at.redeliveries = 1, at.redeliveries + 1
         end
+        verdicts[#verdicts + 1] = verdict
+        assert(#verdicts < 5000, "no end")
+    until not verdict.tier
+    return verdicts
+end
+
+-- The same in words: a list such as { "retry 200", "redeliver 300000", "dead_letter error exhausted" }.
+function loading.timeline(policy, failure, options)
+    local asked = { error = { type = "TimeoutError" }, message = { id = "m-1" } }
+    for key, value in pairs(failure or {}) do asked[key] = value end
+    local steps = {}
+    for number, verdict in ipairs(loading.walk(policy, asked, options)) do
         local words = { verdict.action }
         if verdict.tier then
             words[2] = tostring(verdict.delay_ms)
@@ -53,9 +67,8 @@ function loading.timeline(policy, failure, options)
             words[#words + 1] = verdict.reason
             words[#words + 1] = verdict.note and ("(%s)"):format(verdict.note)
         end
-        steps[#steps + 1] = table.concat(words, " ")
-        assert(#steps < 5000, "no end")
-    until not verdict.tier
+        steps[number] = table.concat(words, " ")
+    end
     return steps
 end
 

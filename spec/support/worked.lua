@@ -42,33 +42,10 @@ function worked.failure(cell)
     return failure
 end
 
--- walk lets a message fail until its end: the list of its verdicts. Handlers take no time.
-function worked.walk(policy, failure, options)
-    local at = { attempt = 1, redeliveries = 0, calls = 1, age_ms = 0 }
-    local verdicts = {}
-    while true do
-        local asked = {}
-        for key, given in pairs(failure) do asked[key] = given end
-        for key, counter in pairs(at) do asked[key] = counter end
-        local verdict = policy:decide(asked, options or { no_jitter = true })
-        verdicts[#verdicts + 1] = verdict
-        if not verdict.tier then
-            return verdicts
-        end
-        assert(#verdicts < 5000, "no end")
-        at.calls, at.age_ms = at.calls + 1, at.age_ms + verdict.delay_ms
-        if verdict.tier == "retry" then
-            at.attempt = at.attempt + 1
-        else
-            at.attempt, at.redeliveries = 1, at.redeliveries + 1
-        end
-    end
-end
-
 -- outcome is what a row says: the first round of retries, the redeliveries, the end and its reason, the calls.
 function worked.outcome(text, failure, options)
     local policy = loading.good(worked.whole(text))
-    local verdicts = worked.walk(policy, failure, options)
+    local verdicts = loading.walk(policy, failure, options)
     policy:close()
     local retries, redeliveries = {}, {}
     for _, verdict in ipairs(verdicts) do
