@@ -25,9 +25,10 @@ int mull__names_init(mull__names *names, const mull_allocator *allocator, size_t
 void mull__names_add(mull__names *names, const mull__name *name, uint32_t number)
 {
     uint64_t at = name->hash >> names->shift;
-    while (names->slots[at].text)
+    while (names->slots[at].size)
         at = (at + 1) & names->mask;
-    names->slots[at] = (mull__name_slot){name->text, name->hash, (uint32_t)name->length, number};
+    names->slots[at] =
+        (mull__name_slot){name->first, name->last, name->text, (uint32_t)name->size, number};
 }
 
 uint32_t mull__names_look_up(const mull__names *names, const char *text, uint64_t *hash)

@@ -15,17 +15,20 @@
 
 #define MULL__NONE UINT32_MAX
 
-/* mull__name is a text with what is worked out of it once. */
+/* mull__name is a text with what is worked out of it once. Its ends, a word each, are all of it up
+ * to 16 bytes, as most names have. */
 typedef struct mull__name {
     const char *text;
-    size_t length;
-    uint64_t hash; /* the same on every machine */
+    size_t size;          /* with its NUL, so that not even "" is like a free slot */
+    uint64_t first, last; /* last: 0 up to 8 bytes; from 9 to 15 they overlap */
+    uint64_t hash;        /* the same on every machine */
 } mull__name;
 
 typedef struct mull__name_slot {
-    const char *text; /* NULL: a free slot */
-    uint64_t hash;
-    uint32_t length, number;
+    uint64_t first, last;
+    const char *text;
+    uint32_t size; /* 0: a free slot */
+    uint32_t number;
 } mull__name_slot;
 
 typedef struct mull__names {
@@ -76,33 +79,28 @@ static inline uint64_t mull__load_few(const char *text, size_t length)
 
 #define MULL__NAME_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
-/* mull__name_of: names have mostly 9 to 16 bytes. The last word overlaps the one before it. */
 static inline mull__name mull__name_of(const char *text)
 {
-    size_t length = strlen(text);
-    uint64_t hash = length + 1; /* not that of a free slot, for "" either */
+    size_t length = strlen(text), size = length + 1;
     if (length <= 8) {
-        hash += mull__stir(mull__load_few(text, length));
-    } else {
-        hash = (hash + mull__load_8(text)) * MULL__NAME_FACTOR;
-        for (size_t at = 8; at + 8 < length; at += 8)
-            hash = (hash + mull__load_8(text + at)) * MULL__NAME_FACTOR;
-        hash += mull__load_8(text + length - 8);
+        uint64_t word = mull__load_few(text, length);
+        return (mull__name){text, size, word, 0, (size + mull__stir(word)) * MULL__NAME_FACTOR};
     }
-    return (mull__name){text, length, hash * MULL__NAME_FACTOR};
+    uint64_t first = mull__load_8(text), last = mull__load_8(text + length - 8);
+    uint64_t hash = (size + first) * MULL__NAME_FACTOR;
+    for (size_t at = 8; at + 8 < length; at += 8)
+        hash = (hash + mull__load_8(text + at)) * MULL__NAME_FACTOR;
+    return (mull__name){text, size, first, last, (hash + last) * MULL__NAME_FACTOR};
 }
 
-/* mull__same_bytes compares names of one length. */
-static inline int mull__same_bytes(const char *a, const char *b, size_t length)
+/* mull__same_between: two texts of more than 16 bytes and one size are the same between their ends.
+ */
+static inline int mull__same_between(const char *a, const char *b, size_t size)
 {
-    if (length <= 8)
-        return mull__load_few(a, length) == mull__load_few(b, length);
-    if (mull__load_8(a) != mull__load_8(b))
-        return 0;
-    for (size_t at = 8; at + 8 < length; at += 8)
+    for (size_t at = 8; at + 8 < size - 1; at += 8)
         if (mull__load_8(a + at) != mull__load_8(b + at))
             return 0;
-    return mull__load_8(a + length - 8) == mull__load_8(b + length - 8);
+    return 1;
 }
 
 /* mull__names_find gives a name's number, or MULL__NONE. */
@@ -110,10 +108,10 @@ static inline uint32_t mull__names_find(const mull__names *names, const mull__na
 {
     for (uint64_t at = name->hash >> names->shift;; at = (at + 1) & names->mask) {
         const mull__name_slot *slot = &names->slots[at];
-        if (slot->hash == name->hash && slot->length == name->length &&
-            mull__same_bytes(slot->text, name->text, name->length))
-            return slot->number; /* a free slot has no length, and a name has one */
-        if (!slot->text)
+        if (slot->last == name->last && slot->first == name->first && slot->size == name->size &&
+            (name->size <= 17 || mull__same_between(slot->text, name->text, name->size)))
+            return slot->number;
+        if (slot->size == 0)
             return MULL__NONE;
     }
 }
