@@ -23,32 +23,102 @@ mull__layer mull__over(const mull__layer *near, const mull__layer *far)
         }};
 }
 
-const mull__layer *mull__layer_hashed(const mull__table *table, const char *consumer,
-                                      const char *transport, mull__layer *room,
-                                      uint64_t *consumer_hash)
+/* ---- Layers ---------------------------------------------------------------------------------- */
+
+/* LAYERS_FOR_EACH is how many layers may be worked out ahead for each scope with a name, so that
+ * they take no more memory than a policy's own size accounts for. */
+enum { LAYERS_FOR_EACH = 16 };
+
+static int are_too_many(size_t consumers, size_t transports)
 {
-    const mull__layer *layer = &table->base;
-    *consumer_hash = 0;
-    if (transport) {
-        uint64_t hash;
-        uint32_t number = mull__names_look_up(&table->transports, transport, &hash);
-        if (number != MULL__NONE)
-            layer = &table->scopes[number].layer;
+    return consumers > LAYERS_FOR_EACH && transports > LAYERS_FOR_EACH;
+}
+
+size_t mull__layers(size_t consumers, size_t transports)
+{
+    size_t columns = 1 + transports;
+    return columns + (are_too_many(consumers, transports) ? consumers : consumers * columns);
+}
+
+/* add_transport lays a transport over what holds without one. */
+static void add_transport(mull__table *table, mull__scope *scope, mull__layer *layers)
+{
+    const mull__name name = mull__name_of(scope->name);
+    mull__names_add(&table->transports, &name, (uint32_t)table->columns - 1);
+    scope->layer.transport = scope;
+    scope->layer = mull__over(&scope->layer, &layers[0]);
+    layers[table->columns++] = scope->layer;
+}
+
+/* add_consumer is for after all transports are there. */
+static void add_consumer(mull__table *table, mull__scope *scope, mull__layer *layers,
+                         uint32_t number)
+{
+    const mull__name name = mull__name_of(scope->name);
+    mull__names_add(&table->consumers, &name, number);
+    scope->layer.consumer = scope;
+    if (table->crowded) {
+        layers[table->columns + number] = scope->layer;
+        return;
     }
-    if (!consumer)
-        return layer;
-    uint32_t number = mull__names_look_up(&table->consumers, consumer, consumer_hash);
-    if (number == MULL__NONE)
-        return layer;
-    *room = mull__over(&table->scopes[number].layer, layer);
-    return room;
+    mull__layer *row = &layers[(1 + number) * table->columns];
+    for (size_t i = 0; i < table->columns; i++)
+        row[i] = mull__over(&scope->layer, &layers[i]);
+}
+
+static size_t count_of(const mull__table *table, mull__scope_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < table->scope_count; i++)
+        count += table->scopes[i].kind == kind;
+    return count;
+}
+
+void mull__lay(mull__table *table, mull__layer *layers, const mull__layer *defaults)
+{
+    layers[0] = *defaults;
+    if (table->host)
+        layers[0] = mull__over(&table->host->layer, &layers[0]);
+    if (table->bus)
+        layers[0] = mull__over(&table->bus->layer, &layers[0]);
+    table->columns = 1;
+    table->crowded =
+        are_too_many(count_of(table, MULL__CONSUMER), count_of(table, MULL__TRANSPORT));
+    for (size_t i = 0; i < table->scope_count; i++)
+        if (table->scopes[i].kind == MULL__TRANSPORT)
+            add_transport(table, &table->scopes[i], layers);
+    uint32_t consumers = 0;
+    for (size_t i = 0; i < table->scope_count; i++)
+        if (table->scopes[i].kind == MULL__CONSUMER)
+            add_consumer(table, &table->scopes[i], layers, consumers++);
+    table->layers = layers;
+}
+
+mull__site mull__site_of(const mull__table *table, const char *consumer, const char *transport,
+                         mull__layer *room)
+{
+    /* Numbers from 1: MULL__NONE becomes 0. */
+    uint32_t row = 0, column = 0;
+    uint64_t consumer_hash = 0;
+    if (transport) {
+        const mull__name name = mull__name_of(transport);
+        column = mull__names_find(&table->transports, &name) + 1;
+    }
+    if (consumer) {
+        const mull__name name = mull__name_of(consumer);
+        consumer_hash = name.hash;
+        row = mull__names_find(&table->consumers, &name) + 1;
+    }
+    if (row == 0 || !table->crowded)
+        return (mull__site){&table->layers[row * table->columns + column], consumer_hash};
+    *room = mull__over(&table->layers[table->columns + row - 1], &table->layers[column]);
+    return (mull__site){room, consumer_hash};
 }
 
 const mull__layer *mull__layer_named(const mull__table *table, const char *consumer,
                                      const char *transport, mull__layer *room)
 {
-    uint64_t hash;
-    return mull__layer_hashed(table, consumer, transport, room, &hash);
+    return mull__site_of(table, consumer, transport, room).layer;
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
  *        │     │         each: type -> its first rule -> the next rule of that type -> ...
  *        │     ├── places, includes, replaced: for those who look at a policy
  *        │     └── layer    what this scope puts over the farther ones: rules, bounds
- *        ├── base     the layer of bus over host over the defaults
+ *        ├── layers   what holds for a consumer on a transport, worked out ahead
  *        └── things, text: one block of memory each, of which all the others hold slices
  */
 #ifndef MULL__SHAPE_H
@@ -88,7 +88,7 @@ typedef struct mull__scope {
     const char *name;  /* NULL for bus and host */
     const char *label; /* as mull_rule.scope */
     mull__rules rules, cause_rules, unrecoverable;
-    mull__layer layer; /* its own; a transport's lies over the base already */
+    mull__layer layer; /* its own; a transport's lies over bus and host already */
     unsigned sets;     /* bit MULL__DEAD_LETTER_QUEUE, ...: what it sets itself, to false too */
     /* The settings that no verdict needs, as in mull__bounds. */
     int64_t rate_after, rate_wait_ms, notify;
@@ -112,7 +112,12 @@ struct mull__table {
     size_t rule_count;             /* rules and cause rules, over all scopes */
     size_t unrecoverable_count;    /* declarations over all scopes, and the built-in one */
     uint32_t function_count;
-    mull__layer base;
+    /* Rows of layers: one for no consumer, one for each. Its columns: for no transport, which is
+     * bus over host over the defaults, and for each. Where that would be too many, there is the
+     * first row, and behind it the consumers' own layers. */
+    const mull__layer *layers;
+    size_t columns;
+    int crowded;
     char *things, *text;
 };
 
@@ -143,15 +148,27 @@ static inline const mull__rule *mull__next_rule(const mull__rules *rules, const 
 /* mull__over is the layer `near` on top of `far`: rules as a whole, bounds one by one. */
 mull__layer mull__over(const mull__layer *near, const mull__layer *far);
 
-/* mull__layer_named is what holds for a consumer on a transport; each may be NULL. It is the
- * table's, or put together in `room`. */
+/* mull__layers is how many layers a table of so many consumers and transports has. */
+size_t mull__layers(size_t consumers, size_t transports);
+
+/* mull__lay fills a table's `layers`, which have room, from its scopes, and names them. */
+void mull__lay(mull__table *table, mull__layer *layers, const mull__layer *defaults);
+
+/* mull__site is where a message failed: what holds there, and the hash of the consumer's name, 0
+ * where there is none. */
+typedef struct mull__site {
+    const mull__layer *layer;
+    uint64_t consumer_hash;
+} mull__site;
+
+/* mull__site_of is for a consumer on a transport; each may be NULL. The layer is the table's, or
+ * put together in `room`. */
+mull__site mull__site_of(const mull__table *table, const char *consumer, const char *transport,
+                         mull__layer *room);
+
+/* mull__layer_named is its layer. */
 const mull__layer *mull__layer_named(const mull__table *table, const char *consumer,
                                      const char *transport, mull__layer *room);
-
-/* mull__layer_hashed also gives the hash of the consumer's name, 0 where there is none. */
-const mull__layer *mull__layer_hashed(const mull__table *table, const char *consumer,
-                                      const char *transport, mull__layer *room,
-                                      uint64_t *consumer_hash);
 
 /* mull__scope_of is the scope of a kind that a layer is made of, NULL where there is none. */
 const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *layer,

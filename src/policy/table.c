@@ -109,6 +109,7 @@ static measure measure_plain(const mull__plain *plain)
         measure_shown(&m.size, scope);
     }
     mull__measure_things(&m.size, m.types, sizeof(mull__type));
+    mull__measure_things(&m.size, mull__layers(m.consumers, m.transports), sizeof(mull__layer));
     return m;
 }
 
@@ -334,13 +335,6 @@ static void copy_scope(builder *b, mull__scope *scope, const mull__plain_scope *
         scope->layer.rules = scope;
 }
 
-/* put_over lays a scope without a name over the base. */
-static void put_over(mull__table *table, const mull__scope *scope)
-{
-    if (scope)
-        table->base = mull__over(&scope->layer, &table->base);
-}
-
 static const mull__scope *unnamed(const mull__table *table, mull__scope_kind kind)
 {
     for (size_t i = 0; i < table->scope_count; i++)
@@ -349,28 +343,14 @@ static const mull__scope *unnamed(const mull__table *table, mull__scope_kind kin
     return NULL;
 }
 
-/* resolve works out ahead what doesn't depend on the consumer, and makes scopes found by name. */
-static void resolve(mull__table *table)
+/* resolve works out ahead what holds where, and makes scopes found by name. */
+static void resolve(builder *b, const measure *m)
 {
+    mull__table *table = b->table;
     table->bus = unnamed(table, MULL__BUS);
     table->host = unnamed(table, MULL__HOST);
-    table->base = defaults;
-    put_over(table, table->host);
-    put_over(table, table->bus);
-    for (size_t i = 0; i < table->scope_count; i++) {
-        mull__scope *scope = &table->scopes[i];
-        if (!scope->name)
-            continue;
-        int transport = scope->kind == MULL__TRANSPORT;
-        if (transport) {
-            scope->layer.transport = scope;
-            scope->layer = mull__over(&scope->layer, &table->base);
-        } else {
-            scope->layer.consumer = scope;
-        }
-        const mull__name name = mull__name_of(scope->name);
-        mull__names_add(transport ? &table->transports : &table->consumers, &name, (uint32_t)i);
-    }
+    size_t count = mull__layers(m->consumers, m->transports);
+    mull__lay(table, mull__take(&b->room, count, sizeof *table->layers), &defaults);
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
@@ -386,7 +366,7 @@ static void fill(mull__table *table, const mull__plain *plain, const measure *m)
         copy_scope(&b, &table->scopes[i], &plain->scopes[i]);
     table->function_count = plain->function_count;
     mull__types_ready(table);
-    resolve(table);
+    resolve(&b, m);
 }
 
 int mull__table_new(mull__table **out, const mull_allocator *allocator, const mull__plain *plain)

@@ -339,15 +339,13 @@ int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdi
     mull__lineage lineage_room;
     const mull__lineage *lineage =
         mull__lineage_of(desk->table, failure->error, desk->seen, &lineage_room);
-    const mull__layer *layer = &desk->table->base;
-    uint64_t consumer_hash = 0;
+    mull__site site = {&desk->table->layers[0], 0};
     if (failure->consumer || failure->transport)
-        layer = mull__layer_hashed(desk->table, failure->consumer, failure->transport, &room,
-                                   &consumer_hash);
-    case_at_hand c = {{desk, layer, failure}, consumer_hash, NULL};
+        site = mull__site_of(desk->table, failure->consumer, failure->transport, &room);
+    case_at_hand c = {{desk, site.layer, failure}, site.consumer_hash, NULL};
     begin_anew(verdict);
     decide_by_rules(verdict, &c, lineage);
-    if (layer->bounds.override != MULL__OFF ||
+    if (site.layer->bounds.override != MULL__OFF ||
         (failure->flags & (MULL_CANNOT_RETRY | MULL_CANNOT_DELAY)))
         override_or_fall_back(verdict, c);
     return MULL_OK;
