@@ -5,4 +5,11 @@
 
 #define MULL__RARE __attribute__((noinline, cold))
 
+/* MULL__IN_PLACE is for the opposite: small functions on the way of most decisions that are put in
+ * place wherever they are called, even where a compiler would rather not have them twice. */
+#define MULL__IN_PLACE inline __attribute__((always_inline))
+
+/* MULL__APART: often called, but not part of its caller. */
+#define MULL__APART __attribute__((noinline))
+
 #endif

@@ -235,13 +235,15 @@ int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-const mull__rule *mull__match_all(mull__inquiry inquiry, mull__lineage lineage)
+const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage)
 {
-    const mull__scope *scope = inquiry.layer->rules;
-    const glance g = {&inquiry, inquiry.failure, MULL__TRIED_RULE, 0};
-    const mull__rule *rule = pass_for_lineage(&g, &scope->rules, &lineage);
+    const mull__scope *scope = inquiry->layer->rules;
+    if (!scope)
+        return NULL;
+    const glance g = {inquiry, inquiry->failure, MULL__TRIED_RULE, 0};
+    const mull__rule *rule = pass_for_lineage(&g, &scope->rules, lineage);
     if (!rule && scope->cause_rules.count > 0)
-        rule = pass_for_causes(&inquiry);
+        rule = pass_for_causes(inquiry);
     return rule ? rule : pass_for_type(&g, &scope->rules, MULL__ERROR_TYPE);
 }
 
@@ -258,17 +260,19 @@ static int declared(const glance *g, const mull__rules *rules, const mull__linea
     return pass_for_lineage(g, rules, lineage) || pass_for_type(g, rules, MULL__ERROR_TYPE);
 }
 
-int mull__declared_unrecoverable(mull__inquiry inquiry, mull__lineage lineage)
+int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage)
 {
+    if (lineage->mark != MULL__UNRECOVERABLE)
+        return 0; /* no declaration of any scope is for a type of the lineage */
     static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
     static const mull_rule built_in = {.type = "MessageDeserializationError"};
-    const glance g = {&inquiry, inquiry.failure, MULL__TRIED_UNRECOVERABLE, 0};
+    const glance g = {inquiry, inquiry->failure, MULL__TRIED_UNRECOVERABLE, 0};
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
         const mull__scope *scope =
-            mull__scope_of(inquiry.desk->table, inquiry.layer, (mull__scope_kind)kind);
-        if (scope && declared(&g, &scope->unrecoverable, &lineage))
+            mull__scope_of(inquiry->desk->table, inquiry->layer, (mull__scope_kind)kind);
+        if (scope && declared(&g, &scope->unrecoverable, lineage))
             return 1;
     }
-    return has_type(&lineage, MULL__UNREADABLE_TYPE) && mull__built_in_holds(inquiry.layer) &&
+    return has_type(lineage, MULL__UNREADABLE_TYPE) && mull__built_in_holds(inquiry->layer) &&
            passes(&g, &built_in, &always);
 }

@@ -34,6 +34,7 @@ typedef struct mull__type {
     const char *name;
     mull__lineage lineage; /* of an error of this type; not there where it climbs */
     int climbs;            /* it has parents but Error */
+    int is_plain;          /* not Error, it has no parents, and is MULL__RECOVERABLE */
     uint64_t number;       /* its place among the types */
     uint32_t parent;       /* MULL__ERROR_TYPE where none was declared */
     mull__mark mark;       /* MULL__UNMARKED only while the table is built */

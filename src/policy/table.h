@@ -89,8 +89,8 @@ typedef struct mull__runner {
     /* override_failed is told why an override's answer doesn't count. NULL: nobody is. */
     void (*override_failed)(void *data, const mull_failure *failure, const mull_verdict *verdict,
                             const char *why);
-    /* tried is told of each candidate, in the order in which they are looked at. NULL: nobody is.
-     */
+    /* tried is told of each candidate, in the order in which they are looked at; by mull__judge
+     * only. NULL: nobody is. */
     void (*tried)(void *data, const mull__trial *trial);
 } mull__runner;
 

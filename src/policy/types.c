@@ -165,6 +165,7 @@ void mull__types_ready(mull__table *table)
         mull__type *type = &table->types[i];
         int none = i == MULL__ERROR_TYPE;
         type->climbs = type->parent != MULL__ERROR_TYPE;
+        type->is_plain = !none && !type->climbs && type->mark == MULL__RECOVERABLE;
         type->lineage = (mull__lineage){none ? NULL : &type->number, !none, type->mark};
     }
 }

@@ -2,6 +2,7 @@
 #ifndef MULL__TYPES_H
 #define MULL__TYPES_H
 
+#include "base/rare.h"
 #include "shape.h"
 
 /* mull__lineage_words is how much scratch a lineage takes. */
@@ -21,6 +22,15 @@ const mull__lineage *mull__lineage_climbed(const mull__table *table, const mull_
 const mull__lineage *mull__lineage_sent(const mull__table *table, const mull_error *error,
                                         uint64_t *scratch, mull__lineage *room);
 
+/* mull__type_of is an error's own type, Error where the table doesn't know it. */
+static MULL__IN_PLACE const mull__type *mull__type_of(const mull__table *table,
+                                                      const mull_error *error)
+{
+    const mull__name name = mull__name_of(error->type);
+    uint32_t number = mull__names_find(&table->type_names, &name);
+    return &table->types[number == MULL__NONE ? MULL__ERROR_TYPE : number];
+}
+
 /* mull__lineage_of finds the lineage of an error with a type: it is the table's, or in `room` with
  * its types in `scratch`. */
 static inline const mull__lineage *mull__lineage_of(const mull__table *table,
@@ -29,9 +39,7 @@ static inline const mull__lineage *mull__lineage_of(const mull__table *table,
 {
     if (error->lineage_count > 0)
         return mull__lineage_sent(table, error, scratch, room);
-    uint64_t hash;
-    uint32_t number = mull__names_look_up(&table->type_names, error->type, &hash);
-    const mull__type *type = &table->types[number == MULL__NONE ? MULL__ERROR_TYPE : number];
+    const mull__type *type = mull__type_of(table, error);
     return type->climbs ? mull__lineage_climbed(table, type, scratch, room) : &type->lineage;
 }
 

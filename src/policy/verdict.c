@@ -12,51 +12,48 @@
 #include <stdio.h>
 #include <string.h>
 
-/* case_at_hand is what the steps of one decision share. */
-typedef struct case_at_hand {
-    mull__inquiry inquiry;
-    uint64_t consumer_hash; /* 0 where the failure names none */
-    const mull__rule *rule; /* that decided; NULL so far */
-} case_at_hand;
-
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
-static void dead_letter(mull_verdict *verdict, mull_reason reason, const char *queue)
+/* These write all of a verdict but who decided. */
+
+static void end_with(mull_verdict *verdict, mull_action action, mull_reason reason)
 {
-    verdict->action = MULL_DEAD_LETTER;
+    verdict->action = action;
     verdict->reason = reason;
-    verdict->queue = queue;
-}
-
-/* end_by_default is a dead letter of which no chain has a say. */
-static void end_by_default(mull_verdict *verdict, mull_reason reason, const case_at_hand *c)
-{
-    dead_letter(verdict, reason, c->inquiry.layer->bounds.dead_letter_queue);
-}
-
-/* end_chain is what the rule's chain ends in; where no rule decided, there is none. */
-static void end_chain(mull_verdict *verdict, mull_reason reason, const case_at_hand *c)
-{
-    if (c->rule && c->rule->end == MULL_DISCARD) {
-        verdict->action = MULL_DISCARD;
-        verdict->reason = reason;
-        verdict->note = c->rule->note;
-    } else if (c->rule && c->rule->queue) {
-        dead_letter(verdict, reason, c->rule->queue);
-    } else {
-        end_by_default(verdict, reason, c);
-    }
-}
-
-/* begin_anew leaves of a verdict only who decided. */
-static void begin_anew(mull_verdict *verdict)
-{
-    verdict->action = MULL_RETRY;
-    verdict->reason = MULL_REASON_NONE;
     verdict->tier = MULL_TIER_NONE;
     verdict->fallback = MULL_FALLBACK_NONE;
     verdict->delay_ms = verdict->step = verdict->of = 0;
     verdict->queue = verdict->note = NULL;
+}
+
+static void dead_letter(mull_verdict *verdict, mull_reason reason, const char *queue)
+{
+    end_with(verdict, MULL_DEAD_LETTER, reason);
+    verdict->queue = queue;
+}
+
+static void discard(mull_verdict *verdict, mull_reason reason, const char *note)
+{
+    end_with(verdict, MULL_DISCARD, reason);
+    verdict->note = note;
+}
+
+/* end_by_default is a dead letter of which no chain has a say. */
+static void end_by_default(mull_verdict *verdict, mull_reason reason, const mull__layer *layer)
+{
+    dead_letter(verdict, reason, layer->bounds.dead_letter_queue);
+}
+
+/* end_chain is what the rule's chain ends in; where no rule decided (NULL), there is none. */
+static void end_chain(mull_verdict *verdict, mull_reason reason, const mull__rule *rule,
+                      const mull__layer *layer)
+{
+    if (rule && rule->end == MULL_DISCARD)
+        discard(verdict, reason, rule->note);
+    else if (rule && rule->queue)
+        dead_letter(verdict, reason, rule->queue);
+    else
+        end_by_default(verdict, reason, layer);
 }
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
@@ -67,19 +64,19 @@ static int over(int64_t value, int64_t bound)
 }
 
 /* limit_on is MULL_REASON_NONE where no limit ends a message that another call is due for. */
-static mull_reason limit_on(mull_tier due, const case_at_hand *c)
+static MULL__IN_PLACE mull_reason limit_on(mull_tier due, const mull_failure *failure,
+                                           const mull__bounds *bounds)
 {
-    const mull__bounds *bounds = &c->inquiry.layer->bounds;
-    if (bounds->max_attempts != MULL__OFF && c->inquiry.failure->calls >= bounds->max_attempts)
+    if (bounds->max_attempts != MULL__OFF && failure->calls >= bounds->max_attempts)
         return MULL_REASON_MAX_ATTEMPTS;
-    if (due == MULL_TIER_REDELIVER && over(c->inquiry.failure->age_ms, bounds->max_age_ms))
+    if (due == MULL_TIER_REDELIVER && over(failure->age_ms, bounds->max_age_ms))
         return MULL_REASON_MAX_AGE;
     return MULL_REASON_NONE;
 }
 
 /* ---- The chain ------------------------------------------------------------------------------- */
 
-static mull_tier tier_due(const mull__rule *rule, const mull_failure *failure)
+static MULL__IN_PLACE mull_tier tier_due(const mull__rule *rule, const mull_failure *failure)
 {
     if (failure->attempt <= rule->retry.attempts)
         return MULL_TIER_RETRY;
@@ -89,91 +86,111 @@ static mull_tier tier_due(const mull__rule *rule, const mull_failure *failure)
     return MULL_TIER_NONE;
 }
 
-static mull_reason why_it_ends(mull_tier due, const case_at_hand *c)
+static mull_reason why_it_ends(mull_tier due, const mull__rule *rule, const mull_failure *failure,
+                               const mull__bounds *bounds)
 {
     if (due != MULL_TIER_NONE)
-        return limit_on(due, c);
-    return c->rule->retry.on || c->rule->redeliver.on ? MULL_REASON_EXHAUSTED : MULL_REASON_RULE;
+        return limit_on(due, failure, bounds);
+    return rule->retry.on || rule->redeliver.on ? MULL_REASON_EXHAUSTED : MULL_REASON_RULE;
+}
+
+/* step_due is the how-manyth of its tier the next call is. */
+static MULL__IN_PLACE int64_t step_due(mull_tier due, const mull_failure *failure)
+{
+    if (due == MULL_TIER_RETRY)
+        return failure->attempt;
+    return failure->redeliveries + (failure->redeliveries < INT64_MAX);
 }
 
 /* go_on: another call of the handler, in `of` at most of this tier. */
-static void go_on(mull_verdict *verdict, mull_tier due, int64_t of, const mull_failure *failure)
+static MULL__IN_PLACE void go_on(mull_verdict *verdict, mull_tier due, int64_t delay_ms,
+                                 int64_t step, int64_t of)
 {
     verdict->action = due == MULL_TIER_RETRY ? MULL_RETRY : MULL_REDELIVER;
+    verdict->reason = MULL_REASON_NONE;
     verdict->tier = due;
+    verdict->fallback = MULL_FALLBACK_NONE;
+    verdict->delay_ms = delay_ms;
+    verdict->step = step;
     verdict->of = of;
-    verdict->step = failure->attempt;
-    if (due == MULL_TIER_REDELIVER)
-        verdict->step = failure->redeliveries + (failure->redeliveries < INT64_MAX);
+    verdict->queue = verdict->note = NULL;
 }
 
-/* wait_in draws from exactly the facts that the language names, so that the same failure always
- * gets the same delay. */
-MULL__RARE static int64_t wait_in(const mull__plain_tier *tier, const mull_verdict *verdict,
-                                  case_at_hand c)
+/* draw_ahead is how long a tier waits where its spans are worked out ahead, as they mostly are, for
+ * a failure that has no flag with a say in it. */
+static MULL__IN_PLACE int64_t draw_ahead(const mull__plain_tier *tier, const mull_failure *failure,
+                                         mull_tier due, int64_t step, uint64_t consumer_hash)
 {
-    const mull_failure *failure = c.inquiry.failure;
     const mull__facts facts = {
         .chance = failure->chance,
-        .consumer_hash = c.consumer_hash,
+        .consumer_hash = consumer_hash,
+        .seed = failure->seed,
+        .tier = due,
+    };
+    return mull__draw(tier->spans[step - 1], mull__chance_of(&facts, failure->redeliveries, step));
+}
+
+/* wait_for draws from exactly the facts that the language names, so that the same failure always
+ * gets the same delay. */
+static int64_t wait_for(const mull__plain_tier *tier, const mull_failure *failure, mull_tier due,
+                        int64_t step, uint64_t consumer_hash)
+{
+    const uint32_t heeded = MULL_NO_JITTER | MULL__JITTER_LOW | MULL__JITTER_HIGH;
+    if (step <= tier->span_count && !(failure->flags & heeded))
+        return draw_ahead(tier, failure, due, step, consumer_hash);
+    const mull__facts facts = {
+        .chance = failure->chance,
+        .consumer_hash = consumer_hash,
         .seed = failure->seed,
         .flags = failure->flags,
-        .tier = verdict->tier,
+        .tier = due,
         .redeliveries = failure->redeliveries,
-        .step = verdict->step,
+        .step = step,
     };
     return mull__wait(tier, &facts, failure->error);
 }
 
-/* wait_ahead is the same where the tier's spans are worked out ahead, as they mostly are. */
-static inline int64_t wait_ahead(const mull__plain_tier *tier, const mull_verdict *verdict,
-                                 const case_at_hand *c)
+/* follow the chain of the rule that decided. */
+static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_failure *failure,
+                   mull__site site)
 {
-    const mull_failure *failure = c->inquiry.failure;
-    if (verdict->step > tier->span_count ||
-        (failure->flags & (MULL_NO_JITTER | MULL__JITTER_LOW | MULL__JITTER_HIGH)))
-        return wait_in(tier, verdict, *c);
-    const mull__facts facts = {
-        .chance = failure->chance,
-        .consumer_hash = c->consumer_hash,
-        .seed = failure->seed,
-        .tier = verdict->tier,
-    };
-    return mull__draw(tier->spans[verdict->step - 1],
-                      mull__chance_of(&facts, failure->redeliveries, verdict->step));
-}
-
-static void follow(mull_verdict *verdict, const case_at_hand *c)
-{
-    mull_tier due = tier_due(c->rule, c->inquiry.failure);
-    mull_reason reason = why_it_ends(due, c);
+    mull_tier due = tier_due(rule, failure);
+    mull_reason reason = why_it_ends(due, rule, failure, &site.layer->bounds);
+    verdict->rule = rule->source;
     if (reason != MULL_REASON_NONE) {
-        end_chain(verdict, reason, c);
+        end_chain(verdict, reason, rule, site.layer);
         return;
     }
-    const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &c->rule->retry : &c->rule->redeliver;
-    go_on(verdict, due, tier->attempts, c->inquiry.failure);
-    verdict->delay_ms = wait_ahead(tier, verdict, c);
+    const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
+    int64_t step = step_due(due, failure);
+    int64_t delay_ms = wait_for(tier, failure, due, step, site.consumer_hash);
+    go_on(verdict, due, delay_ms, step, tier->attempts);
 }
 
+/* ---- All rules ------------------------------------------------------------------------------- */
+
+/* case_at_hand is what the steps of a decision at length share. */
+typedef struct case_at_hand {
+    mull__inquiry inquiry;
+    const mull__rule *rule; /* that decided; NULL so far */
+} case_at_hand;
+
 /* decide_by_rules is the verdict before anybody may override it. */
-static inline void decide_by_rules(mull_verdict *verdict, case_at_hand *c,
-                                   const mull__lineage *lineage)
+static void decide_by_rules(mull_verdict *verdict, case_at_hand *c, const mull__lineage *lineage,
+                            mull__site site)
 {
-    static const mull_rule nobodys;
     mull_reason reason = MULL_REASON_NO_RULE;
-    if (over(c->inquiry.failure->deliveries, c->inquiry.layer->bounds.max_deliveries))
+    if (over(c->inquiry.failure->deliveries, site.layer->bounds.max_deliveries))
         reason = MULL_REASON_MAX_DELIVERIES;
     else if (mull__unrecoverable(&c->inquiry, lineage))
         reason = MULL_REASON_UNRECOVERABLE;
     else
         c->rule = mull__match(&c->inquiry, lineage);
     if (c->rule) {
-        verdict->rule = c->rule->source;
-        follow(verdict, c);
+        follow(verdict, c->rule, c->inquiry.failure, site);
     } else {
-        verdict->rule = nobodys;
-        end_by_default(verdict, reason, c);
+        verdict->rule = (mull_rule){0};
+        end_by_default(verdict, reason, site.layer);
     }
 }
 
@@ -266,25 +283,22 @@ static int ask(mull__answer *answer, const mull_verdict *verdict, const case_at_
 /* take_answer puts an answer in the verdict's place; no answer passes a limit. */
 static void take_answer(mull_verdict *verdict, const mull__answer *answer, const case_at_hand *c)
 {
+    const mull_failure *failure = c->inquiry.failure;
+    const mull__layer *layer = c->inquiry.layer;
     mull_tier due = tier_of(answer->action);
-    mull_reason limit = due == MULL_TIER_NONE ? MULL_REASON_NONE : limit_on(due, c);
-    begin_anew(verdict);
+    mull_reason limit =
+        due == MULL_TIER_NONE ? MULL_REASON_NONE : limit_on(due, failure, &layer->bounds);
     if (limit != MULL_REASON_NONE) {
-        end_chain(verdict, limit, c);
-        return;
-    }
-    verdict->reason = MULL_REASON_OVERRIDE;
-    if (answer->action == MULL_DEAD_LETTER) {
-        const char *queue =
-            answer->queue ? answer->queue : c->inquiry.layer->bounds.dead_letter_queue;
-        dead_letter(verdict, MULL_REASON_OVERRIDE, queue);
+        end_chain(verdict, limit, c->rule, layer);
+    } else if (answer->action == MULL_DEAD_LETTER) {
+        dead_letter(verdict, MULL_REASON_OVERRIDE,
+                    answer->queue ? answer->queue : layer->bounds.dead_letter_queue);
     } else if (answer->action == MULL_DISCARD) {
-        verdict->action = MULL_DISCARD;
-        verdict->note = answer->note;
+        discard(verdict, MULL_REASON_OVERRIDE, answer->note);
     } else {
-        go_on(verdict, due, 0, c->inquiry.failure);
-        int64_t ms = answer->delay_ms;
-        verdict->delay_ms = ms < MULL__DELAY_MAX_MS ? ms : MULL__DELAY_MAX_MS;
+        int64_t ms = answer->delay_ms < MULL__DELAY_MAX_MS ? answer->delay_ms : MULL__DELAY_MAX_MS;
+        go_on(verdict, due, ms, step_due(due, failure), 0);
+        verdict->reason = MULL_REASON_OVERRIDE;
     }
 }
 
@@ -318,43 +332,100 @@ static void fall_back(mull_verdict *verdict, const case_at_hand *c)
     mull_fallback fallback = not_possible(verdict->tier, c->inquiry.failure->flags);
     if (fallback == MULL_FALLBACK_NONE)
         return;
-    begin_anew(verdict);
+    end_by_default(verdict, MULL_REASON_FALLBACK, c->inquiry.layer);
     verdict->fallback = fallback;
-    end_by_default(verdict, MULL_REASON_FALLBACK, c);
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* override_or_fall_back is what few verdicts need. */
-MULL__RARE static void override_or_fall_back(mull_verdict *verdict, case_at_hand c)
+/* decide_at_length leaves nothing out. */
+static MULL__APART int decide_at_length(const mull__desk *desk, const mull_failure *failure,
+                                        mull_verdict *verdict, mull__site site)
 {
-    if (c.inquiry.layer->bounds.override != MULL__OFF)
+    mull__lineage room;
+    const mull__lineage *lineage = mull__lineage_of(desk->table, failure->error, desk->seen, &room);
+    case_at_hand c = {{desk, site.layer, failure}, NULL};
+    decide_by_rules(verdict, &c, lineage, site);
+    if (site.layer->bounds.override != MULL__OFF)
         override(verdict, &c);
     fall_back(verdict, &c);
+    return MULL_OK;
+}
+
+/* ---- The short way ---------------------------------------------------------------------------
+ *
+ * Most decisions are another call of the handler by the first rule for the error's type, and this
+ * finds them in a fraction of the time. What it decides, decide_at_length decides the same;
+ * whatever it isn't sure of, it leaves to it. */
+
+/* is_plain: nothing but a rule has a say in what becomes of a failure of a plain type. */
+static MULL__IN_PLACE int is_plain(const mull_failure *failure, const mull__layer *layer)
+{
+    return failure->error->lineage_count == 0 && failure->flags == MULL_HAS_CHANCE &&
+           layer->bounds.override == MULL__OFF &&
+           !over(failure->deliveries, layer->bounds.max_deliveries);
+}
+
+/* go_on_by follows the chain of the rule that decides to another call. 0: it ends, or may have to
+ * wait longer than what is worked out ahead. */
+static MULL__IN_PLACE int go_on_by(const mull__rule *rule, const mull_failure *failure,
+                                   mull_verdict *verdict, mull__site site)
+{
+    mull_tier due = tier_due(rule, failure);
+    if (due == MULL_TIER_NONE || limit_on(due, failure, &site.layer->bounds) != MULL_REASON_NONE)
+        return 0;
+    const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
+    int64_t step = step_due(due, failure);
+    if (step > tier->span_count)
+        return 0;
+    int64_t delay_ms = draw_ahead(tier, failure, due, step, site.consumer_hash);
+    go_on(verdict, due, delay_ms, step, tier->attempts);
+    verdict->rule = rule->source;
+    return 1;
+}
+
+/* decide_by_tests is for a rule with a matcher; apart, so that its needs aren't everybody's. */
+static MULL__APART int decide_by_tests(const mull__desk *desk, const mull_failure *failure,
+                                       mull_verdict *verdict, mull__site site,
+                                       const mull__rule *rule)
+{
+    if (mull__equals_all(&rule->matcher, failure->error) && go_on_by(rule, failure, verdict, site))
+        return MULL_OK;
+    return decide_at_length(desk, failure, verdict, site);
+}
+
+static MULL__IN_PLACE mull__site site_of(const mull__table *table, const mull_failure *failure,
+                                         mull__layer *room)
+{
+    if (failure->consumer || failure->transport)
+        return mull__site_of(table, failure->consumer, failure->transport, room);
+    return (mull__site){&table->layers[0], 0};
 }
 
 int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict)
 {
     mull__layer room;
-    mull__lineage lineage_room;
-    const mull__lineage *lineage =
-        mull__lineage_of(desk->table, failure->error, desk->seen, &lineage_room);
-    mull__site site = {&desk->table->layers[0], 0};
-    if (failure->consumer || failure->transport)
-        site = mull__site_of(desk->table, failure->consumer, failure->transport, &room);
-    case_at_hand c = {{desk, site.layer, failure}, site.consumer_hash, NULL};
-    begin_anew(verdict);
-    decide_by_rules(verdict, &c, lineage);
-    if (site.layer->bounds.override != MULL__OFF ||
-        (failure->flags & (MULL_CANNOT_RETRY | MULL_CANNOT_DELAY)))
-        override_or_fall_back(verdict, c);
-    return MULL_OK;
+    const mull__type *type = mull__type_of(desk->table, failure->error);
+    mull__site site = site_of(desk->table, failure, &room);
+    if (type->is_plain && is_plain(failure, site.layer)) {
+        const mull__rule *rule = mull__rule_for(site.layer, type);
+        if (rule && rule->matcher.kind != MULL__MATCH_ALWAYS)
+            return decide_by_tests(desk, failure, verdict, site, rule);
+        if (rule && go_on_by(rule, failure, verdict, site))
+            return MULL_OK;
+    }
+    return decide_at_length(desk, failure, verdict, site);
 }
 
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict)
 {
-    mull__decide(&(mull__desk){table, runner, seen}, failure, verdict);
+    const mull__desk desk = {table, runner, seen};
+    mull__layer room;
+    if (runner->tried)
+        decide_at_length(&desk, failure, verdict, site_of(table, failure, &room));
+    else
+        mull__decide(&desk, failure, verdict);
 }
 
 size_t mull__table_seen(const mull__table *table)
