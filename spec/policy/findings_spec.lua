@@ -136,6 +136,11 @@ describe("no finding in", function()
             bus:default():redeliver(); policy.consumer("Mail"):max_age("1h")]],
         ["a scope over rules of its own transport only"] = [[
             policy.transport("orders"):default():retry(); policy.consumer("Mail"):on("A"):retry()]],
+        ["a bus without a default that includes the host"] = [[
+            policy.host():default():retry():then_redeliver()
+            bus:on("ValidationError"):dead_letter(); bus:include(policy.host())]],
+        ["a host without a default under a bus with one"] = [[
+            policy.host():on("A"):retry():then_redeliver(); bus:default():retry()]],
         ["names that are alike, both of them declared"] = [[
             policy.errors { PaymentError = "GatewayError", PaymentsError = "Error" }
             bus:on("PaymentError"):retry(); bus:on("PaymentsError"):retry(); bus:default():redeliver()]],
@@ -174,6 +179,9 @@ describe("there is a finding in", function()
         ["a name near to one that is declared as a child of Error"] = { "4 MUL006", [[
             policy.errors { PaymentError = "Error" }
             bus:on("PaymentEror"):retry(); bus:default():redeliver()]] },
+        ["a bus without a default over a host with rules"] = { "4 MUL005", [[
+            policy.host():default():retry():then_redeliver()
+            bus:on("ValidationError"):dead_letter()]] },
     } do
         it(name, function()
             assert.same({ case[1] }, found(case[2]))

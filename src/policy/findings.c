@@ -166,16 +166,23 @@ static const mull__rule *first_own(const mull__scope *scope)
     return mull__rule_at(scope, i);
 }
 
+/* behind is the scope whose rules would be in force without those of `scope`, wherever it is; NULL:
+ * none. Which transport a consumer is on isn't known. */
+static const mull__scope *behind(const mull__table *table, const mull__scope *scope)
+{
+    const mull__scope *far = table->host;
+    if (scope->name && table->bus && mull__scope_rules(table->bus) > 0)
+        far = table->bus;
+    return far && far != scope && mull__scope_rules(far) > 0 ? far : NULL;
+}
+
 /* no_default: a scope without one that includes what it stands before keeps nothing away. */
 static void no_default(const mull__finder *f)
 {
-    const mull__table *t = f->table;
-    const mull__scope *far = t->bus && mull__scope_rules(t->bus) ? t->bus : t->host;
-    if (!far || mull__scope_rules(far) == 0)
-        return;
-    for (size_t i = 0; i < t->scope_count; i++) {
-        const mull__scope *scope = &t->scopes[i];
-        if (!scope->name || !has_own_rules(scope) || mull__has_default(scope) ||
+    for (size_t i = 0; i < f->table->scope_count; i++) {
+        const mull__scope *scope = &f->table->scopes[i];
+        const mull__scope *far = behind(f->table, scope);
+        if (!far || !has_own_rules(scope) || mull__has_default(scope) ||
             includes_rules_of(scope, far))
             continue;
         mull__finding finding = mull__finding_about(MULL__NO_DEFAULT, first_own(scope));
