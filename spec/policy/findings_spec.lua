@@ -136,6 +136,9 @@ describe("no finding in", function()
             bus:default():redeliver(); policy.consumer("Mail"):max_age("1h")]],
         ["a scope over rules of its own transport only"] = [[
             policy.transport("orders"):default():retry(); policy.consumer("Mail"):on("A"):retry()]],
+        ["a rule for causes whose matcher asks for what is unrecoverable in an error itself"] = [[
+            bus:unrecoverable("Error", { final = true })
+            bus:on_cause("HttpError", { final = true }):redeliver(); bus:default():redeliver()]],
         ["a bus without a default that includes the host"] = [[
             policy.host():default():retry():then_redeliver()
             bus:on("ValidationError"):dead_letter(); bus:include(policy.host())]],
@@ -179,6 +182,13 @@ describe("there is a finding in", function()
         ["a name near to one that is declared as a child of Error"] = { "4 MUL006", [[
             policy.errors { PaymentError = "Error" }
             bus:on("PaymentEror"):retry(); bus:default():redeliver()]] },
+        ["a rule whose matcher asks for what is unrecoverable"] = { "5 MUL003", [[
+            bus:unrecoverable("HttpError", { status = 404 })
+            bus:on("HttpError", { status = 503 }):retry()
+            bus:on("HttpError", { status = 404, host = "a" }):redeliver(); bus:default():redeliver()]] },
+        ["a rule whose matcher asks for what is unrecoverable in a parent"] = { "4 MUL003", [[
+            policy.errors { HttpError = "IoError" }; policy.host():unrecoverable("IoError", { final = true })
+            bus:on("HttpError", { final = true }):redeliver(); bus:default():redeliver()]] },
         ["a bus without a default over a host with rules"] = { "4 MUL005", [[
             policy.host():default():retry():then_redeliver()
             bus:on("ValidationError"):dead_letter()]] },

@@ -92,6 +92,7 @@ static void unrecoverable_before(const mull__finder *f, const mull__scope *scope
     int built_in = !mull__first_rule(&scope->rules, MULL__UNREADABLE_TYPE) &&
                    !mull__is_cause_rule(scope, rule) &&
                    descends(f->table, rule->type, MULL__UNREADABLE_TYPE);
+    finding.word = by && by->matcher.kind != MULL__MATCH_ALWAYS ? "matcher" : NULL;
     if (by)
         finding.other = by->source;
     else if (built_in)

@@ -10,7 +10,8 @@
 typedef enum mull__finding_kind {
     MULL__HIDDEN = 1,           /* `other` decides before this rule: it has no matcher */
     MULL__HIDDEN_BY_EQUAL,      /* ... it has a matcher that passes wherever this one's does */
-    MULL__UNRECOVERABLE_BEFORE, /* `other` is an unrecoverable declaration; file NULL: built in */
+    MULL__UNRECOVERABLE_BEFORE, /* `other` is an unrecoverable declaration, `word` says that it
+                                   has a matcher; file NULL: built in */
     MULL__REPLACED,             /* by `other` */
     MULL__NO_DEFAULT,           /* `scope` has none, and keeps the rules of `other.scope` away */
     MULL__MISSPELT,             /* `type` looks like `other.type` */

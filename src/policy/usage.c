@@ -142,11 +142,12 @@ const mull__rule *mull__hidden_by(const mull__scope *scope, const mull__rule *ru
     return NULL;
 }
 
-/* declaration is the scope's own one without a matcher for a type. */
-static const mull__rule *declaration(const mull__scope *scope, uint32_t type)
+/* declaration is the scope's own one for a type that passes wherever a matcher does. */
+static const mull__rule *declaration(const mull__scope *scope, uint32_t type,
+                                     const mull__plain_matcher *matcher)
 {
     const mull__rule *found = scope ? mull__first_rule(&scope->unrecoverable, type) : NULL;
-    while (found && found->matcher.kind != MULL__MATCH_ALWAYS)
+    while (found && !mull__covers(&found->matcher, matcher))
         found = mull__next_rule(&scope->unrecoverable, found);
     return found;
 }
@@ -154,14 +155,18 @@ static const mull__rule *declaration(const mull__scope *scope, uint32_t type)
 const mull__rule *mull__taken_by(const mull__table *table, const mull__scope *scope,
                                  const mull__rule *rule, int declared)
 {
+    static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
     const mull__scope *const scopes[] = {scope, table->bus, table->host};
-    if (mull__is_cause_rule(scope, rule) && rule->type != MULL__ERROR_TYPE)
-        declared = -1; /* only that of the error itself counts, whatever its cause */
+    const mull__plain_matcher *matcher = &rule->matcher;
+    if (mull__is_cause_rule(scope, rule)) { /* only the error itself counts, whatever its cause */
+        matcher = &always;
+        declared = -1;
+    }
     for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
-        const mull__rule *found = declaration(scopes[i], MULL__ERROR_TYPE);
+        const mull__rule *found = declaration(scopes[i], MULL__ERROR_TYPE, matcher);
         uint32_t type = rule->type;
         while (!found && declared >= 0 && type != MULL__ERROR_TYPE) {
-            found = declaration(scopes[i], type);
+            found = declaration(scopes[i], type, matcher);
             type = declared ? table->types[type].parent : MULL__ERROR_TYPE;
         }
         if (found)

@@ -53,8 +53,8 @@ int mull__is_cause_rule(const mull__scope *scope, const mull__rule *rule);
  * certain; NULL: there is none. */
 const mull__rule *mull__hidden_by(const mull__scope *scope, const mull__rule *rule);
 
-/* mull__taken_by is a declaration without a matcher by which every error of a rule's type is
- * unrecoverable. With `declared`, also one that takes only errors that bring no lineage. */
+/* mull__taken_by is a declaration by which every error that a rule's type and matcher let through
+ * is unrecoverable. With `declared`, also one that takes only errors that bring no lineage. */
 const mull__rule *mull__taken_by(const mull__table *table, const mull__scope *scope,
                                  const mull__rule *rule, int declared);
 

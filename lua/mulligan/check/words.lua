@@ -30,6 +30,9 @@ local function unrecoverable(finding)
     if not other.file then
         return ("this rule for %s can't come into play: %s is unrecoverable,%s unless a rule names it"):format(
             show(finding.type), other.type, whose)
+    elseif finding.word then
+        return ("this rule for %s can't come into play: what its matcher asks for is unrecoverable by %s%s"):format(
+            show(finding.type), place(finding), whose ~= "" and ", where it brings no lineage of its own" or "")
     end
     return ("this rule for %s can't come into play: %s is unrecoverable by %s%s"):format(show(finding.type), other.type,
         place(finding), whose ~= "" and "," .. whose or "")
