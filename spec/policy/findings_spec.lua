@@ -139,6 +139,10 @@ describe("no finding in", function()
         ["a rule for causes whose matcher asks for what is unrecoverable in an error itself"] = [[
             bus:unrecoverable("Error", { final = true })
             bus:on_cause("HttpError", { final = true }):redeliver(); bus:default():redeliver()]],
+        ["a cap below the usual delays"] = [[
+            bus:default():retry { max_delay = "100ms" }:then_redeliver { attempts = 5, max_delay = "1m" }]],
+        ["a delay as long as its cap"] = [[bus:default():redeliver(3, "1h")]],
+        ["delays of a list of which the cap cuts some"] = [[bus:default():redeliver { "1m", "2h", max_delay = "1h" }]],
         ["a bus without a default that includes the host"] = [[
             policy.host():default():retry():then_redeliver()
             bus:on("ValidationError"):dead_letter(); bus:include(policy.host())]],
@@ -189,6 +193,9 @@ describe("there is a finding in", function()
         ["a rule whose matcher asks for what is unrecoverable in a parent"] = { "4 MUL003", [[
             policy.errors { HttpError = "IoError" }; policy.host():unrecoverable("IoError", { final = true })
             bus:on("HttpError", { final = true }):redeliver(); bus:default():redeliver()]] },
+        ["a redelivery after longer than the usual cap"] = { "3 MUL010", [[bus:default():redeliver(3, "2h")]] },
+        ["a retry after longer than its own cap"] = { "3 MUL010", [[
+            bus:default():retry { attempts = 3, delay = "10s", max_delay = "5s" }]] },
         ["a bus without a default over a host with rules"] = { "4 MUL005", [[
             policy.host():default():retry():then_redeliver()
             bus:on("ValidationError"):dead_letter()]] },

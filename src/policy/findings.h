@@ -18,7 +18,8 @@ typedef enum mull__finding_kind {
     MULL__TOO_LATE,             /* redelivery `number` comes after `limit` ms, which is max_age */
     MULL__TOO_MANY_CALLS,       /* `number`, of which max_attempts lets `limit` through */
     MULL__NEVER_PASSES,
-    MULL__NO_EFFECT,           /* of the option, or step, `word` */
+    MULL__NO_EFFECT,           /* of the option, or step, `word`; of a delay of `number` ms where
+                                  the cap is `limit` ms */
     MULL__NOTHING_REDELIVERED, /* so that max_age has no effect */
     MULL__NOTHING_INCLUDED,    /* `other.scope` has no rules */
     MULL__NO_RULES,

@@ -5,11 +5,12 @@
 #include "findings.h"
 
 typedef struct defaults {
-    int64_t max_delay_ms;
+    int64_t base_ms, max_delay_ms;
     double jitter;
 } defaults;
 
-static const defaults of_retry = {30 * 1000, 0.25}, of_redeliver = {3600 * 1000, 0.25};
+static const defaults of_retry = {200, 30 * 1000, 0.25},
+                      of_redeliver = {300 * 1000, 3600 * 1000, 0.25};
 
 static void tell(const mull__finder *f, const mull__rule *rule, const char *word)
 {
@@ -57,6 +58,22 @@ static int grows_nothing(const mull__plain_tier *tier)
            (tier->attempts == 1 || tier->base_ms == 0);
 }
 
+/* is_cut: the first delay is over the cap already, and each is as long as that. Whoever names a cap
+ * alone means the usual delays to be cut. */
+static int is_cut(const mull__plain_tier *tier, const defaults *d)
+{
+    return !tier->delays && tier->base_ms > tier->max_delay_ms && tier->base_ms != d->base_ms;
+}
+
+static void tell_cut(const mull__finder *f, const mull__rule *rule, const mull__plain_tier *tier)
+{
+    mull__finding finding = mull__finding_about(MULL__NO_EFFECT, rule);
+    finding.word = "delay";
+    finding.number = tier->base_ms;
+    finding.limit = tier->max_delay_ms;
+    f->tell(f->data, &finding);
+}
+
 static void look_at_tier(const mull__finder *f, const mull__rule *rule,
                          const mull__plain_tier *tier, const defaults *d)
 {
@@ -64,6 +81,8 @@ static void look_at_tier(const mull__finder *f, const mull__rule *rule,
         return;
     if (names_jitter(tier, d) && waits_for_nothing(tier))
         tell(f, rule, "jitter");
+    else if (is_cut(tier, d))
+        tell_cut(f, rule, tier);
     else if (caps_nothing(tier, d))
         tell(f, rule, "max_delay");
     else if (grows_nothing(tier))

@@ -44,6 +44,14 @@ local no_effect = {
     factor = "factor has no effect: there is no second delay that it could make longer",
 }
 
+local function without_effect(finding)
+    if finding.word == "delay" then
+        return ("a delay of %s has no effect: max_delay is %s, and nothing waits longer"):format(
+            span.exact(finding.number), span.exact(finding.limit))
+    end
+    return no_effect[finding.word] or finding.word .. " does nothing; leave it out"
+end
+
 local of = {
     function(f) return ("this rule for %s can't come into play: %s has no matcher, and decides before it"):format(
         show(f.type), place(f)) end,
@@ -59,7 +67,7 @@ local of = {
     function(f) return ("this rule asks for up to %d calls, of which max_attempts lets %d through"):format(f.number,
         f.limit) end,
     function(f) return ("this matcher for %s can never pass"):format(show(f.type)) end,
-    function(f) return no_effect[f.word] or f.word .. " does nothing; leave it out" end,
+    without_effect,
     function() return "max_age has no effect: nothing is redelivered where it holds" end,
     function(f) return ("%s has no rules that could be included"):format(scope(f.other.scope)) end,
     function() return "the policy has no rules: every failure is a dead letter" end,
