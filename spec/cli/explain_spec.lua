@@ -166,6 +166,21 @@ timeline  from now on, if every call fails with the same error; handlers take no
             .. "other times\n", 1, true), said)
     end)
 
+    it("walks both ends apart from the first call on where an override parts them", function()
+        folder:write("apart.lua", [[
+            local bus = require("mulligan.policy").bus()
+            bus:default():redeliver(1, "4m")
+            bus:override(function(_, verdict)
+                if verdict.delay_ms > 240000 then return require("mulligan.policy").discard("too slow") end
+            end)]])
+        local said = folder:mulligan { "explain", "apart.lua", "--error", "E" }
+        assert.same({ 0, "" }, { said.code, said.err })
+        assert.is_truthy(said.out:find("handlers take no time\n"
+            .. "  where every delay is the shortest that it may be:\n"
+            .. "  call  fails  then\n"
+            .. "  1     now    redeliver in 3m (redelivery 1 of 1)\n", 1, true), said.out)
+    end)
+
     it("is never long: a million calls have few lines, and a known number of steps", function()
         local said = explain("--error", "Long")
         assert.equal(0, said.code)

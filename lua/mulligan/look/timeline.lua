@@ -116,7 +116,9 @@ function timeline.lines(of)
     local lines = {
         paint.bold "timeline" .. "  from now on, if every call fails with the same error; handlers take no time",
     }
-    add_strip(lines, of.both)
+    if #of.both.first > 0 then
+        add_strip(lines, of.both)
+    end
     if of.shortest then
         lines[#lines + 1] = "  " .. paint.cyan "where every delay is the shortest that it may be:"
         add_strip(lines, of.shortest)
