@@ -183,6 +183,13 @@ local function run_file(read)
     return not well and problem_of(read.path, raised) or nil
 end
 
+-- A policy's words are said in a state of its own; here they can only be meant by who took the one file
+-- for the other.
+package.preload["mulligan.policy"] = function()
+    error('require("mulligan.policy"): a mulligan.lua has "mulligan"; '
+        .. "this looks like a policy, which m.policy names", 3)
+end
+
 -- Files beside a mulligan.lua can be required by it.
 local function see_folder(folder)
     local before = package.path

@@ -228,6 +228,18 @@ describe("mulligan", function()
                 assert.is_nil(folder:read("never.db"))
             end)
 
+            it("knows a policy when it sees one, as run does", function()
+                write(plain, consumer("A", "a"))
+                for _, words in ipairs { { "check", "policy.lua", "--for", "policy.lua" }, { "run", "policy.lua" } } do
+                    assert.same({
+                        code = 2,
+                        out = "",
+                        err = 'mulligan: policy.lua:1: require("mulligan.policy"): a mulligan.lua has "mulligan"; '
+                            .. "this looks like a policy, which m.policy names\n",
+                    }, run(table.unpack(words)))
+                end
+            end)
+
             it("lists what is wrong with the mulligan.lua", function()
                 write(plain, 'm.consumer("A", { transport = "order", queue = "q", handler = print })')
                 local checked = run("check", "policy.lua", "--for", "mulligan.lua")
