@@ -323,7 +323,7 @@ void model_ended(handout *h, int status, const failing *f)
     if (h->cancelled) {
         s->totals->late_ends++;
         if (h->stage == RETRYING)
-            h->retry_not_before_ms = s->now_ms + h->verdict.delay_ms;
+            h->retry_not_before_ms = s->now_ms + h->judgement.verdict.delay_ms;
         return;
     }
     h->stage = f ? FAILED : SUCCEEDED;

@@ -169,6 +169,18 @@ static void set_notifies(sketch *k, uint64_t number)
                 (number >> i) % 8 == 7 ? MULL__OFF : (int64_t)++k->plain.function_count;
 }
 
+/* set_overrides: some scopes have an override, or say that there is none. */
+static void set_overrides(sketch *k, uint64_t number)
+{
+    for (size_t i = 0; i < k->plain.scope_count; i++) {
+        const uint64_t words[] = {number, i};
+        uint64_t fate = mull__hash_words(words, sizeof words / sizeof *words) % 8;
+        if (fate < 3)
+            k->scopes[i].settings.override =
+                fate == 0 ? MULL__OFF : (int64_t)++k->plain.function_count;
+    }
+}
+
 static const mull__plain_parent parents[] = {
     {"Type1", "Type0"}, {"Type2", "Type1"}, {"Type4", "Type3"}, {"HandlerTimeoutError", "Type3"}};
 
@@ -191,6 +203,7 @@ static void sketch_policy(sketch *k, uint64_t number)
     if (pick(k, 3) == 0 || k->unlimited)
         draw_scope(k, MULL__HOST, NULL);
     set_notifies(k, number);
+    set_overrides(k, number);
     if (!k->unlimited)
         return;
     /* The language asks for a bound where redeliveries have no other. */
@@ -217,6 +230,12 @@ static void name_of(uint64_t number, char name[33])
 typedef struct source {
     uint64_t number;
 } source;
+
+/* state is what functions are called in. What an override says stands in it until the next call. */
+typedef struct state {
+    uint64_t number;
+    char words[WORDS];
+} state;
 
 static int compile(const mull_allocator *allocator, uint64_t number, mull__table **table)
 {
@@ -253,30 +272,31 @@ static void guest_source_free(void *data, void *kept)
 
 /* A state is of one generation, and says so when its functions are asked. */
 static int guest_state_new(void *data, void *kept, const char *digest, mull__report *report,
-                           void **state)
+                           void **made)
 {
     (void)digest, (void)report;
     mull_allocator allocator = purse_allocator(&((sim *)data)->purse);
-    source *made = mull__alloc(&allocator, sizeof *made);
-    if (!made)
+    state *fresh = mull__alloc(&allocator, sizeof *fresh);
+    if (!fresh)
         return MULL_ENOMEM;
-    *made = *(source *)kept;
-    *state = made;
+    *fresh = (state){.number = ((source *)kept)->number};
+    *made = fresh;
     return 0;
 }
 
-static void guest_state_free(void *data, void *state)
+static void guest_state_free(void *data, void *kept)
 {
-    guest_source_free(data, state);
+    guest_source_free(data, kept);
 }
 
 /* guest_match passes, fails or raises by what the failure is, and by whose function it is. */
-static int guest_match(void *state, uint32_t function, const mull_failure *failure, char *why,
+static int guest_match(void *data, uint32_t function, const mull_failure *failure, char *why,
                        size_t why_size)
 {
-    const uint64_t words[] = {((source *)state)->number, function,
-                              mull__hash_text(failure->error->type), (uint64_t)failure->attempt,
-                              (uint64_t)failure->redeliveries};
+    state *at = data;
+    memset(at->words, 0, sizeof at->words);
+    const uint64_t words[] = {at->number, function, mull__hash_text(failure->error->type),
+                              (uint64_t)failure->attempt, (uint64_t)failure->redeliveries};
     uint64_t fate = mull__hash_words(words, sizeof words / sizeof *words) % 8;
     if (fate == 0) {
         snprintf(why, why_size, "as the seed wants it");
@@ -285,11 +305,60 @@ static int guest_match(void *state, uint32_t function, const mull_failure *failu
     return fate % 2 != 0;
 }
 
+/* An override lets a message be called again so often; from then on it answers for its end. */
+enum { OVERRIDDEN_CALLS = 12 };
+
+static mull__answer answer_for(const state *at, uint64_t fate, int64_t calls)
+{
+    static const int64_t delays_ms[] = {0, 3, 400, 30000};
+    static const mull_action actions[] = {MULL_RETRY, MULL_REDELIVER, MULL_DEAD_LETTER,
+                                          MULL_DISCARD};
+    mull__answer answer = {.given = 1,
+                           .action = actions[fate % 4 | (calls < OVERRIDDEN_CALLS ? 0 : 2)]};
+    const char *words = fate / 4 % 4 ? at->words : NULL;
+    answer.delay_ms = answer.action < MULL_DEAD_LETTER ? delays_ms[fate / 16 % 4] : 0;
+    answer.queue = answer.action == MULL_DEAD_LETTER ? words : NULL;
+    answer.note = answer.action == MULL_DISCARD ? words : NULL;
+    return answer;
+}
+
+/* guest_override raises, says nothing, or answers, by what the failure is; sometimes with the queue
+ * that the message came from, which can't be obeyed. */
+static int guest_override(void *data, uint32_t function, const mull_failure *failure,
+                          const mull_verdict *verdict, const mull__config *config,
+                          mull__answer *answer, char *why, size_t why_size)
+{
+    static const char *const queues[] = {"error", "parked", "late"};
+    state *at = data;
+    memset(at->words, 0, sizeof at->words);
+    const uint64_t words[] = {at->number,
+                              function,
+                              mull__hash_text(failure->error->type),
+                              (uint64_t)failure->calls,
+                              (uint64_t)verdict->action,
+                              mull__hash_text(config->dead_letter_queue)};
+    uint64_t fate = mull__hash_words(words, sizeof words / sizeof *words);
+    uint64_t kind = fate >> 32 & 7;
+    if (kind == 0) {
+        snprintf(why, why_size, "as the seed wants it");
+        return MULL_EPOLICY;
+    }
+    if (kind < 4)
+        return 0;
+    snprintf(at->words, sizeof at->words, "%s",
+             fate >> 40 & 7 ? queues[fate >> 48 & 1 ? 2 : fate >> 49 & 1]
+                            : failure->message->queue);
+    *answer = answer_for(at, fate, failure->calls);
+    return 0;
+}
+
 /* guest_notify fails by what it is told of. */
-static int guest_notify(void *state, uint32_t function, const mull_event *heard, char *why,
+static int guest_notify(void *data, uint32_t function, const mull_event *heard, char *why,
                         size_t why_size)
 {
-    uint64_t number = ((source *)state)->number;
+    state *at = data;
+    memset(at->words, 0, sizeof at->words);
+    uint64_t number = at->number;
     if (!heard->failure)
         return 0;
     const uint64_t words[] = {number, function, (uint64_t)heard->failure->calls};
@@ -311,6 +380,7 @@ const mull__guest sim_guest = {
     .state_new = guest_state_new,
     .state_free = guest_state_free,
     .match = guest_match,
+    .override = guest_override,
     .notify = guest_notify,
     .data_free = guest_data_free,
 };
@@ -339,14 +409,40 @@ void generations_free(sim *s)
         mull__table_free(MULL__ENTRY(at, generation, link)->table);
 }
 
-void generation_judge(const generation *g, const mull_failure *failure, mull_verdict *verdict)
+static void count_matcher(void *data, const mull_failure *failure, const mull_rule *rule,
+                          const char *why)
+{
+    (void)failure, (void)rule, (void)why;
+    ((judgement *)data)->matchers_failed++;
+}
+
+static void count_override(void *data, const mull_failure *failure, const mull_verdict *verdict,
+                           const char *why)
+{
+    (void)failure, (void)verdict, (void)why;
+    ((judgement *)data)->override_failed = 1;
+}
+
+void generation_judge(const generation *g, const mull_failure *failure, judgement *made)
 {
     uint64_t seen[64];
-    source own = {g->number};
-    mull__runner runner = {.match = guest_match, .state = &own};
+    state own = {.number = g->number};
+    mull__runner runner = {.match = guest_match,
+                           .override = guest_override,
+                           .state = &own,
+                           .failed = count_matcher,
+                           .override_failed = count_override,
+                           .data = made};
     if (mull__table_seen(g->table) > sizeof seen / sizeof *seen)
         abort();
-    *verdict = (mull_verdict){.size = sizeof *verdict};
+    memset(made, 0, sizeof *made);
+    mull_verdict *verdict = &made->verdict;
+    verdict->size = sizeof *verdict;
     mull__judge(g->table, failure, &runner, seen, verdict);
     verdict->generation = g->name;
+    memcpy(made->words, own.words, sizeof own.words);
+    if (verdict->queue == own.words)
+        verdict->queue = made->words;
+    if (verdict->note == own.words)
+        verdict->note = made->words;
 }

@@ -234,6 +234,16 @@ enum { CRASHED_TYPE = TYPES, TIMED_OUT_TYPE, TOO_BIG_TYPE };
 
 struct generation;
 
+enum { WORDS = 16 };
+
+/* judgement is what a generation makes of a failure. It isn't copied: the verdict may point into
+ * it. */
+typedef struct judgement {
+    mull_verdict verdict; /* the strings of the table, or below */
+    char words[WORDS];    /* of an override */
+    int matchers_failed, override_failed;
+} judgement;
+
 /* handout is one claim: for the engine the delivery in it, for the model what should become of it.
  */
 struct handout {
@@ -269,9 +279,10 @@ struct handout {
     message *sent;
     int sent_count;
 
-    mull_verdict verdict; /* the strings of the table it was judged by */
-    int judged;           /* there is a verdict, of which nobody was told */
-    int unheard;          /* it was told, and its policy's notify has to hear of it */
+    judgement judgement;
+    const char *default_queue; /* where it was judged */
+    int judged;                /* there is a verdict, of which nobody was told */
+    int unheard;               /* it was told, and its policy's notify has to hear of it */
     failing judged_for;
     int64_t judged_ms; /* wall clock */
     int64_t judged_age_ms;
@@ -362,7 +373,7 @@ extern const mull__guest sim_guest;
 /* generation_of makes the model's table, or finds it. */
 const generation *generation_of(sim *s, uint64_t number);
 void generations_free(sim *s);
-void generation_judge(const generation *g, const mull_failure *failure, mull_verdict *verdict);
+void generation_judge(const generation *g, const mull_failure *failure, judgement *made);
 
 extern const char *const type_names[];
 
@@ -494,6 +505,10 @@ typedef struct record {
     X(heard)                                                                                       \
     X(heard_before)                                                                                \
     X(heard_old)                                                                                   \
+    X(overridden)                                                                                  \
+    X(overrides_failed)                                                                            \
+    X(fallbacks)                                                                                   \
+    X(words_short)                                                                                 \
     X(old_generations)
 
 typedef struct totals {

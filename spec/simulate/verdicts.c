@@ -20,6 +20,12 @@ static const char *transport_of(const handout *h)
     return h->connection->broker->index ? "t1" : "t0";
 }
 
+static void find_in_force(const handout *h, const generation *g, mull__in_force *in_force)
+{
+    mull__table_in_force(g->table, h->process->consumers[h->consumer].name, transport_of(h),
+                         in_force);
+}
+
 static int same_text(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
@@ -42,9 +48,11 @@ static void judge(handout *h, failing f)
     h->judged_calls = h->counters.calls + h->crashes + h->attempt;
     h->judged_ms = wall_ms(s);
     error_room room;
+    const mull_message failed = {.size = sizeof failed, .queue = queue_name(h->consumer)};
     const mull_failure failure = {
         .size = sizeof failure,
         .error = work_error(&room, &f),
+        .message = &failed,
         .consumer = p->consumers[h->consumer].name,
         .transport = transport_of(h),
         .attempt = h->attempt,
@@ -56,8 +64,12 @@ static void judge(handout *h, failing f)
         .flags = (uint32_t)(MULL_HAS_CHANCE | (can->can_retry ? 0 : MULL_CANNOT_RETRY) |
                             (can->can_delay ? 0 : MULL_CANNOT_DELAY)),
     };
-    generation_judge(p->generation, &failure, &h->verdict);
-    if (h->verdict.reason == MULL_REASON_FALLBACK)
+    generation_judge(p->generation, &failure, &h->judgement);
+    mull__in_force in_force;
+    find_in_force(h, p->generation, &in_force);
+    h->default_queue = in_force.dead_letter_queue;
+    mull_reason reason = h->judgement.verdict.reason;
+    if (reason == MULL_REASON_FALLBACK && in_force.override == MULL__OFF)
         WRONG(h, "message %d needs what its transport can't do: such a policy is refused",
               number_of(h));
     h->judged = 1;
@@ -65,8 +77,10 @@ static void judge(handout *h, failing f)
     h->judged_under = p->generation;
     s->totals->timeouts += f.type == TIMED_OUT_TYPE;
     s->totals->crash_verdicts += f.type == CRASHED_TYPE;
-    s->totals->limits +=
-        h->verdict.reason == MULL_REASON_MAX_ATTEMPTS || h->verdict.reason == MULL_REASON_MAX_AGE;
+    s->totals->limits += reason == MULL_REASON_MAX_ATTEMPTS || reason == MULL_REASON_MAX_AGE;
+    s->totals->overridden += reason == MULL_REASON_OVERRIDE;
+    s->totals->overrides_failed += (uint64_t)h->judgement.override_failed;
+    s->totals->fallbacks += reason == MULL_REASON_FALLBACK;
 }
 
 /* refuse is the verdict on a body that is too large. */
@@ -74,18 +88,17 @@ static void refuse(handout *h)
 {
     const process *p = h->process;
     mull__in_force in_force;
-    mull__table_in_force(p->generation->table, p->consumers[h->consumer].name, transport_of(h),
-                         &in_force);
+    find_in_force(h, p->generation, &in_force);
     h->attempt = 1;
     if (h->counters.first_failure_ms == 0)
         h->counters.first_failure_ms = wall_ms(p->sim);
     h->judged_age_ms = wall_ms(p->sim) - h->counters.first_failure_ms;
     h->judged_calls = h->counters.calls + h->crashes + 1;
     h->judged_ms = wall_ms(p->sim);
-    h->verdict = (mull_verdict){.action = MULL_DEAD_LETTER,
-                                .reason = MULL_REASON_UNRECOVERABLE,
-                                .queue = in_force.dead_letter_queue,
-                                .generation = p->generation->name};
+    h->judgement = (judgement){.verdict = {.action = MULL_DEAD_LETTER,
+                                           .reason = MULL_REASON_UNRECOVERABLE,
+                                           .queue = in_force.dead_letter_queue,
+                                           .generation = p->generation->name}};
     h->judged = 1;
     h->judged_for = (failing){TOO_BIG_TYPE, -1, -1};
     h->judged_under = p->generation;
@@ -98,6 +111,22 @@ static int has_timed_out(const handout *h)
 {
     int64_t timeout_ms = h->process->consumers[h->consumer].timeout_ms;
     return timeout_ms != MULL_NEVER && h->process->sim->now_ms >= h->started_ms + timeout_ms;
+}
+
+/* short_since says whether memory ran out since it was judged. */
+static int short_since(const handout *h)
+{
+    return h->process->sim->purse.failed_ms + WALL_MS >= h->judged_ms;
+}
+
+/* are_words compares a queue or a note with what it should be, or, where an override's could not be
+ * kept, with what is there `without` it. */
+static int are_words(const handout *h, const char *found, const char *expected, const char *without)
+{
+    int is_short = !same_text(found, expected) &&
+                   h->judgement.verdict.reason == MULL_REASON_OVERRIDE && short_since(h);
+    h->process->sim->totals->words_short += is_short != 0;
+    return same_text(found, is_short ? without : expected);
 }
 
 /* ---- Why it is settled ----------------------------------------------------------------------- */
@@ -147,8 +176,8 @@ static const mull_settle_kind kinds[] = {[MULL_RETRY] = MULL_SETTLE_GIVE_BACK,
 /* expect_verdict: a retry that is due while the engine stops isn't made, and nobody is told. */
 static void expect_verdict(handout *h, const mull_settlement *settlement)
 {
-    expect_kind(h, settlement, kinds[h->verdict.action]);
-    if (h->verdict.action != MULL_RETRY)
+    expect_kind(h, settlement, kinds[h->judgement.verdict.action]);
+    if (h->judgement.verdict.action != MULL_RETRY)
         return;
     expect_given_back(h, settlement);
     h->judged = 0;
@@ -158,8 +187,7 @@ static int died_too_often(const handout *h)
 {
     const process *p = h->process;
     mull__in_force in_force;
-    mull__table_in_force(p->generation->table, p->consumers[h->consumer].name, transport_of(h),
-                         &in_force);
+    find_in_force(h, p->generation, &in_force);
     int64_t calls = h->counters.calls + h->crashes;
     return h->crashes > 0 &&
            ((in_force.max_deliveries != MULL__OFF &&
@@ -258,7 +286,7 @@ void model_unwritten(handout *h)
         judge(h, timed_out);
     if (s->purse.failed_ms < s->now_ms)
         WRONG(h, "message %d is to be settled, and isn't", number_of(h));
-    h->kind = h->judged ? kinds[h->verdict.action] : MULL_SETTLE_GIVE_BACK;
+    h->kind = h->judged ? kinds[h->judgement.verdict.action] : MULL_SETTLE_GIVE_BACK;
     if (h->kind == MULL_SETTLE_GIVE_BACK && !process_is_stopping(h->process))
         WRONG(h, "message %d is to be called again, and isn't", number_of(h));
     h->judged = h->judged && h->kind != MULL_SETTLE_GIVE_BACK;
@@ -278,7 +306,7 @@ static int64_t expect_due(handout *h)
     int onward = !h->judged;
     if (!onward)
         now_ms = h->judged_ms;
-    int64_t end_ms = onward ? h->counters.due_ms : now_ms + h->verdict.delay_ms;
+    int64_t end_ms = onward ? h->counters.due_ms : now_ms + h->judgement.verdict.delay_ms;
     int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
     h->after.due_ms = in_parts || onward ? end_ms : 0;
     h->after.not_before_ms = end_ms;
@@ -314,21 +342,22 @@ static void expect_text(const handout *h, const mull_settlement *settlement, con
 
 static void expect_record(const handout *h, const mull_settlement *settlement)
 {
-    expect_text(h, settlement, "mulligan-reason", mull_reason_name(h->verdict.reason));
+    expect_text(h, settlement, "mulligan-reason", mull_reason_name(h->judgement.verdict.reason));
     expect_text(h, settlement, "mulligan-generation", h->judged_under->name);
     expect_text(h, settlement, "mulligan-queue", queue_name(h->consumer));
     expect_text(h, settlement, "mulligan-error-type", type_names[h->judged_for.type]);
     expect_text(h, settlement, "mulligan-consumer", h->process->consumers[h->consumer].name);
     char rule[64] = "";
-    if (h->verdict.rule.file)
-        snprintf(rule, sizeof rule, "%s:%d", h->verdict.rule.file, h->verdict.rule.line);
+    if (h->judgement.verdict.rule.file)
+        snprintf(rule, sizeof rule, "%s:%d", h->judgement.verdict.rule.file,
+                 h->judgement.verdict.rule.line);
     if (!same_text(settlement->error_type, type_names[h->judged_for.type]) ||
-        !same_text(settlement->reason, mull_reason_name(h->verdict.reason)) ||
+        !same_text(settlement->reason, mull_reason_name(h->judgement.verdict.reason)) ||
         !same_text(settlement->rule ? settlement->rule : "", rule))
         WRONG(h, "message %d: the columns of its dead letter say something else", number_of(h));
-    if (strcmp(settlement->queue, h->verdict.queue) != 0)
+    if (!are_words(h, settlement->queue, h->judgement.verdict.queue, h->default_queue))
         WRONG(h, "message %d goes to %s, not to %s", number_of(h), settlement->queue,
-              h->verdict.queue);
+              h->judgement.verdict.queue);
 }
 
 /* expect_same: what isn't counted leaves everything as it came. */
@@ -526,16 +555,17 @@ void model_answered(handout *h, int status)
 
 static void compare_verdict(const handout *h, const mull_verdict *v)
 {
-    const mull_verdict *e = &h->verdict;
+    const mull_verdict *e = &h->judgement.verdict;
     if (v->action != e->action || v->reason != e->reason || v->tier != e->tier ||
         v->fallback != e->fallback || v->delay_ms != e->delay_ms || v->step != e->step ||
         v->of != e->of)
         WRONG(h, "message %d: the verdict is %d (reason %d, %d ms), not %d (%d, %d ms)",
               number_of(h), v->action, v->reason, (int)v->delay_ms, e->action, e->reason,
               (int)e->delay_ms);
-    if (!same_text(v->queue, e->queue) || !same_text(v->note, e->note) ||
-        !same_text(v->rule.file, e->rule.file) || v->rule.line != e->rule.line ||
-        !same_text(v->rule.scope, e->rule.scope) || !same_text(v->rule.type, e->rule.type))
+    if (!are_words(h, v->queue, e->queue, e->queue ? h->default_queue : NULL) ||
+        !are_words(h, v->note, e->note, NULL) || !same_text(v->rule.file, e->rule.file) ||
+        v->rule.line != e->rule.line || !same_text(v->rule.scope, e->rule.scope) ||
+        !same_text(v->rule.type, e->rule.type))
         WRONG(h, "message %d: the verdict's queue, note or rule is another", number_of(h));
     if (!same_text(v->generation, h->judged_under->name))
         WRONG(h, "message %d is decided by generation %s, not by %s", number_of(h), v->generation,
@@ -568,7 +598,7 @@ static void told_retry(handout *h)
     if (process_is_stopping(h->process) && h->process->life != STOPPING &&
         h->process->life != CLOSING)
         WRONG(h, "message %d is to be retried by an engine that has stopped", number_of(h));
-    h->retry_not_before_ms = h->at_work ? INT64_MAX : s->now_ms + h->verdict.delay_ms;
+    h->retry_not_before_ms = h->at_work ? INT64_MAX : s->now_ms + h->judgement.verdict.delay_ms;
     h->stage = RETRYING;
     h->process->counts.retried++;
     s->totals->retries++;
@@ -578,8 +608,7 @@ static void told_retry(handout *h)
 static int has_notify(const handout *h)
 {
     mull__in_force in_force;
-    mull__table_in_force(h->judged_under->table, h->process->consumers[h->consumer].name,
-                         transport_of(h), &in_force);
+    find_in_force(h, h->judged_under, &in_force);
     return in_force.notify != MULL__OFF;
 }
 
@@ -597,12 +626,25 @@ void model_event(process *p, const mull_event *told)
     if (!h->judged)
         WRONG(h, "a verdict on message %d is told that nobody gave, or twice", number_of(h));
     compare_verdict(h, told->verdict);
-    if (!told->rule != !h->verdict.rule.file || !same_text(told->generation, h->judged_under->name))
+    if (!told->rule != !h->judgement.verdict.rule.file ||
+        !same_text(told->generation, h->judged_under->name))
         WRONG(h, "message %d: the event's rule or generation is another", number_of(h));
     compare_failure(h, told->failure);
     p->sim->totals->old_generations += h->judged_under != p->generation;
     h->judged = 0;
     h->unheard = has_notify(h);
+}
+
+/* heard_met: each is heard once, matchers before the override, but those for which there was no
+ * memory. */
+static void heard_met(handout *h, mull_event_kind kind)
+{
+    judgement *j = &h->judgement;
+    if (kind == MULL_EVENT_MATCHER_FAILED
+            ? j->matchers_failed-- == 0
+            : j->override_failed-- == 0 || (j->matchers_failed > 0 && !short_since(h)))
+        WRONG(h, "notify hears of message %d what wasn't met, or hears it late", number_of(h));
+    h->process->sim->totals->heard_before++; /* or where no verdict was carried out */
 }
 
 /* model_heard: what was met on the way to the verdict comes before it. */
@@ -621,11 +663,14 @@ void model_heard(uint64_t number, const mull_event *heard, int fails)
     compare_failure(h, heard->failure);
     totals *t = p->sim->totals;
     if (heard->kind != MULL_EVENT_DECIDED) {
-        t->heard_before++; /* or where no verdict was carried out */
+        heard_met(h, heard->kind);
         return;
     }
     if (!h->unheard)
         WRONG(h, "notify hears of the verdict on message %d before it is told, or twice",
+              number_of(h));
+    if ((h->judgement.matchers_failed || h->judgement.override_failed) && !short_since(h))
+        WRONG(h, "notify hears nothing of what was met before the verdict on message %d",
               number_of(h));
     h->unheard = 0;
     t->heard++;
