@@ -6,7 +6,7 @@
  *   plain   a lua_State with the standard libraries, which loads and runs the same bytes, where
  *           every word of policy, a scope or a rule is an empty function that returns self
  *
- * The first load of a process parses the embedded files besides; it is printed by itself.
+ * The first load of a process touches its memory for the first time; it is printed by itself.
  *
  * Both read the file anew each time. The two take turns. With `once` it does each a single time,
  * for callgrind, which counts between the entry and the end of a function:

@@ -1,4 +1,6 @@
--- cmake/embed.cmake turns lua/** into a C table: the names and every byte must arrive.
+-- cmake/embed.cmake turns lua/** into a C table: the names and every byte must arrive, and the bytecode beside them.
+local build = os.getenv("MULL_BUILD") or "build/dev"
+
 describe("cmake/embed.cmake", function()
     local root
 
@@ -18,27 +20,41 @@ describe("cmake/embed.cmake", function()
         file:close()
     end
 
-    -- Embeds what was written; gives the table that C sees, as { { name =, text =, size = }, … }.
-    local function embed()
-        local command = "cmake -DROOT='%s/lua' -DOUT='%s/out.c' -P cmake/embed.cmake 2>&1"
-        local pipe = assert(io.popen(command:format(root, root)))
+    local function text_of(bytes)
+        return bytes:gsub("0x(%x%x),%s*", function(hex)
+            return string.char(tonumber(hex, 16))
+        end):match("^%s*(.*)$")
+    end
+
+    -- Runs embed.cmake, with a tool or without: whether it went well, and what it said.
+    local function run(tool)
+        local command = "cmake -DROOT='%s/lua' -DOUT='%s/out.c' -DBYTECODE='%s' -P cmake/embed.cmake 2>&1"
+        local pipe = assert(io.popen(command:format(root, root, tool or "")))
         local output = pipe:read("a")
-        assert.is_true(pipe:close(), output)
+        return pipe:close(), output
+    end
+
+    -- Embeds what was written; gives the table that C sees, as { { name =, text =, size = }, … }, where there is
+    -- bytecode with `code`; and who made that.
+    local function embed(tool)
+        local well, output = run(tool)
+        assert.is_true(well, output)
 
         local file = assert(io.open(root .. "/out.c", "rb"))
         local source = file:read("a")
         file:close()
         local texts, rows = {}, {}
-        for name, bytes in source:gmatch("char (text_%d+)%[%] = {(.-)}") do
-            texts[name] = bytes:gsub("0x(%x%x),%s*", function(hex)
-                return string.char(tonumber(hex, 16))
-            end):match("^%s*(.*)$")
+        for name, bytes in source:gmatch("char (%a+_%d+)%[%] = {(.-)}") do
+            texts[name] = text_of(bytes)
         end
-        for name, text, size in source:gmatch('{"([^"]+)", %(const char %*%)(text_%d+), (%d+)}') do
-            rows[#rows + 1] = { name = name, text = texts[text], size = tonumber(size) }
+        local row = '{"([^"]+)", %(const char %*%)(text_%d+), (%d+), ([^\n]-), (%d+)},\n'
+        for name, text, size, code, code_size in source:gmatch(row) do
+            local bytecode = texts[code:match("code_%d+$")]
+            assert.equal(bytecode and #bytecode or 0, tonumber(code_size))
+            rows[#rows + 1] = { name = name, text = texts[text], size = tonumber(size), code = bytecode }
         end
         assert.equal(#rows, tonumber(source:match("mull__embedded_count = (%d+);")))
-        return rows
+        return rows, text_of(source:match("mull__embedded_maker%[%] = {(.-)}"))
     end
 
     it("names files as Lua's modules, an init.lua as its folder", function()
@@ -65,5 +81,24 @@ describe("cmake/embed.cmake", function()
             { name = "a", text = text .. "\0", size = #text },
             { name = "empty", text = "\0", size = 0 },
         }, embed())
+    end)
+
+    it("has bytecode beside the texts where there is the tool, which names its Lua", function()
+        write("lua/a.lua", "local text, line = ...\nerror(text .. line)")
+        local rows, maker = embed(build .. "/tools/bytecode")
+        assert.equal(1, #rows)
+        assert.matches("^%$LuaVersion: Lua 5%.4%.%d.*\0$", maker)
+        local _, message = pcall(assert(load(rows[1].code, "other", "b")), "at ", 2)
+        assert.equal("a:2: at 2", message)
+        rows, maker = embed()
+        assert.is_nil(rows[1].code)
+        assert.equal("\0", maker)
+    end)
+
+    it("says where a file is no Lua", function()
+        write("lua/a.lua", "local = 1")
+        local well, output = run(build .. "/tools/bytecode")
+        assert.is_nil(well)
+        assert.matches("a:1: <name> expected near '='", output, 1, true)
     end)
 end)

@@ -12,14 +12,12 @@
 #include "stderr.h"
 
 #include <lauxlib.h>
-#include <string.h>
 
 /* ---- The files of lua/ ----------------------------------------------------------------------- */
 
-static int load_file(lua_State *L, const struct mull__embedded *file)
+static int load_file(lua_State *L, const mull__embedded *file)
 {
-    lua_pushfstring(L, "=%s", file->name);
-    if (luaL_loadbufferx(L, file->text, file->size, lua_tostring(L, -1), "t") != LUA_OK)
+    if (mull__embedded_load(L, file) != LUA_OK)
         return lua_error(L);
     lua_pushstring(L, file->name);
     lua_call(L, 1, 1);
@@ -34,11 +32,8 @@ static int open_file(lua_State *L)
 
 static int open_main(lua_State *L)
 {
-    for (size_t i = 0; i < mull__embedded_count; i++) {
-        if (strcmp(mull__embedded_files[i].name, "mulligan") == 0)
-            return load_file(L, &mull__embedded_files[i]);
-    }
-    return luaL_error(L, "mulligan was built without its Lua files");
+    const mull__embedded *file = mull__embedded_find("mulligan");
+    return file ? load_file(L, file) : luaL_error(L, "mulligan was built without its Lua files");
 }
 
 /* ---- mulligan.core --------------------------------------------------------------------------- */

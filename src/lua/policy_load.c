@@ -15,7 +15,6 @@ typedef struct guest {
     char *text;   /* NULL: it is read from its file */
     size_t text_size;
     mull__log *log;
-    const mull__parsed *parsed;
 } guest;
 
 static void guest_free(void *data)
@@ -38,8 +37,7 @@ enum { TURNS = 3 }; /* tries to find the files at rest */
  * nothing the first time. The sandbox is there after MULL_EPOLICY as well, to say why. */
 static int run(mull__sandbox **out, const guest *g, mull__source *source, int how)
 {
-    int status =
-        mull__sandbox_new(out, &g->allocator, source, g->main, g->log, g->parsed, how == AGAIN);
+    int status = mull__sandbox_new(out, &g->allocator, source, g->main, g->log, how == AGAIN);
     if (status)
         return status;
     if (how == QUIETLY)
@@ -226,8 +224,6 @@ static int guest_new(guest **out, const mull_policy_options *options)
         status = copy_text(g, options);
     if (status == MULL_OK)
         status = mull__log_new(&g->log, &a, options->log, options->data);
-    if (status == MULL_OK)
-        status = mull__parsed_get(&g->parsed);
     if (status)
         guest_free(g);
     else

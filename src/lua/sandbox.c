@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/pattern.h"
+#include "embedded.h"
 #include "hearing.h"
 #include "library.h"
 
@@ -33,6 +34,19 @@ static mull__sandbox *sandbox_of(lua_State *L)
 
 /* ---- What is embedded ------------------------------------------------------------------------ */
 
+/* push_embedded pushes a file's function. */
+static void push_embedded(lua_State *L, const char *name)
+{
+    const mull__embedded *file = mull__embedded_find(name);
+    int status = file ? mull__embedded_load(L, file) : LUA_OK;
+    if (!file)
+        luaL_error(L, "there is no embedded file %s", name);
+    else if (status == LUA_ERRMEM)
+        mull__vm_no_memory(L);
+    else if (status != LUA_OK)
+        lua_error(L);
+}
+
 /* require_embedded is `require` for embedded files, which policies never see. */
 static int require_embedded(lua_State *L)
 {
@@ -41,7 +55,7 @@ static int require_embedded(lua_State *L)
     if (lua_getfield(L, -1, name) != LUA_TNIL)
         return 1;
     lua_pop(L, 1);
-    mull__parsed_push(L, sandbox_of(L)->parsed, name);
+    push_embedded(L, name);
     lua_call(L, 0, 1);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, name);
@@ -166,10 +180,9 @@ static int prepare(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
     lua_pushcfunction(L, require_embedded);
     lua_setglobal(L, "require");
-    const mull__parsed *parsed = sandbox_of(L)->parsed;
-    mull__parsed_push(L, parsed, "mulligan.sandbox");
+    push_embedded(L, "mulligan.sandbox");
     lua_call(L, 0, 1);
-    mull__parsed_push(L, parsed, "mulligan.policy");
+    push_embedded(L, "mulligan.policy");
     lua_call(L, 0, 2);
     lua_pushvalue(L, -1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &load_side);
@@ -246,7 +259,7 @@ int mull__sandbox_load(mull__sandbox *sandbox)
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, const mull__parsed *parsed, int again)
+                      const char *main, mull__log *log, int again)
 {
     *out = NULL;
     mull__sandbox *s = mull__zalloc(allocator, 1, sizeof *s);
@@ -260,7 +273,6 @@ int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull
     s->source = source;
     s->main = main;
     s->log = log;
-    s->parsed = parsed;
     s->again = s->silent = again;
     *out = s;
     return MULL_OK;

@@ -5,7 +5,6 @@
 #define MULL__SANDBOX_H
 
 #include "decide/log.h"
-#include "parsed.h"
 #include "source.h"
 #include "views.h"
 #include "vm.h"
@@ -33,7 +32,6 @@ typedef struct mull__sandbox {
     mull__source *source;        /* borrowed */
     const char *main;            /* the name of the first file; borrowed */
     mull__log *log;              /* borrowed */
-    const mull__parsed *parsed;  /* borrowed */
     int again;                   /* the files ran before */
     int silent;                  /* what is printed was printed before */
 } mull__sandbox;
@@ -41,7 +39,7 @@ typedef struct mull__sandbox {
 /* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before.
  * MULL_ENOMEM. */
 int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, const mull__parsed *parsed, int again);
+                      const char *main, mull__log *log, int again);
 void mull__sandbox_free(mull__sandbox *sandbox);
 
 /* mull__sandbox_load runs the files and ends the load: mistakes in the policy, of whatever kind,
