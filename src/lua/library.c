@@ -35,6 +35,16 @@ static int own(lua_State *L)
     return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
+/* own_writes does so for a function that writes into a table. What it raises ends that as well. */
+static int own_writes(lua_State *L)
+{
+    mull__vm *vm = mull__vm_of(L);
+    vm->writes = 1;
+    int count = own(L);
+    vm->writes = 0;
+    return count;
+}
+
 static int by_arguments(lua_State *L)
 {
     mull__vm_spend(L, weigh(L, 1, lua_gettop(L)));
@@ -168,8 +178,11 @@ static lua_Integer length(lua_State *L, int index)
 /* spend_span takes an instruction for each element from one to another. */
 static void spend_span(lua_State *L, lua_Integer first, lua_Integer last)
 {
-    if (first <= last)
-        mull__vm_spend(L, (size_t)((lua_Unsigned)last - (lua_Unsigned)first));
+    if (first > last)
+        return;
+    size_t count = (size_t)((lua_Unsigned)last - (lua_Unsigned)first);
+    mull__vm_spend(L, count);
+    mull__vm_spend_lookups(L, count);
 }
 
 /* shift is insert and remove: all that is behind the place moves. */
@@ -178,12 +191,12 @@ static int shift(lua_State *L)
     lua_Integer place = lua_tointeger(L, 2);
     if (place > 0)
         spend_span(L, place, length(L, 1));
-    return own(L);
+    return own_writes(L);
 }
 
 static int insert(lua_State *L)
 {
-    return lua_gettop(L) == 3 ? shift(L) : own(L);
+    return lua_gettop(L) == 3 ? shift(L) : own_writes(L);
 }
 
 static int remove_one(lua_State *L)
@@ -222,10 +235,21 @@ static int concat(lua_State *L)
     return own(L);
 }
 
+/* unpack: Lua's refuses what no stack has room for, before it looks anything up. */
+static int unpack(lua_State *L)
+{
+    enum { MOST = 10000000 };
+    lua_Integer first = luaL_optinteger(L, 2, 1);
+    lua_Integer last = luaL_opt(L, luaL_checkinteger, 3, length(L, 1));
+    if (first <= last && (lua_Unsigned)last - (lua_Unsigned)first < MOST)
+        mull__vm_spend_lookups(L, (size_t)((lua_Unsigned)last - (lua_Unsigned)first));
+    return by_results(L);
+}
+
 static int move(lua_State *L)
 {
     spend_span(L, lua_tointeger(L, 2), lua_tointeger(L, 3));
-    return own(L);
+    return own_writes(L);
 }
 
 /* ---- utf8 ------------------------------------------------------------------------------------ */
@@ -294,7 +318,7 @@ static const entry entries[] = {
     {"table", "move", move},
     {"table", "pack", by_arguments},
     {"table", "remove", remove_one},
-    {"table", "unpack", by_results},
+    {"table", "unpack", unpack},
     {"utf8", "char", by_arguments},
     {"utf8", "codepoint", by_results},
     {"utf8", "len", by_arguments},

@@ -227,6 +227,7 @@ static int add_answer(lua_State *L, luaL_Buffer *made, const mull__pattern_match
 {
     if (type == LUA_TTABLE) {
         push_capture(L, match, subject, 0);
+        mull__vm_spend_lookups(L, 1);
         lua_gettable(L, REPLACEMENT);
     } else {
         lua_pushvalue(L, REPLACEMENT);

@@ -48,19 +48,45 @@ static void *refuse(mull__vm *vm, mull__vm_stop by)
     return NULL;
 }
 
+/* is_policys says whether what is at work makes tables of the policy's larger: its own functions,
+ * and those of C that write for it. */
+static int is_policys(const mull__vm *vm)
+{
+    lua_Debug at;
+    if (!lua_getstack(vm->lua, 0, &at) || !lua_getinfo(vm->lua, "S", &at))
+        return 0;
+    return at.what[0] == 'C' ? vm->writes : at.source[0] == '@';
+}
+
+/* kind_of gives what a new block is for: Lua puts an object's type in place of its old size, and 0
+ * for anything else. An array of a hash part's very size is taken for one. */
+static mull__price_kind kind_of(const mull__vm *vm, size_t type, size_t wanted)
+{
+    if (type == LUA_TSTRING)
+        return MULL__PRICE_STRING;
+    if (type == 0 && mull__price_may_be_hash(&vm->price, wanted) && is_policys(vm))
+        return MULL__PRICE_HASH;
+    return MULL__PRICE_OTHER;
+}
+
 static void *resize(void *data, void *pointer, size_t old, size_t wanted)
 {
     mull__vm *vm = data;
-    int is_string = !pointer && old == LUA_TSTRING; /* Lua puts the kind of object there */
+    mull__price_kind kind = pointer ? MULL__PRICE_OTHER : kind_of(vm, old, wanted);
     old = pointer ? old : 0;
     size_t more = wanted > old ? wanted - old : 0;
     if (more > 0 && (vm->used > vm->limit || more > vm->limit - vm->used))
         return refuse(vm, MULL__VM_MEMORY);
     if (more > vm->unallocated)
         return refuse(vm, MULL__VM_ALLOCATED);
-    void *memory = mull__price_resize(&vm->price, &vm->allocator, pointer, old, wanted, is_string);
+    int64_t filling =
+        kind == MULL__PRICE_HASH && vm->budget ? mull__price_filling(&vm->price, wanted) : 0;
+    if (filling > vm->left)
+        return refuse(vm, MULL__VM_INSTRUCTIONS);
+    void *memory = mull__price_resize(&vm->price, &vm->allocator, pointer, old, wanted, kind);
     if (!memory && wanted > 0)
         return refuse(vm, MULL__VM_NO_MEMORY);
+    vm->left -= filling;
     vm->unallocated -= more;
     vm->used += wanted - old;
     if (vm->price.has_risen)
@@ -78,6 +104,16 @@ static void lift_limits(mull__vm *vm)
     vm->step = 0;
 }
 
+/* measure_place: how large a place in a table's hash part is, Lua doesn't tell. */
+static int measure_place(lua_State *L)
+{
+    enum { PLACES = 16 };
+    mull__price *price = &mull__vm_of(L)->price;
+    lua_createtable(L, 0, PLACES);
+    price->place = price->newest_size / PLACES;
+    return 0;
+}
+
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
 {
     *vm = (mull__vm){.allocator = *allocator, .most = most, .price.touched = SIZE_MAX};
@@ -90,7 +126,8 @@ int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
     }
     *(mull__vm **)lua_getextraspace(vm->lua) = vm;
     vm->price.finds_stack = 1;
-    if (!lua_checkstack(vm->lua, STACK)) {
+    lua_pushcfunction(vm->lua, measure_place);
+    if (!lua_checkstack(vm->lua, STACK) || lua_pcall(vm->lua, 0, 0, 0) != LUA_OK) {
         mull__vm_close(vm);
         return MULL_ENOMEM;
     }
@@ -273,6 +310,17 @@ void mull__vm_spend(lua_State *L, size_t instructions)
     mull__vm_check(L);
 }
 
+void mull__vm_spend_lookups(lua_State *L, size_t count)
+{
+    size_t price = mull__price_lookup(&mull__vm_of(L)->price);
+    mull__vm_spend(L, price > 0 && count > SIZE_MAX / price ? SIZE_MAX : price * count);
+}
+
+void mull__vm_spend_steps(lua_State *L, uint64_t steps)
+{
+    mull__vm_spend(L, (size_t)(steps / mull__price_places(&mull__vm_of(L)->price)));
+}
+
 void mull__vm_make_room(lua_State *L, size_t bytes)
 {
     const mull__vm *vm = mull__vm_of(L);
@@ -291,6 +339,7 @@ int mull__vm_pcall(lua_State *L)
     lua_pushboolean(L, 1);
     lua_insert(L, 1);
     int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
+    mull__vm_of(L)->writes = 0;
     /* error("not enough memory", 0) looks the same to Lua, but no memory was refused. */
     if (status == LUA_ERRMEM && mull__vm_of(L)->refused != MULL__VM_GOING)
         return mull__vm_no_memory(L);
@@ -368,7 +417,7 @@ static inline void begin(mull__vm *vm, const mull__vm_budget *budget)
 {
     vm->stop = vm->refused = MULL__VM_GOING;
     vm->file[0] = vm->message[0] = 0;
-    vm->line = 0;
+    vm->line = vm->writes = 0;
     lift_limits(vm);
     if (!budget)
         return;

@@ -26,7 +26,8 @@ typedef struct mull__vm_budget {
     size_t at_once; /* bytes, beyond what the state has when the call begins; 0: only the state's
                        own limit holds */
     size_t in_all;  /* bytes, those given back included */
-    size_t touched; /* bytes of a string that one instruction may touch; see price.h */
+    size_t touched; /* bytes of a string that one instruction may touch, or as much of a table; see
+                       price.h */
 } mull__vm_budget;
 
 /* mull__vm is usually the first member of a larger struct, which must not move. */
@@ -44,6 +45,7 @@ typedef struct mull__vm {
     int64_t left;                  /* instructions that it may still take */
     int step;                      /* instructions until the next look at them; 0: there is none */
     mull__price price;
+    int writes;            /* a function of C writes into tables that may be the policy's */
     uint64_t settled;      /* price.made when the garbage among them was last collected */
     mull__vm_stop stop;    /* why the call must end */
     mull__vm_stop refused; /* who refused memory last */
@@ -81,6 +83,13 @@ int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget
  * more. mull__vm_check raises where they have been taken from `left`. */
 void mull__vm_spend(lua_State *L, size_t instructions);
 void mull__vm_check(lua_State *L);
+
+/* mull__vm_spend_lookups takes what a function of C that looks up so many keys of tables has to pay
+ * besides, while there are tables in which that may take long. May raise. */
+void mull__vm_spend_lookups(lua_State *L, size_t count);
+
+/* mull__vm_spend_steps takes what it costs to walk through so many keys of a table. May raise. */
+void mull__vm_spend_steps(lua_State *L, uint64_t steps);
 
 /* mull__vm_make_room collects garbage where `bytes` more would be too many. Lua does so for
  * objects, but not for the buffers of its library. May raise. */

@@ -62,9 +62,7 @@ function tables.sort(data, before)
         error(why, 2)
     end
     merge_sort(list, before or less)
-    for i = 1, #list do
-        data[i] = list[i]
-    end
+    move(list, 1, #list, 1, data)
 end
 
 return tables
