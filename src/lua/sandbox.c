@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/pattern.h"
+#include "constants.h"
 #include "embedded.h"
 #include "hearing.h"
 #include "library.h"
@@ -101,6 +102,14 @@ static int offer_read(lua_State *L)
     return 1;
 }
 
+/* spend_parse takes what the parser is about to do, which nobody counts. */
+static void spend_parse(lua_State *L, const char *text, size_t size)
+{
+    enum { BYTES = 16 }; /* that are read for an instruction */
+    mull__vm_spend(L, size / BYTES);
+    mull__vm_spend_steps(L, mull__constants_steps(text, size));
+}
+
 /* offer_compile(file, environment): a function; or nil and Lua's message. Its text, without a byte
  * order mark, never becomes a string of Lua's. Bytecode could do anything, so only text is let in.
  */
@@ -113,6 +122,7 @@ static int offer_compile(lua_State *L)
     if (!file)
         return luaL_error(L, "%s", why);
     size_t mark = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    spend_parse(L, file->text + mark, file->size - mark);
     int status = luaL_loadbufferx(L, file->text + mark, file->size - mark, chunk, "t");
     if (status == LUA_ERRMEM)
         return mull__vm_no_memory(L);
