@@ -69,6 +69,12 @@ describe("cmake/embed.cmake", function()
         }, embed())
     end)
 
+    it("leaves out what is for editors", function()
+        write("lua/mulligan/meta/policy.lua", "a")
+        write("lua/mulligan/metal/policy.lua", "b")
+        assert.same({ { name = "mulligan.metal.policy", text = "b\0", size = 1 } }, embed())
+    end)
+
     it("keeps every byte, and ends each text in a NUL", function()
         local bytes = {}
         for byte = 33, 255 do
