@@ -104,6 +104,16 @@ static int has_parts(mull__matcher_kind kind)
     return kind == MULL__MATCH_ALL || kind == MULL__MATCH_ANY || kind == MULL__MATCH_NONE;
 }
 
+/* are_equalities: each test is for a field of the error to equal one literal. */
+static int are_equalities(const mull__plain_test *tests, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (mull__fact_named(tests[i].subject, tests[i].name) != MULL__ERROR_FIELD ||
+            tests[i].value.kind != MULL__ONE_OF || tests[i].value.literal_count != 1)
+            return 0;
+    return 1;
+}
+
 void mull__measure_matcher(mull__size *size, const mull__plain_matcher *matcher)
 {
     if (matcher->kind == MULL__MATCH_TESTS) {
@@ -112,6 +122,8 @@ void mull__measure_matcher(mull__size *size, const mull__plain_matcher *matcher)
             mull__measure_text(size, matcher->tests[i].name);
             measure_value(size, &matcher->tests[i].value);
         }
+        if (are_equalities(matcher->tests, matcher->test_count))
+            mull__measure_things(size, matcher->test_count, sizeof *matcher->equals);
     } else if (has_parts(matcher->kind)) {
         mull__measure_things(size, matcher->part_count, sizeof *matcher->parts);
         for (size_t i = 0; i < matcher->part_count; i++)
@@ -134,6 +146,15 @@ static const mull__plain_test *copy_tests(mull__room *room, const mull__plain_ma
     return tests;
 }
 
+/* equalities are what tests come down to that were copied. */
+static const mull_field *equalities(mull__room *room, const mull__plain_test *tests, size_t count)
+{
+    mull_field *fields = mull__take(room, count, sizeof *fields);
+    for (size_t i = 0; i < count; i++)
+        fields[i] = (mull_field){tests[i].name, tests[i].value.literals[0]};
+    return fields;
+}
+
 mull__plain_matcher mull__copy_matcher(mull__room *room, const mull__plain_matcher *plain)
 {
     mull__plain_matcher matcher = {.kind = plain->kind};
@@ -142,6 +163,8 @@ mull__plain_matcher mull__copy_matcher(mull__room *room, const mull__plain_match
     } else if (plain->kind == MULL__MATCH_TESTS) {
         matcher.tests = copy_tests(room, plain);
         matcher.test_count = plain->test_count;
+        if (are_equalities(plain->tests, plain->test_count))
+            matcher.equals = equalities(room, matcher.tests, matcher.test_count);
     } else if (has_parts(plain->kind)) {
         mull__plain_matcher *parts = mull__take(room, plain->part_count, sizeof *parts);
         for (size_t i = 0; i < plain->part_count; i++)

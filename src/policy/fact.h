@@ -29,16 +29,24 @@ typedef enum mull__fact {
 
 mull__fact mull__fact_named(mull__subject subject, const char *name);
 
-/* mull__field_of is an error's field; the first of a name counts, whatever its kind. NULL: there is
- * none, or it is a list, a map or null. */
-static inline const mull_value *mull__field_of(const mull_error *error, const char *name)
+/* mull__field_named is an error's field; the first of a name counts, whatever its kind. NULL: there
+ * is none. */
+static inline const mull_field *mull__field_named(const mull_error *error, const char *name)
 {
     const mull_field *field = error->fields, *end = field + error->field_count;
     for (; field < end; field++)
         if (field->name[0] == name[0] && strcmp(field->name, name) == 0)
-            return field->value.kind == MULL_NIL || field->value.kind >= MULL_LIST ? NULL
-                                                                                   : &field->value;
+            return field;
     return NULL;
+}
+
+/* mull__field_of is the value of an error's field. NULL: there is none, or it is a list, a map or
+ * null. */
+static inline const mull_value *mull__field_of(const mull_error *error, const char *name)
+{
+    const mull_field *field = mull__field_named(error, name);
+    return field && field->value.kind != MULL_NIL && field->value.kind < MULL_LIST ? &field->value
+                                                                                   : NULL;
 }
 
 /* mull__fact_of gives the value of what a test looks at in a failure and one of its errors: its

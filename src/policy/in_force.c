@@ -40,13 +40,28 @@ size_t mull__layers(size_t consumers, size_t transports)
     return columns + (are_too_many(consumers, transports) ? consumers : consumers * columns);
 }
 
+/* in_force is `near` on top of `far`, where that is all of it. */
+static mull__layer in_force(const mull__layer *near, const mull__layer *far)
+{
+    mull__layer layer = mull__over(near, far);
+    const mull__bounds *bounds = &layer.bounds;
+    if (!layer.rules || bounds->override != MULL__OFF)
+        return layer;
+    layer.brief = (mull__brief){
+        .rules = layer.rules->rules,
+        .deliveries = bounds->max_deliveries == MULL__OFF ? INT64_MAX : bounds->max_deliveries,
+        .calls = bounds->max_attempts == MULL__OFF ? INT64_MAX : bounds->max_attempts - 1,
+    };
+    return layer;
+}
+
 /* add_transport lays a transport over what holds without one. */
 static void add_transport(mull__table *table, mull__scope *scope, mull__layer *layers)
 {
     const mull__name name = mull__name_of(scope->name);
     mull__names_add(&table->transports, &name, (uint32_t)table->columns - 1);
     scope->layer.transport = scope;
-    scope->layer = mull__over(&scope->layer, &layers[0]);
+    scope->layer = in_force(&scope->layer, &layers[0]);
     layers[table->columns++] = scope->layer;
 }
 
@@ -63,7 +78,7 @@ static void add_consumer(mull__table *table, mull__scope *scope, mull__layer *la
     }
     mull__layer *row = &layers[(1 + number) * table->columns];
     for (size_t i = 0; i < table->columns; i++)
-        row[i] = mull__over(&scope->layer, &layers[i]);
+        row[i] = in_force(&scope->layer, &layers[i]);
 }
 
 static size_t count_of(const mull__table *table, mull__scope_kind kind)
@@ -76,11 +91,15 @@ static size_t count_of(const mull__table *table, mull__scope_kind kind)
 
 void mull__lay(mull__table *table, mull__layer *layers, const mull__layer *defaults)
 {
-    layers[0] = *defaults;
-    if (table->host)
-        layers[0] = mull__over(&table->host->layer, &layers[0]);
-    if (table->bus)
-        layers[0] = mull__over(&table->bus->layer, &layers[0]);
+    static const mull__layer nothing = {
+        .bounds = {.max_age_ms = MULL__INHERITED,
+                   .max_attempts = MULL__INHERITED,
+                   .max_deliveries = MULL__INHERITED,
+                   .override = MULL__INHERITED},
+    };
+    const mull__layer *host = table->host ? &table->host->layer : &nothing;
+    const mull__layer under = mull__over(host, defaults);
+    layers[0] = in_force(table->bus ? &table->bus->layer : &nothing, &under);
     table->columns = 1;
     table->crowded =
         are_too_many(count_of(table, MULL__CONSUMER), count_of(table, MULL__TRANSPORT));
@@ -111,7 +130,7 @@ mull__site mull__site_of(const mull__table *table, const char *consumer, const c
     }
     if (row == 0 || !table->crowded)
         return (mull__site){&table->layers[row * table->columns + column], consumer_hash};
-    *room = mull__over(&table->layers[table->columns + row - 1], &table->layers[column]);
+    *room = in_force(&table->layers[table->columns + row - 1], &table->layers[column]);
     return (mull__site){room, consumer_hash};
 }
 

@@ -220,14 +220,12 @@ static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
 
 int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error)
 {
-    if (matcher->kind != MULL__MATCH_TESTS)
+    const mull_field *wanted = matcher->equals;
+    if (!wanted)
         return 0;
-    const mull__plain_test *test = matcher->tests, *end = test + matcher->test_count;
-    for (; test < end; test++) {
-        if (test->fact != MULL__ERROR_FIELD || test->value.literal_count != 1)
-            return 0;
-        const mull_value *given = mull__field_of(error, test->name);
-        if (!given || !mull__value_equals(test->value.literals, given))
+    for (const mull_field *end = wanted + matcher->test_count; wanted < end; wanted++) {
+        const mull_field *given = mull__field_named(error, wanted->name);
+        if (!given || !mull__value_equals(&wanted->value, &given->value))
             return 0;
     }
     return 1;

@@ -20,14 +20,6 @@ int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *linea
  */
 const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage);
 
-/* ---- The short way --------------------------------------------------------------------------- */
-
-/* mull__rule_for is the first rule in force for an error of a plain type itself; NULL: none. */
-static inline const mull__rule *mull__rule_for(const mull__layer *layer, const mull__type *type)
-{
-    return layer->rules ? mull__first_rule(&layer->rules->rules, (uint32_t)type->number) : NULL;
-}
-
 /* mull__equals_all: the matcher has only tests for fields to equal one literal each, and all pass.
  */
 int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error);

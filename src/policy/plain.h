@@ -65,7 +65,9 @@ typedef struct mull__plain_matcher {
     mull__matcher_kind kind;
     const mull__plain_test *tests;
     size_t test_count;
-    uint32_t function; /* from 0, in the order in which the statements ran */
+    const mull_field *equals; /* the table's own: the tests again, where each is for a field of the
+                                 error to equal one literal; NULL */
+    uint32_t function;        /* from 0, in the order in which the statements ran */
     const struct mull__plain_matcher *parts;
     size_t part_count;
 } mull__plain_matcher;

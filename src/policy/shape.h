@@ -34,7 +34,6 @@ typedef struct mull__type {
     const char *name;
     mull__lineage lineage; /* of an error of this type; not there where it climbs */
     int climbs;            /* it has parents but Error */
-    int is_plain;          /* not Error, it has no parents, and is MULL__RECOVERABLE */
     uint64_t number;       /* its place among the types */
     uint32_t parent;       /* MULL__ERROR_TYPE where none was declared */
     mull__mark mark;       /* MULL__UNMARKED only while the table is built */
@@ -78,10 +77,18 @@ typedef struct mull__bounds {
 
 struct mull__scope;
 
+/* mull__brief is what the short way of a decision looks at, which is for failures up to so many
+ * deliveries and calls; none where no rules hold, or an override does. */
+typedef struct mull__brief {
+    mull__rules rules;
+    int64_t deliveries, calls;
+} mull__brief;
+
 typedef struct mull__layer {
     const struct mull__scope *rules;                /* whose rules hold; NULL: nobody's so far */
     const struct mull__scope *consumer, *transport; /* NULL: there is none */
     mull__bounds bounds;
+    mull__brief brief; /* of what is in force somewhere; not of a scope's own */
 } mull__layer;
 
 typedef struct mull__scope {
@@ -104,6 +111,7 @@ struct mull__table {
     mull_allocator allocator;
     mull__names type_names, consumers, transports;
     mull__type *types;
+    const uint32_t *plain_types; /* by number: the number again, or MULL__NONE; see types.h */
     size_t type_count;
     size_t declared_types; /* the first so many are those that policy.errors names, and two that
                               are built in */
@@ -128,7 +136,7 @@ static inline size_t mull__scope_rules(const mull__scope *scope)
     return scope->rules.count + scope->cause_rules.count;
 }
 
-/* mull__first_rule is the first rule for a type, NULL where there is none. */
+/* mull__first_rule is the first rule for a type, NULL where there is none, as for MULL__NONE. */
 static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint32_t type)
 {
     for (uint32_t at = type & rules->group_mask;; at = (at + 1) & rules->group_mask) {

@@ -109,6 +109,7 @@ static measure measure_plain(const mull__plain *plain)
         measure_shown(&m.size, scope);
     }
     mull__measure_things(&m.size, m.types, sizeof(mull__type));
+    mull__measure_things(&m.size, m.types, sizeof(uint32_t));
     mull__measure_things(&m.size, mull__layers(m.consumers, m.transports), sizeof(mull__layer));
     return m;
 }
@@ -365,7 +366,7 @@ static void fill(mull__table *table, const mull__plain *plain, const measure *m)
     for (size_t i = 0; i < plain->scope_count; i++)
         copy_scope(&b, &table->scopes[i], &plain->scopes[i]);
     table->function_count = plain->function_count;
-    mull__types_ready(table);
+    mull__types_ready(table, mull__take(&b.room, m->types, sizeof(uint32_t)));
     resolve(&b, m);
 }
 

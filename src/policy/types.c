@@ -158,14 +158,15 @@ static void mark_types(mull__table *table)
     }
 }
 
-void mull__types_ready(mull__table *table)
+void mull__types_ready(mull__table *table, uint32_t *plain_types)
 {
     mark_types(table);
+    table->plain_types = plain_types;
     for (uint32_t i = 0; i < table->type_count; i++) {
         mull__type *type = &table->types[i];
         int none = i == MULL__ERROR_TYPE;
         type->climbs = type->parent != MULL__ERROR_TYPE;
-        type->is_plain = !none && !type->climbs && type->mark == MULL__RECOVERABLE;
+        plain_types[i] = none || type->climbs || type->mark != MULL__RECOVERABLE ? MULL__NONE : i;
         type->lineage = (mull__lineage){none ? NULL : &type->number, !none, type->mark};
     }
 }

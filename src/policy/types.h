@@ -12,8 +12,9 @@ size_t mull__lineage_words(const mull__table *table);
  * name is borrowed. Only while the table is built, which has room for it. */
 uint32_t mull__types_add(mull__table *table, const char *name);
 
-/* mull__types_ready gives each type its mark and its lineage; once all of them are there. */
-void mull__types_ready(mull__table *table);
+/* mull__types_ready gives each type its mark and its lineage, and fills the table's `plain_types`,
+ * which have room for each; once all of them are there. */
+void mull__types_ready(mull__table *table, uint32_t *plain_types);
 
 /* mull__lineage_climbed is mull__lineage_of for an error of a type that climbs, mull__lineage_sent
  * for one that comes with a lineage, or without a type. They give `room`. */
@@ -22,13 +23,13 @@ const mull__lineage *mull__lineage_climbed(const mull__table *table, const mull_
 const mull__lineage *mull__lineage_sent(const mull__table *table, const mull_error *error,
                                         uint64_t *scratch, mull__lineage *room);
 
-/* mull__type_of is an error's own type, Error where the table doesn't know it. */
-static MULL__IN_PLACE const mull__type *mull__type_of(const mull__table *table,
-                                                      const mull_error *error)
+/* mull__plain_type is the number of a type of which the lineage is itself alone, and nothing is
+ * declared unrecoverable: only rules have a say in it. MULL__NONE: of all others. */
+static MULL__IN_PLACE uint32_t mull__plain_type(const mull__table *table, const char *name)
 {
-    const mull__name name = mull__name_of(error->type);
-    uint32_t number = mull__names_find(&table->type_names, &name);
-    return &table->types[number == MULL__NONE ? MULL__ERROR_TYPE : number];
+    const mull__name wanted = mull__name_of(name);
+    uint32_t number = mull__names_find(&table->type_names, &wanted);
+    return number == MULL__NONE ? MULL__NONE : table->plain_types[number];
 }
 
 /* mull__lineage_of finds the lineage of an error with a type: it is the table's, or in `room` with
@@ -39,7 +40,9 @@ static inline const mull__lineage *mull__lineage_of(const mull__table *table,
 {
     if (error->lineage_count > 0)
         return mull__lineage_sent(table, error, scratch, room);
-    const mull__type *type = mull__type_of(table, error);
+    uint64_t hash;
+    uint32_t number = mull__names_look_up(&table->type_names, error->type, &hash);
+    const mull__type *type = &table->types[number == MULL__NONE ? MULL__ERROR_TYPE : number];
     return type->climbs ? mull__lineage_climbed(table, type, scratch, room) : &type->lineage;
 }
 

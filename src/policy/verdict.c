@@ -64,8 +64,7 @@ static int over(int64_t value, int64_t bound)
 }
 
 /* limit_on is MULL_REASON_NONE where no limit ends a message that another call is due for. */
-static MULL__IN_PLACE mull_reason limit_on(mull_tier due, const mull_failure *failure,
-                                           const mull__bounds *bounds)
+static mull_reason limit_on(mull_tier due, const mull_failure *failure, const mull__bounds *bounds)
 {
     if (bounds->max_attempts != MULL__OFF && failure->calls >= bounds->max_attempts)
         return MULL_REASON_MAX_ATTEMPTS;
@@ -76,7 +75,7 @@ static MULL__IN_PLACE mull_reason limit_on(mull_tier due, const mull_failure *fa
 
 /* ---- The chain ------------------------------------------------------------------------------- */
 
-static MULL__IN_PLACE mull_tier tier_due(const mull__rule *rule, const mull_failure *failure)
+static mull_tier tier_due(const mull__rule *rule, const mull_failure *failure)
 {
     if (failure->attempt <= rule->retry.attempts)
         return MULL_TIER_RETRY;
@@ -95,7 +94,7 @@ static mull_reason why_it_ends(mull_tier due, const mull__rule *rule, const mull
 }
 
 /* step_due is the how-manyth of its tier the next call is. */
-static MULL__IN_PLACE int64_t step_due(mull_tier due, const mull_failure *failure)
+static int64_t step_due(mull_tier due, const mull_failure *failure)
 {
     if (due == MULL_TIER_RETRY)
         return failure->attempt;
@@ -358,28 +357,32 @@ static MULL__APART int decide_at_length(const mull__desk *desk, const mull_failu
  * finds them in a fraction of the time. What it decides, decide_at_length decides the same;
  * whatever it isn't sure of, it leaves to it. */
 
-/* is_plain: nothing but a rule has a say in what becomes of a failure of a plain type. */
-static MULL__IN_PLACE int is_plain(const mull_failure *failure, const mull__layer *layer)
+/* step_on is go_on to a step of which the span is worked out ahead. */
+static MULL__IN_PLACE void step_on(mull_verdict *verdict, const mull__plain_tier *tier,
+                                   mull_tier due, int64_t step, const mull_failure *failure,
+                                   uint64_t consumer_hash)
 {
-    return failure->error->lineage_count == 0 && failure->flags == MULL_HAS_CHANCE &&
-           layer->bounds.override == MULL__OFF &&
-           !over(failure->deliveries, layer->bounds.max_deliveries);
+    int64_t delay_ms = draw_ahead(tier, failure, due, step, consumer_hash);
+    go_on(verdict, due, delay_ms, step, tier->attempts);
 }
 
 /* go_on_by follows the chain of the rule that decides to another call. 0: it ends, or may have to
- * wait longer than what is worked out ahead. */
+ * wait longer than what is worked out ahead, which is never more steps than there are. */
 static MULL__IN_PLACE int go_on_by(const mull__rule *rule, const mull_failure *failure,
                                    mull_verdict *verdict, mull__site site)
 {
-    mull_tier due = tier_due(rule, failure);
-    if (due == MULL_TIER_NONE || limit_on(due, failure, &site.layer->bounds) != MULL_REASON_NONE)
+    if (failure->calls > site.layer->brief.calls)
         return 0;
-    const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
-    int64_t step = step_due(due, failure);
-    if (step > tier->span_count)
+    if (failure->attempt <= rule->retry.span_count)
+        step_on(verdict, &rule->retry, MULL_TIER_RETRY, failure->attempt, failure,
+                site.consumer_hash);
+    else if (failure->attempt > rule->retry.attempts &&
+             failure->redeliveries < rule->redeliver.span_count &&
+             !over(failure->age_ms, site.layer->bounds.max_age_ms))
+        step_on(verdict, &rule->redeliver, MULL_TIER_REDELIVER, failure->redeliveries + 1, failure,
+                site.consumer_hash);
+    else
         return 0;
-    int64_t delay_ms = draw_ahead(tier, failure, due, step, site.consumer_hash);
-    go_on(verdict, due, delay_ms, step, tier->attempts);
     verdict->rule = rule->source;
     return 1;
 }
@@ -405,10 +408,11 @@ static MULL__IN_PLACE mull__site site_of(const mull__table *table, const mull_fa
 int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict)
 {
     mull__layer room;
-    const mull__type *type = mull__type_of(desk->table, failure->error);
+    uint32_t type = mull__plain_type(desk->table, failure->error->type);
     mull__site site = site_of(desk->table, failure, &room);
-    if (type->is_plain && is_plain(failure, site.layer)) {
-        const mull__rule *rule = mull__rule_for(site.layer, type);
+    if (failure->error->lineage_count == 0 && failure->flags == MULL_HAS_CHANCE &&
+        failure->deliveries <= site.layer->brief.deliveries) {
+        const mull__rule *rule = mull__first_rule(&site.layer->brief.rules, type);
         if (rule && rule->matcher.kind != MULL__MATCH_ALWAYS)
             return decide_by_tests(desk, failure, verdict, site, rule);
         if (rule && go_on_by(rule, failure, verdict, site))
