@@ -44,6 +44,25 @@ describe("an answer of an override", function()
         end)
     end
 
+    it("is refused with the line of its override where a tail call left no nearer one", function()
+        local function refusal(override)
+            local why
+            local policy = loading.good(loading.statements("\n\nbus:override(" .. override .. ")"),
+                { event = function(event) why = event.name .. " " .. event.text end })
+            assert.equal("no_rule", policy:decide({ error = { type = "A" } }).reason)
+            policy:close()
+            return why
+        end
+        assert.equal('override_failed policy.lua:3: redeliver: delay 5 has no unit; "5ms"?',
+            refusal "function()\n  return policy.redeliver(5)\nend")
+        assert.equal('override_failed policy.lua:4: redeliver: delay 5 has no unit; "5ms"?',
+            refusal "function()\n  local answer = policy.redeliver(5)\n  return answer\nend")
+        assert.equal("override_failed discard has 3 arguments; it takes one note at most", refusal "policy.discard")
+        assert.matches("^override_failed policy.lua:3: override must return nothing or one of .*, not a number$",
+            refusal "function()\n  return 5\nend")
+        assert.matches("^override_failed override must return nothing or one of .*, not a string$", refusal "tostring")
+    end)
+
     it("shows nothing of what is in it", function()
         assert.equal("yes", afterwards [[
 local answer = policy.retry("1s")
