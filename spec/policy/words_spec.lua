@@ -551,6 +551,16 @@ policy.consumer("Seen"):max_deliveries(3)
     end
 end)
 
+describe("a rate limit", function()
+    it("has all of its mistakes told", function()
+        assert.same({
+            'policy.lua:2: rate_limit: unknown option "wiat"; did you mean wait?',
+            'policy.lua:2: rate_limit needs after, the failures in a row that begin it: { after = 10, wait = "5s" }',
+            'policy.lua:2: rate_limit: wait 5 has no unit; "5ms"?',
+        }, (loading.refused(statements "\nbus:rate_limit { wait = 5, wiat = 1 }")))
+    end)
+end)
+
 describe("an empty policy", function()
     for name, text in pairs({ nothing = "", ["a comment"] = "-- none", ["a word"] = 'require "mulligan.policy"' }) do
         it("of " .. name .. " is good, and dead-letters everything", function()

@@ -57,10 +57,12 @@ local function read_rate_limit(book, here, word, value)
         return book:problem(here, ("%s must be a table, %s, or false, not %s"):format(word, LIMIT, made.show(value)))
     end
     local good = options.check(book, here, word, value, limit_names)
-    if value.after == nil then
-        return book:problem(here, ("%s needs after, the failures in a row that begin it: %s"):format(word, LIMIT))
+    local after = value.after
+    if after == nil then
+        book:problem(here, ("%s needs after, the failures in a row that begin it: %s"):format(word, LIMIT))
+    else
+        after = words.whole(book, here, word .. ": after", after, 1)
     end
-    local after = words.whole(book, here, word .. ": after", value.after, 1)
     local wait = value.wait == nil and WAIT_MS or read_span(book, here, word .. ": wait", value.wait)
     return good and after and wait and { after = after, wait_ms = wait } or nil
 end
