@@ -172,4 +172,23 @@ bus:on("A", policy.none(function() error("nor this", 0) end)):discard()]], {
         assert.matches("no", events[1].text, 1, true)
         policy:close()
     end)
+
+    it("may be nested 100 deep, and beyond that are one mistake, in the line of the word, among the others", function()
+        local text = [[
+
+local m, v = policy.all({ a = 1 }), policy.is_not(1)
+for _ = 1, %d do
+    m = policy.any(
+        policy.none({ b = 1 }), m)
+    v = policy.is_not(v)
+end
+bus:on("A", m):retry()
+bus:on("A", { v = v }):retry(%s)]]
+        loading.good(statements(text:format(98, ""))):close()
+        assert.same({
+            "policy.lua:4: any is nested more than 100 deep",
+            "policy.lua:6: is_not is nested more than 100 deep",
+            'policy.lua:9: retry: attempts must be a whole number from 0 to 1000, not "5"',
+        }, (loading.refused(statements(text:format(150, '"5"')))))
+    end)
 end)

@@ -7,7 +7,7 @@ local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local text = require "mulligan.policy.text"
 
--- object -> { book =, kind = "value", "matcher" or "answer", word =, plain = }
+-- object -> { book =, kind = "value", "matcher" or "answer", word =, plain =, depth = }
 local inside = setmetatable({}, { __mode = "k" })
 
 local purposes = {
@@ -29,11 +29,27 @@ end
 local metatable = { __index = refuse, __newindex = refuse, __call = refuse, __metatable = false }
 
 -- new gives an object of a kind that stands for `plain`; `word` is its word of policy, as a mistake
--- shows it.
-function made.new(book, kind, word, plain)
+-- shows it. `depth` is for one that has others in it, as made.around gives it.
+function made.new(book, kind, word, plain, depth)
     local object = setmetatable({}, metatable)
-    inside[object] = { book = book, kind = kind, word = word, plain = plain }
+    inside[object] = { book = book, kind = kind, word = word, plain = plain, depth = depth or 1 }
     return object
+end
+
+local DEEPEST = 100 -- MULL__NESTING_MAX of src/policy/plain.h
+
+-- around gives the depth of what `word` makes of the first n of the given things; nil, noted, where
+-- that is more than can be looked at.
+function made.around(book, here, word, given, n)
+    local deepest = 1
+    for i = 1, n do
+        local it = inside[given[i]]
+        deepest = math.max(deepest, it and it.depth or 1)
+    end
+    if deepest < DEEPEST then
+        return deepest + 1
+    end
+    book:problem(here, ("%s is nested more than %d deep"):format(word, DEEPEST))
 end
 
 -- plain gives what an object of a kind stands for; nil: the value is none.

@@ -137,7 +137,8 @@ local function combined(word)
             parts[i] = matcher.read(book, here, ("%s: matcher %d"):format(word, i), given[i])
             good = good and parts[i] ~= nil
         end
-        return good and made.new(book, "matcher", word .. "(...)", { kind = word, parts = parts }) or lost
+        local depth = good and made.around(book, here, word, given, n)
+        return depth and made.new(book, "matcher", word .. "(...)", { kind = word, parts = parts }, depth) or lost
     end
 end
 

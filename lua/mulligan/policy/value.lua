@@ -151,7 +151,8 @@ function makers.is_not(book, here, n, given)
         return nil
     end
     local plain = value.read({ book = book, here = here, prefix = "" }, "is_not", given)
-    return plain and { kind = "not", value = plain }
+    local depth = plain and made.around(book, here, "is_not", { given }, 1)
+    return depth and { kind = "not", value = plain }, depth
 end
 
 -- words gives the words of policy that make values.
@@ -159,8 +160,8 @@ function value.words(book)
     local acts = {}
     for word, make in next, makers do
         acts[word] = function(here, n, ...)
-            local plain = make(book, here, n, ...)
-            return plain and made.new(book, "value", word .. "(...)", plain) or lost
+            local plain, depth = make(book, here, n, ...)
+            return plain and made.new(book, "value", word .. "(...)", plain, depth) or lost
         end
     end
     return acts
