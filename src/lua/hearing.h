@@ -9,7 +9,7 @@
  *
  *   place()              where the policy is now: { file =, line = }, not to be written to
  *   index(kind)          the __index for objects of a kind; lua/mulligan/policy/words.lua has more
- *   is_begun(data)       whether the last stage of a rule at which a word was looked up has this data
+ *   is_begun(data)       whether the stage at which a word of a rule was looked up last is its own
  *   close()              from now on no word is heard
  *   is_name(value)       whether it is a string in UTF-8, not empty, without a zero byte
  *   recall(known, ...)   the value in the table `known` under what follows, and the key that stands

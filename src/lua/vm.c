@@ -167,8 +167,8 @@ static const char *skip_place(const char *text, const char *name, int *line)
     return *text == ' ' ? text + 1 : text;
 }
 
-/* skip_embedded skips the place in an embedded file that error(text, 2) names in what is called from
- * there, such as a file of the policy. It says nothing to the policy's author. */
+/* skip_embedded skips the place in an embedded file that error(text, 2) names where that calls what
+ * raises, as it does each of the policy's files. It says nothing to the policy's author. */
 static const char *skip_embedded(const char *text)
 {
     int line;
