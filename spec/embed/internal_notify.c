@@ -18,7 +18,12 @@ typedef struct scene {
     fake fake;
     char lines[LINES][120];
     int line_count;
-    int hold;             /* handlers keep their calls */
+    const char *url; /* NULL: "memory:" */
+    int hold;        /* handlers keep their calls */
+    int tells_its_stop;
+    int reloads_at_stop;
+    mull_event_kind acts_on; /* the embedder acts on the first of these */
+    void (*act)(struct scene *s);
     mull_call held[HELD]; /* 0: none */
     char held_type[HELD][16];
     int logged;
@@ -35,6 +40,15 @@ static void add_line(scene *s, const char *who, const mull_event *event)
              event->text ? ": " : "", event->text ? event->text : "");
 }
 
+static void act_on(scene *s, const mull_event *event)
+{
+    void (*act)(scene * s) = s->act;
+    if (!act || event->kind != s->acts_on)
+        return;
+    s->act = NULL;
+    act(s);
+}
+
 static void on_policy(const mull_event *event, void *data)
 {
     scene *s = data;
@@ -42,11 +56,20 @@ static void on_policy(const mull_event *event, void *data)
         s->loaded++; /* on any thread */
     else
         add_line(s, "policy", event);
+    act_on(s, event);
 }
 
 static void on_engine(const mull_event *event, void *data)
 {
     add_line(data, "event", event);
+    act_on(data, event);
+}
+
+static void on_stopped(void *data)
+{
+    scene *s = data;
+    if (s->tells_its_stop)
+        snprintf(s->lines[s->line_count++], sizeof *s->lines, "stopped");
 }
 
 static void on_notify(const mull_event *event, const char *text, void *data)
@@ -96,10 +119,17 @@ static void end_held(scene *s)
     }
 }
 
+static void reload(scene *s, const char *text, int expected)
+{
+    assert_int_equal(mull_policy_reload(s->r.policy, text, 0), expected);
+}
+
 static void on_log(mull_level level, const char *text, void *data)
 {
     scene *s = data;
     s->logged += level >= MULL_WARNING && strstr(text, "notify") != NULL;
+    if (s->reloads_at_stop && strcmp(text, "stopped") == 0)
+        reload(s, "a~, as it stopped", 0);
 }
 
 /* try_open opens a scene; its status where memory runs out. */
@@ -116,6 +146,7 @@ static int try_open(scene *s, const char *policy, mull_event_fn event)
     options.problem = rig_problem;
     options.event = event;
     options.log = on_log;
+    options.stopped = on_stopped;
     options.data = s;
     options.clock = &s->r.clock;
     options.seed = 1;
@@ -124,7 +155,7 @@ static int try_open(scene *s, const char *policy, mull_event_fn event)
     consumer.concurrency = HELD;
     status = mull_engine_new(&s->r.engine, &options);
     if (status == 0)
-        status = mull_engine_transport(s->r.engine, "t", "memory:");
+        status = mull_engine_transport(s->r.engine, "t", s->url ? s->url : "memory:");
     if (status == 0)
         status = mull_engine_consumer(s->r.engine, &consumer);
     if (status == 0)
@@ -153,9 +184,16 @@ static void publish(scene *s, const char *id)
     assert_int_equal(rig_publish(&s->r, "q", id), 0);
 }
 
-static void reload(scene *s, const char *text, int expected)
+/* publish_odd publishes a message with a header that is ignored. */
+static void publish_odd(scene *s)
 {
-    assert_int_equal(mull_policy_reload(s->r.policy, text, 0), expected);
+    const mull_header header = {"mulligan-calls", "many"};
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    message.id = "Ends-1";
+    message.headers = &header;
+    message.header_count = 1;
+    assert_int_equal(mull_publish(s->r.engine, "t", &message, 0, NULL, NULL), 0);
 }
 
 /* told compares all that was told, and forgets it. */
@@ -259,19 +297,62 @@ static void what_is_given_back_is_not_decided(void **state)
     close_scene(&s);
 }
 
+/* What is met is told before the engine has stopped: from then on an embedder may take away what
+ * its event functions need. */
+static void a_lost_message_whose_handler_outlasts_the_engine(void **state)
+{
+    (void)state;
+    scene s = {.url = "memory:?claim_timeout=31s&hold=no"};
+    assert_int_equal(try_open(&s, "b~^", on_engine), 0);
+    s.fake.override_raises = s.fake.notify_raises = 1;
+    s.hold = s.tells_its_stop = 1;
+    publish(&s, "Fails-1");
+    rig_advance(&s.r, 29000);
+    assert_int_equal(mull__engine_fault(s.r.engine, "t", "settle", 0, 100, MULL_EIO), 0);
+    rig_advance(&s.r, 1000);
+    TOLD(&s, "policy override_failed dead_letter: an override raises"); /* it timed out */
+    rig_advance(&s.r, 1000);
+    TOLD(&s, "notify b~^ override_failed dead_letter: error",
+         "event notify_failed dead_letter: a notify raises");
+    mull_stop(s.r.engine); /* it was handed out again, is cut off, and can't be given back */
+    rig_advance(&s.r, 60000);
+    TOLD(&s, "stopped");
+    for (int i = 0; i < 2; i++) {
+        mull_error error = error_of("Fails");
+        assert_int_equal(mull_done(s.r.engine, s.held[i], &error), MULL_EDONE);
+    }
+    rig_advance(&s.r, 0);
+    TOLD_NOTHING(&s);
+    close_scene(&s);
+}
+
+static void a_message_that_is_left_behind(void **state)
+{
+    (void)state;
+    scene s;
+    open_scene(&s, "f~");
+    s.fake.notify_raises = s.tells_its_stop = 1;
+    assert_int_equal(mull__engine_fault(s.r.engine, "t", "settle", 0, 100, MULL_EIO), 0);
+    publish(&s, "Ends-1");
+    rig_advance(&s.r, 0);
+    TOLD(&s, "policy matcher_failed: attempt to index a nil value");
+    mull_stop(s.r.engine);
+    rig_advance(&s.r, 60000);
+    TOLD(&s, "notify f~ matcher_failed dead_letter: error",
+         "event notify_failed dead_letter: a notify raises", "stopped");
+    mull_engine_close(s.r.engine, NULL, NULL);
+    s.r.engine = NULL;
+    TOLD_NOTHING(&s);
+    close_scene(&s);
+}
+
 static void a_header_that_is_ignored(void **state)
 {
     (void)state;
     scene s;
     open_scene(&s, "a~");
     s.hold = 1;
-    const mull_header header = {"mulligan-calls", "many"};
-    mull_message message = MULL_INIT(mull_message);
-    message.queue = "q";
-    message.id = "Ends-1";
-    message.headers = &header;
-    message.header_count = 1;
-    assert_int_equal(mull_publish(s.r.engine, "t", &message, 0, NULL, NULL), 0);
+    publish_odd(&s);
     rig_advance(&s.r, 0);
     TOLD(&s, "event header_ignored: mulligan-calls", "notify a~ header_ignored: mulligan-calls");
     end_held(&s);
@@ -339,6 +420,94 @@ static void it_is_logged_where_nobody_takes_events(void **state)
     close_scene(&s);
 }
 
+/* ---- What the embedder does meanwhile -------------------------------------------------------- */
+
+static const mull_event_kind about_messages[] = {
+    MULL_EVENT_HEADER_IGNORED, MULL_EVENT_MATCHER_FAILED, MULL_EVENT_OVERRIDE_FAILED,
+    MULL_EVENT_DECIDED,        MULL_EVENT_NOTIFY_FAILED,
+};
+
+/* open_eventful opens a scene in which each of these is told, and does `act` in the first. */
+static void open_eventful(scene *s, mull_event_kind kind, void (*act)(scene *s))
+{
+    open_scene(s, "f~^");
+    s->fake.override_raises = s->fake.notify_raises = 1;
+    s->acts_on = kind;
+    s->act = act;
+    publish_odd(s);
+}
+
+static void on_closed(void *data)
+{
+    ((scene *)data)->r.engine = NULL;
+}
+
+static void close_now(scene *s)
+{
+    mull_engine_close(s->r.engine, on_closed, s);
+}
+
+static void an_engine_is_closed_out_of_any_event(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(about_messages); i++) {
+        scene s;
+        open_eventful(&s, about_messages[i], close_now);
+        rig_advance(&s.r, 60000);
+        assert_null(s.act);
+        assert_null(s.r.engine);
+        close_scene(&s);
+    }
+}
+
+static void stop_now(scene *s)
+{
+    s->tells_its_stop = 1;
+    mull_stop(s->r.engine);
+}
+
+static void an_engine_is_stopped_out_of_any_event(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(about_messages); i++) {
+        scene s;
+        open_eventful(&s, about_messages[i], stop_now);
+        rig_advance(&s.r, 60000);
+        assert_null(s.act);
+        assert_string_equal(s.lines[s.line_count - 1], "stopped");
+        close_scene(&s);
+    }
+}
+
+static void load_another(scene *s)
+{
+    reload(s, "b~", 0);
+    reload(s, "b~, again", 0); /* which frees what no decider uses any more */
+}
+
+static void a_policy_is_loaded_out_of_any_event(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(about_messages); i++) {
+        scene s;
+        int before = about_messages[i] == MULL_EVENT_HEADER_IGNORED ||
+                     about_messages[i] == MULL_EVENT_NOTIFY_FAILED; /* of the header */
+        open_eventful(&s, about_messages[i], load_another);
+        rig_advance(&s.r, 0);
+        assert_null(s.act);
+        int by_old = 0, by_new = 0;
+        for (int k = 0; k < s.line_count; k++) {
+            by_old += strcmp(s.lines[k], "notify f~^ decided dead_letter: error") == 0;
+            by_new += strncmp(s.lines[k], "notify b~, again decided discard", 32) == 0;
+        }
+        assert_int_equal(by_old, !before);
+        assert_int_equal(by_new, before);
+        assert_int_equal(rig_counts(&s.r).dead_lettered, !before);
+        assert_int_equal(rig_counts(&s.r).discarded, before);
+        close_scene(&s);
+    }
+}
+
 /* ---- About reloads --------------------------------------------------------------------------- */
 
 enum { RELOADS = 50 };
@@ -376,17 +545,30 @@ static void reloads_on_another_thread_are_heard_of_on_the_loops(void **state)
     close_scene(&s);
 }
 
-static void before_its_start_an_engine_hears_nothing(void **state)
+static void an_engine_that_has_stopped_hears_nothing(void **state)
 {
     (void)state;
     scene s;
     memset(&s, 0, sizeof s);
     assert_int_equal(try_open(&s, "a~", on_engine), 0);
+    s.tells_its_stop = s.reloads_at_stop = 1;
     mull_stop(s.r.engine);
     rig_advance(&s.r, 0);
-    reload(&s, "a~, changed", 0); /* nor when it has stopped */
+    reload(&s, "a~, changed", 0);
     rig_advance(&s.r, 0);
-    TOLD_NOTHING(&s);
+    TOLD(&s, "stopped");
+    close_scene(&s);
+}
+
+static void two_in_a_row_are_both_heard_of(void **state)
+{
+    (void)state;
+    scene s;
+    open_scene(&s, "a");
+    reload(&s, "b", 0);
+    reload(&s, "a~", 0);
+    rig_advance(&s.r, 0);
+    TOLD(&s, "notify a~ policy_loaded", "notify a~ policy_loaded");
     close_scene(&s);
 }
 
@@ -441,12 +623,18 @@ int main(void)
         cmocka_unit_test(the_generation_that_decided_hears_of_it),
         cmocka_unit_test(where_no_notify_is_in_force_nobody_hears),
         cmocka_unit_test(what_is_given_back_is_not_decided),
+        cmocka_unit_test(a_lost_message_whose_handler_outlasts_the_engine),
+        cmocka_unit_test(a_message_that_is_left_behind),
         cmocka_unit_test(a_header_that_is_ignored),
         cmocka_unit_test(words_of_an_override_live_until_they_are_told),
         cmocka_unit_test(what_it_fails_at_is_told_to_the_embedder_alone),
         cmocka_unit_test(it_is_logged_where_nobody_takes_events),
+        cmocka_unit_test(an_engine_is_closed_out_of_any_event),
+        cmocka_unit_test(an_engine_is_stopped_out_of_any_event),
+        cmocka_unit_test(a_policy_is_loaded_out_of_any_event),
         cmocka_unit_test(reloads_on_another_thread_are_heard_of_on_the_loops),
-        cmocka_unit_test(before_its_start_an_engine_hears_nothing),
+        cmocka_unit_test(two_in_a_row_are_both_heard_of),
+        cmocka_unit_test(an_engine_that_has_stopped_hears_nothing),
         cmocka_unit_test(every_allocation_may_fail),
     };
     alarm(240); /* a watchdog */

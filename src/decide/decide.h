@@ -107,9 +107,8 @@ typedef struct mull__veto {
     /* check says MULL_EREFUSED, and to `problem` why, or 0. Called on any thread that reloads, one
      * at a time; it may not call the holder back. */
     int (*check)(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data);
-    /* told is told what became of a reload, with the table that is in force; from the same threads
-     * and as bound. NULL. */
-    void (*told)(void *data, const mull_event *event, const mull__table *table);
+    /* told is told what became of a reload; from the same threads and as bound. NULL. */
+    void (*told)(void *data, const mull_event *event);
     void *data;
 } mull__veto;
 

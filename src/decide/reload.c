@@ -216,14 +216,14 @@ static int attempt(mull_policy *policy, mull__load *load)
 }
 
 /* tell_engines: where this very thread asks vetoes, whose `problem` reloads, it is locked. */
-static void tell_engines(mull_policy *policy, const mull_event *event, const mull__table *table)
+static void tell_engines(mull_policy *policy, const mull_event *event)
 {
     int locked = pthread_mutex_lock(&policy->vetoing) == 0;
     for (mull__link *at = mull__list_first(&policy->vetoes); at;
          at = mull__list_after(&policy->vetoes, at)) {
         mull__veto *veto = MULL__ENTRY(at, mull__veto, link);
         if (veto->told)
-            veto->told(veto->data, event, table);
+            veto->told(veto->data, event);
     }
     if (locked)
         pthread_mutex_unlock(&policy->vetoing);
@@ -249,7 +249,7 @@ static void tell(mull_policy *policy, int status, const mull__report *report,
         .generation = name,
     };
     mull__holder_tell(policy, &event);
-    tell_engines(policy, &event, mull__generation_table(in_force));
+    tell_engines(policy, &event);
 }
 
 /* finish ends what began with `building` locked, and tells of it. */

@@ -346,7 +346,7 @@ void mull__tell_open(mull_engine *engine); /* once it has its decider */
 void mull__tell_close(mull_engine *engine);
 
 /* What became of a reload: added on any thread, told on a turn of the loop. */
-void mull__news_add(void *engine, const mull_event *event, const mull__table *table);
+void mull__news_add(void *engine, const mull_event *event);
 void mull__news_tell(mull_engine *engine);
 
 /* settle.c */

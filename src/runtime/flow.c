@@ -521,6 +521,7 @@ void mull__flow_settled(mull__flow *flow, int status)
         if (flow->decided && flow->settlement.kind != MULL_SETTLE_GIVE_BACK)
             tell_with(flow, mull__tell);
     }
+    tell_with(flow, mull__tell_end);
     release_if_through(flow);
 }
 
@@ -572,6 +573,7 @@ void mull__flow_abandon(mull__flow *flow)
         flow->consumer->failing--;
     flow->abandoned = 1;
     flow->stage = MULL__SETTLED;
+    tell_with(flow, mull__tell_end);
     mull__engine_touch(engine_of(flow));
 }
 
@@ -607,7 +609,6 @@ static void release_if_through(mull__flow *flow)
     mull_engine *engine = engine_of(flow);
     const mull_allocator *allocator = &engine->allocator;
     mull_port *port = flow->consumer->port;
-    tell_with(flow, mull__tell_end);
     mull__slot_free(flow);
     mull__timer_cancel(engine, &flow->timer);
     mull__timer_unreserve(engine);

@@ -123,11 +123,10 @@ void mull__tell(mull__flow *flow, const mull_event *event)
 
 /* ---- What became of reloads ------------------------------------------------------------------ */
 
-void mull__news_add(void *data, const mull_event *event, const mull__table *table)
+/* mull__news_add keeps what the policy in force has no ear for, too: the next one may have. */
+void mull__news_add(void *data, const mull_event *event)
 {
     mull_engine *engine = data;
-    if (mull__table_functions(table) == 0)
-        return;
     mull__met *news = keep_event(engine, event);
     if (!news)
         return;
@@ -145,13 +144,14 @@ static mull__met *next_news(mull_engine *engine)
     return link ? MULL__ENTRY(link, mull__met, link) : NULL;
 }
 
-/* mull__news_tell: of several reloads in a row the notify of the last one hears. */
+/* mull__news_tell: of several reloads in a row the notify of the last one hears; not of one that
+ * came just as the engine stopped. */
 void mull__news_tell(mull_engine *engine)
 {
     for (mull__met *news; (news = next_news(engine));) {
         mull__decider_latest(engine->decider);
         int64_t notify = notify_for(engine, NULL, NULL);
-        if (notify >= 0) {
+        if (notify >= 0 && !engine->told_stopped) {
             mull__seat *seat = mull__decider_seat(engine->decider);
             call(engine, seat, (uint32_t)notify,
                  &(mull_event){
