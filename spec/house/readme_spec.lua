@@ -38,7 +38,7 @@ describe("README.md", function()
 
     it("begins with a policy of ten lines", function()
         local policy = assert(mulligan.load(folder .. "/policy.lua"))
-        assert.equal(5, policy:rules())
+        assert.equal(6, policy:rules())
         policy:close()
         assert.is_true(select(2, blocks[1].text:gsub("\n", "")) < 10)
     end)
