@@ -117,19 +117,23 @@ void mull_decider_free(mull_decider *decider)
     mull__free(mull__holder_allocator(decider->policy), decider);
 }
 
-MULL__RARE static void exchange_seats(mull_decider *decider)
+static void exchange_seats(mull_decider *decider)
 {
     uintptr_t fresh =
         atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->seat, memory_order_acq_rel);
     sit(decider, (mull__seat *)(fresh & ~MULL__FRESH));
 }
 
+static inline int has_fresh_seat(mull_decider *decider)
+{
+    return (atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH) != 0;
+}
+
 /* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
  * out is marked for sure, even if another reload came between. A seat at work is kept. */
-static inline void take_fresh_seat(mull_decider *decider)
+static void take_fresh_seat(mull_decider *decider)
 {
-    if ((atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH) &&
-        !decider->deciding)
+    if (has_fresh_seat(decider) && !decider->deciding)
         exchange_seats(decider);
 }
 
@@ -215,7 +219,8 @@ MULL__RARE static int decide_completed(const mull_decider *decider, const mull_f
     return mull__decide(&decider->desk, &full, verdict);
 }
 
-static inline int decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
+static MULL__IN_PLACE int decide(mull_decider *decider, const mull_failure *failure,
+                                 mull_verdict *verdict)
 {
     if (!verdict || verdict->size < sizeof *verdict || !valid(failure))
         return MULL_EINVAL;
@@ -232,11 +237,19 @@ int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_ver
     return decide(decider, failure, verdict);
 }
 
+MULL__RARE static int decide_afresh(mull_decider *decider, const mull_failure *failure,
+                                    mull_verdict *verdict)
+{
+    take_fresh_seat(decider);
+    return mull__decide_on(decider, failure, verdict);
+}
+
 int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
     if (!decider)
         return MULL_EINVAL;
-    take_fresh_seat(decider);
+    if (has_fresh_seat(decider))
+        return decide_afresh(decider, failure, verdict);
     return decide(decider, failure, verdict);
 }
 

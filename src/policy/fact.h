@@ -29,11 +29,11 @@ typedef enum mull__fact {
 
 mull__fact mull__fact_named(mull__subject subject, const char *name);
 
-/* mull__field_named is an error's field; the first of a name counts, whatever its kind. NULL: there
- * is none. */
-static inline const mull_field *mull__field_named(const mull_error *error, const char *name)
+/* mull__field_in is the first field of a name, from `field` to before `end`, whatever its kind.
+ * NULL: there is none. */
+static inline const mull_field *mull__field_in(const mull_field *field, const mull_field *end,
+                                               const char *name)
 {
-    const mull_field *field = error->fields, *end = field + error->field_count;
     for (; field < end; field++)
         if (field->name[0] == name[0] && strcmp(field->name, name) == 0)
             return field;
@@ -44,7 +44,8 @@ static inline const mull_field *mull__field_named(const mull_error *error, const
  * null. */
 static inline const mull_value *mull__field_of(const mull_error *error, const char *name)
 {
-    const mull_field *field = mull__field_named(error, name);
+    const mull_field *field =
+        mull__field_in(error->fields, error->fields + error->field_count, name);
     return field && field->value.kind != MULL_NIL && field->value.kind < MULL_LIST ? &field->value
                                                                                    : NULL;
 }

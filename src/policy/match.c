@@ -216,21 +216,6 @@ static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
     return NULL;
 }
 
-/* ---- The short way --------------------------------------------------------------------------- */
-
-int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error)
-{
-    const mull_field *wanted = matcher->equals;
-    if (!wanted)
-        return 0;
-    for (const mull_field *end = wanted + matcher->test_count; wanted < end; wanted++) {
-        const mull_field *given = mull__field_named(error, wanted->name);
-        if (!given || !mull__value_equals(&wanted->value, &given->value))
-            return 0;
-    }
-    return 1;
-}
-
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage)

@@ -20,8 +20,4 @@ int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *linea
  */
 const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage);
 
-/* mull__equals_all: the matcher has only tests for fields to equal one literal each, and all pass.
- */
-int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error);
-
 #endif

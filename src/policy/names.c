@@ -16,10 +16,13 @@ int mull__names_init(mull__names *names, const mull_allocator *allocator, size_t
 {
     size_t slots = slots_for(count);
     names->slots = mull__zalloc(allocator, slots, sizeof *names->slots);
+    if (!names->slots)
+        return MULL_ENOMEM;
     names->mask = slots - 1;
+    names->last = &names->slots[names->mask];
     for (names->shift = 64; slots > 1; slots /= 2)
         names->shift--;
-    return names->slots ? MULL_OK : MULL_ENOMEM;
+    return MULL_OK;
 }
 
 void mull__names_add(mull__names *names, const mull__name *name, uint32_t number)

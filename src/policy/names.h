@@ -32,7 +32,7 @@ typedef struct mull__name_slot {
 } mull__name_slot;
 
 typedef struct mull__names {
-    mull__name_slot *slots;
+    mull__name_slot *slots, *last;
     uint64_t mask;  /* their number - 1 */
     unsigned shift; /* leaves of a hash the place where to begin */
 } mull__names;
@@ -103,17 +103,22 @@ static inline int mull__same_between(const char *a, const char *b, size_t size)
     return 1;
 }
 
+static inline int mull__is_named(const mull__name_slot *slot, const mull__name *name)
+{
+    return slot->last == name->last && slot->first == name->first && slot->size == name->size &&
+           (name->size <= 17 || mull__same_between(slot->text, name->text, name->size));
+}
+
 /* mull__names_find gives a name's number, or MULL__NONE. */
 static inline uint32_t mull__names_find(const mull__names *names, const mull__name *name)
 {
-    for (uint64_t at = name->hash >> names->shift;; at = (at + 1) & names->mask) {
-        const mull__name_slot *slot = &names->slots[at];
-        if (slot->last == name->last && slot->first == name->first && slot->size == name->size &&
-            (name->size <= 17 || mull__same_between(slot->text, name->text, name->size)))
-            return slot->number;
+    const mull__name_slot *slot = &names->slots[name->hash >> names->shift];
+    while (!mull__is_named(slot, name)) {
         if (slot->size == 0)
             return MULL__NONE;
+        slot = slot < names->last ? slot + 1 : names->slots;
     }
+    return slot->number;
 }
 
 /* mull__names_look_up is both; `hash` gets the name's. */

@@ -139,12 +139,13 @@ static inline size_t mull__scope_rules(const mull__scope *scope)
 /* mull__first_rule is the first rule for a type, NULL where there is none, as for MULL__NONE. */
 static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint32_t type)
 {
-    for (uint32_t at = type & rules->group_mask;; at = (at + 1) & rules->group_mask) {
-        if (rules->groups[at].type == type)
-            return rules->groups[at].first;
+    uint32_t at = type & rules->group_mask;
+    while (rules->groups[at].type != type) {
         if (rules->groups[at].type == MULL__NONE)
             return NULL;
+        at = (at + 1) & rules->group_mask;
     }
+    return rules->groups[at].first;
 }
 
 static inline const mull__rule *mull__next_rule(const mull__rules *rules, const mull__rule *rule)

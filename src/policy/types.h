@@ -25,9 +25,10 @@ const mull__lineage *mull__lineage_sent(const mull__table *table, const mull_err
 
 /* mull__plain_type is the number of a type of which the lineage is itself alone, and nothing is
  * declared unrecoverable: only rules have a say in it. MULL__NONE: of all others. */
-static MULL__IN_PLACE uint32_t mull__plain_type(const mull__table *table, const char *name)
+static MULL__IN_PLACE uint32_t mull__plain_type(const mull__desk *desk, const char *name)
 {
     const mull__name wanted = mull__name_of(name);
+    const mull__table *table = desk->table;
     uint32_t number = mull__names_find(&table->type_names, &wanted);
     return number == MULL__NONE ? MULL__NONE : table->plain_types[number];
 }

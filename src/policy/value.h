@@ -17,14 +17,14 @@ int mull__number_equals(const mull_value *a, const mull_value *b);
 /* mull__value_equals compares two strings, numbers or booleans, type included. */
 static inline int mull__value_equals(const mull_value *a, const mull_value *b)
 {
-    if (a->kind != b->kind)
-        return mull__number_equals(a, b);
-    if (a->kind == MULL_INTEGER)
-        return a->as.integer == b->as.integer;
-    if (a->kind == MULL_STRING)
-        return strcmp(a->as.string, b->as.string) == 0;
-    if (a->kind == MULL_BOOLEAN)
-        return a->as.boolean == b->as.boolean || !a->as.boolean == !b->as.boolean;
+    if (a->kind == b->kind) {
+        if (a->kind == MULL_INTEGER)
+            return a->as.integer == b->as.integer;
+        if (a->kind == MULL_STRING)
+            return strcmp(a->as.string, b->as.string) == 0;
+        if (a->kind == MULL_BOOLEAN)
+            return a->as.boolean == b->as.boolean || !a->as.boolean == !b->as.boolean;
+    }
     return mull__number_equals(a, b);
 }
 

@@ -7,7 +7,9 @@
  */
 #include "base/rare.h"
 #include "delay.h"
+#include "fact.h"
 #include "match.h"
+#include "value.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -387,14 +389,22 @@ static MULL__IN_PLACE int go_on_by(const mull__rule *rule, const mull_failure *f
     return 1;
 }
 
-/* decide_by_tests is for a rule with a matcher; apart, so that its needs aren't everybody's. */
-static MULL__APART int decide_by_tests(const mull__desk *desk, const mull_failure *failure,
-                                       mull_verdict *verdict, mull__site site,
-                                       const mull__rule *rule)
+/* equals_all: each field that the matcher names equals its literal. */
+static MULL__APART int equals_all(const mull__plain_matcher *matcher, const mull_error *error)
 {
-    if (mull__equals_all(&rule->matcher, failure->error) && go_on_by(rule, failure, verdict, site))
-        return MULL_OK;
-    return decide_at_length(desk, failure, verdict, site);
+    const mull_field *wanted = matcher->equals, *end = wanted + matcher->test_count;
+    const mull_field *fields = error->fields, *fields_end = fields + error->field_count;
+    for (; wanted < end; wanted++) {
+        const mull_field *given = mull__field_in(fields, fields_end, wanted->name);
+        if (!given || !mull__value_equals(&wanted->value, &given->value))
+            return 0;
+    }
+    return 1;
+}
+
+static MULL__IN_PLACE int passes(const mull__plain_matcher *matcher, const mull_error *error)
+{
+    return matcher->kind == MULL__MATCH_ALWAYS || (matcher->equals && equals_all(matcher, error));
 }
 
 static MULL__IN_PLACE mull__site site_of(const mull__table *table, const mull_failure *failure,
@@ -408,14 +418,14 @@ static MULL__IN_PLACE mull__site site_of(const mull__table *table, const mull_fa
 int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict)
 {
     mull__layer room;
-    uint32_t type = mull__plain_type(desk->table, failure->error->type);
+    uint32_t type = MULL__NONE;
+    if (failure->error->lineage_count == 0 && failure->flags == MULL_HAS_CHANCE)
+        type = mull__plain_type(desk, failure->error->type);
     mull__site site = site_of(desk->table, failure, &room);
-    if (failure->error->lineage_count == 0 && failure->flags == MULL_HAS_CHANCE &&
-        failure->deliveries <= site.layer->brief.deliveries) {
+    if (failure->deliveries <= site.layer->brief.deliveries) {
         const mull__rule *rule = mull__first_rule(&site.layer->brief.rules, type);
-        if (rule && rule->matcher.kind != MULL__MATCH_ALWAYS)
-            return decide_by_tests(desk, failure, verdict, site, rule);
-        if (rule && go_on_by(rule, failure, verdict, site))
+        if (rule && passes(&rule->matcher, failure->error) &&
+            go_on_by(rule, failure, verdict, site))
             return MULL_OK;
     }
     return decide_at_length(desk, failure, verdict, site);
@@ -427,7 +437,8 @@ void mull__judge(const mull__table *table, const mull_failure *failure, const mu
     const mull__desk desk = {table, runner, seen};
     mull__layer room;
     if (runner->tried)
-        decide_at_length(&desk, failure, verdict, site_of(table, failure, &room));
+        decide_at_length(&desk, failure, verdict,
+                         mull__site_of(table, failure->consumer, failure->transport, &room));
     else
         mull__decide(&desk, failure, verdict);
 }
