@@ -9,6 +9,9 @@
  * place wherever they are called, even where a compiler would rather not have them twice. */
 #define MULL__IN_PLACE inline __attribute__((always_inline))
 
+/* MULL__MOSTLY is a condition that mostly holds. */
+#define MULL__MOSTLY(condition) __builtin_expect(!!(condition), 1)
+
 /* MULL__APART: often called, but not part of its caller. */
 #define MULL__APART __attribute__((noinline))
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/rare.h"
 #include "mulligan.h"
 
 #define MULL__NONE UINT32_MAX
@@ -113,7 +114,7 @@ static inline int mull__is_named(const mull__name_slot *slot, const mull__name *
 static inline uint32_t mull__names_find(const mull__names *names, const mull__name *name)
 {
     const mull__name_slot *slot = &names->slots[name->hash >> names->shift];
-    while (!mull__is_named(slot, name)) {
+    while (!MULL__MOSTLY(mull__is_named(slot, name))) {
         if (slot->size == 0)
             return MULL__NONE;
         slot = slot < names->last ? slot + 1 : names->slots;

@@ -419,10 +419,10 @@ int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdi
 {
     mull__layer room;
     uint32_t type = MULL__NONE;
-    if (failure->error->lineage_count == 0 && failure->flags == MULL_HAS_CHANCE)
+    if (MULL__MOSTLY(failure->error->lineage_count == 0 && failure->flags == MULL_HAS_CHANCE))
         type = mull__plain_type(desk, failure->error->type);
     mull__site site = site_of(desk->table, failure, &room);
-    if (failure->deliveries <= site.layer->brief.deliveries) {
+    if (MULL__MOSTLY(failure->deliveries <= site.layer->brief.deliveries)) {
         const mull__rule *rule = mull__first_rule(&site.layer->brief.rules, type);
         if (rule && passes(&rule->matcher, failure->error) &&
             go_on_by(rule, failure, verdict, site))
