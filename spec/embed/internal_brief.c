@@ -1,0 +1,310 @@
+/* internal_brief.c: the short way to a decision beside the one that leaves nothing out, and what is
+ * laid out ahead for consumers on transports beside a naive reading of the scopes: random policies,
+ * from few scopes to more than are laid out, and random failures. MULL_BRIEF says how many
+ * policies; the seed is printed. */
+#include "fixtures.h"
+#include "sample.h"
+
+enum { SCOPES_MAX = 24, RULES_MAX = 6, POLICIES = 300, FAILURES = 100 };
+
+/* Types of every length that is looked up in its own way; those behind the first seven have no rule
+ * of their own, and the third is Deadlock's parent. */
+static const char *const types[] = {
+    "T",   "Dead", "Database", "Deadlock", "ConnectReset01", "PaymentDeclined01",
+    "Any", "Else", "Error",    "",         "ConnectReset02", "PaymentRejected01",
+};
+enum { RULED = 7, NAMED = 9 };
+
+/* world is a random policy and what it is made of. */
+typedef struct world {
+    sample chance;
+    mull__plain_scope scopes[2 + 2 * SCOPES_MAX];
+    mull__plain_rule rules[2 + 2 * SCOPES_MAX][RULES_MAX];
+    char names[2 + 2 * SCOPES_MAX][24];
+    size_t count, consumers, transports;
+} world;
+
+static size_t pick(world *w, size_t count)
+{
+    return (size_t)(sample_random(&w->chance) % count);
+}
+
+/* ---- Policies -------------------------------------------------------------------------------- */
+
+static const mull_value literals[] = {
+    {.kind = MULL_INTEGER, .as.integer = 503}, {.kind = MULL_NUMBER, .as.number = 503},
+    {.kind = MULL_BOOLEAN, .as.boolean = 1},   {.kind = MULL_BOOLEAN, .as.boolean = 0},
+    {.kind = MULL_STRING, .as.string = "eu"},  {.kind = MULL_STRING, .as.string = "europe"},
+};
+static const char *const field_names[] = {"status", "state", "transient"};
+enum { LITERALS = COUNT(literals), FIELDS = COUNT(field_names) };
+
+/* tests has each field with each literal, in the order of both. */
+static const mull__plain_test *test_of(size_t field, size_t literal)
+{
+    static mull__plain_test tests[FIELDS][LITERALS][2];
+    mull__plain_test *pair = tests[field][literal];
+    pair[0] = (mull__plain_test)EQUALS(field_names[field], &literals[literal]);
+    pair[1] = (mull__plain_test)EQUALS("type", &literals[literal]);
+    return pair;
+}
+
+static mull__plain_matcher random_matcher(world *w)
+{
+    if (pick(w, 2))
+        return (mull__plain_matcher){.kind = MULL__MATCH_ALWAYS};
+    /* With the second test, which is for no field, none ever passes. */
+    return (mull__plain_matcher){.kind = MULL__MATCH_TESTS,
+                                 .tests = test_of(pick(w, FIELDS), pick(w, LITERALS)),
+                                 .test_count = pick(w, 8) ? 1 : 2};
+}
+
+static mull__plain_tier random_tier(world *w)
+{
+    if (!pick(w, 3))
+        return (mull__plain_tier){0};
+    mull__plain_tier tier = RETRY((int64_t)pick(w, 12));
+    tier.jitter = pick(w, 2) ? 0.25 : 0;
+    tier.jitter_kind = pick(w, 6) ? MULL__JITTER_FRACTION : MULL__JITTER_DECORRELATED;
+    tier.hint = pick(w, 6) ? NULL : "status";
+    return tier;
+}
+
+static mull__plain_rule random_rule(world *w, int line)
+{
+    mull__plain_rule rule = DEAD_LETTER_RULE(types[pick(w, RULED)], line);
+    if (!pick(w, 5))
+        rule.type = "Error";
+    rule.matcher = random_matcher(w);
+    rule.retry = random_tier(w);
+    rule.redeliver = random_tier(w);
+    if (!pick(w, 4))
+        rule.redeliver = (mull__plain_tier)REDELIVER(MULL_UNLIMITED);
+    rule.end = pick(w, 3) ? MULL_DEAD_LETTER : MULL_DISCARD;
+    return rule;
+}
+
+static mull__plain_settings random_settings(world *w)
+{
+    static const char *const queues[] = {NULL, "", "dead", "parked"};
+    static const int64_t bounds[] = {MULL__UNSET, MULL__OFF, 3, 9};
+    return (mull__plain_settings){
+        .dead_letter_queue = queues[pick(w, COUNT(queues))],
+        .has_max_age = pick(w, 2) != 0,
+        .max_age_ms = pick(w, 2) ? MULL__OFF : 5000,
+        .max_attempts = bounds[pick(w, COUNT(bounds))],
+        .max_deliveries = bounds[pick(w, COUNT(bounds))],
+        .override = pick(w, 16)  ? MULL__UNSET
+                    : pick(w, 2) ? MULL__OFF
+                                 : 1,
+    };
+}
+
+static void add_scope(world *w, mull__scope_kind kind, size_t number)
+{
+    size_t at = w->count++;
+    if (kind == MULL__CONSUMER || kind == MULL__TRANSPORT)
+        snprintf(w->names[at], sizeof w->names[at], "%s%zu",
+                 kind == MULL__CONSUMER ? "PaymentHandler" : "warehouse-", number);
+    w->scopes[at] = (mull__plain_scope){
+        .kind = kind,
+        .name = *w->names[at] ? w->names[at] : NULL,
+        .rules = w->rules[at],
+        .rule_count = pick(w, 3) ? pick(w, RULES_MAX + 1) : 0,
+        .settings = random_settings(w),
+    };
+    for (size_t i = 0; i < w->scopes[at].rule_count; i++)
+        w->rules[at][i] = random_rule(w, (int)(at * RULES_MAX + i + 1));
+}
+
+static mull__table *random_table(world *w)
+{
+    static const mull__plain_parent parents[] = {{"Deadlock", "Database"}};
+    memset(w->names, 0, sizeof w->names);
+    w->count = 0;
+    w->consumers = pick(w, SCOPES_MAX + 1);
+    w->transports = pick(w, SCOPES_MAX + 1);
+    for (size_t i = 0; i < w->consumers; i++)
+        add_scope(w, MULL__CONSUMER, i);
+    if (pick(w, 4))
+        add_scope(w, MULL__BUS, 0);
+    for (size_t i = 0; i < w->transports; i++)
+        add_scope(w, MULL__TRANSPORT, i);
+    if (pick(w, 4))
+        add_scope(w, MULL__HOST, 0);
+    return new_table(&(mull__plain){parents, pick(w, 2), w->scopes, w->count, 1});
+}
+
+/* ---- What holds where ------------------------------------------------------------------------ */
+
+/* scope_of finds a scope as a reader would; NULL: the policy says nothing to it. */
+static const mull__plain_scope *scope_of(const world *w, mull__scope_kind kind, const char *name)
+{
+    int named = kind == MULL__CONSUMER || kind == MULL__TRANSPORT;
+    for (size_t i = 0; i < w->count; i++)
+        if (w->scopes[i].kind == kind && (!named || (name && strcmp(w->scopes[i].name, name) == 0)))
+            return &w->scopes[i];
+    return NULL;
+}
+
+/* naively is what is in force by the nearest scope that sets each. */
+static mull__in_force naively(const world *w, const char *consumer, const char *transport)
+{
+    mull__in_force f = {.dead_letter_queue = "error",
+                        .max_age_ms = MULL__OFF,
+                        .max_attempts = MULL__OFF,
+                        .max_deliveries = 20,
+                        .override = MULL__OFF};
+    for (int kind = MULL__SCOPE_KINDS - 1; kind >= 0; kind--) {
+        const mull__plain_scope *scope =
+            scope_of(w, (mull__scope_kind)kind, kind == MULL__CONSUMER ? consumer : transport);
+        if (!scope)
+            continue;
+        const mull__plain_settings *s = &scope->settings;
+        if (s->dead_letter_queue)
+            f.dead_letter_queue = *s->dead_letter_queue ? s->dead_letter_queue : "error";
+        if (s->has_max_age)
+            f.max_age_ms = s->max_age_ms;
+        if (s->max_attempts != MULL__UNSET)
+            f.max_attempts = s->max_attempts;
+        if (s->max_deliveries != MULL__UNSET)
+            f.max_deliveries = s->max_deliveries;
+        if (s->override != MULL__UNSET)
+            f.override = s->override;
+        if (scope->rule_count)
+            f.rule_count = scope->rule_count;
+    }
+    return f;
+}
+
+static void agrees_with_a_naive_reading(const world *w, const mull__table *table,
+                                        const char *consumer, const char *transport)
+{
+    const mull__in_force wanted = naively(w, consumer, transport);
+    mull__in_force given;
+    mull__table_in_force(table, consumer, transport, &given);
+    assert_string_equal(given.dead_letter_queue, wanted.dead_letter_queue);
+    assert_int_equal(given.max_age_ms, wanted.max_age_ms);
+    assert_int_equal(given.max_attempts, wanted.max_attempts);
+    assert_int_equal(given.max_deliveries, wanted.max_deliveries);
+    assert_int_equal(given.override, wanted.override);
+    assert_int_equal(given.rule_count, wanted.rule_count);
+}
+
+/* ---- Failures -------------------------------------------------------------------------------- */
+
+/* name_of a consumer or a transport: mostly one that has a scope. NULL: none. */
+static const char *name_of(world *w, mull__scope_kind kind)
+{
+    size_t at = pick(w, w->count + 2);
+    if (at >= w->count)
+        return at == w->count ? NULL : "Nobody";
+    return w->scopes[at].kind == kind ? w->scopes[at].name : name_of(w, kind);
+}
+
+static mull_failure random_failure(world *w, const mull_error *error)
+{
+    static const uint32_t flags[] = {MULL_CANNOT_RETRY, MULL_CANNOT_DELAY, MULL_NO_JITTER,
+                                     MULL__JITTER_LOW, MULL__JITTER_HIGH};
+    mull_failure failure = failure_of(error);
+    failure.consumer = name_of(w, MULL__CONSUMER);
+    failure.transport = name_of(w, MULL__TRANSPORT);
+    failure.attempt = 1 + (int64_t)pick(w, 12);
+    failure.redeliveries = pick(w, 2) ? 0 : (int64_t)pick(w, 12);
+    failure.calls = pick(w, 3) ? failure.attempt : INT64_MAX;
+    failure.deliveries = pick(w, 3) ? 1 : (int64_t)pick(w, 30) + 1;
+    failure.age_ms = (int64_t)pick(w, 10000);
+    failure.chance = sample_random(&w->chance) << 33 ^ sample_random(&w->chance);
+    failure.seed = pick(w, 3);
+    if (!pick(w, 4))
+        failure.flags |= flags[pick(w, COUNT(flags))];
+    return failure;
+}
+
+static void tried(void *data, const mull__trial *trial)
+{
+    (void)trial;
+    ++*(size_t *)data;
+}
+
+static int same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void same_verdict(const mull_verdict *a, const mull_verdict *b)
+{
+    assert_int_equal(a->action, b->action);
+    assert_int_equal(a->reason, b->reason);
+    assert_int_equal(a->tier, b->tier);
+    assert_int_equal(a->fallback, b->fallback);
+    assert_int_equal(a->delay_ms, b->delay_ms);
+    assert_int_equal(a->step, b->step);
+    assert_int_equal(a->of, b->of);
+    assert_int_equal(a->rule.line, b->rule.line);
+    assert_true(same_text(a->queue, b->queue) && same_text(a->note, b->note));
+    assert_true(same_text(a->rule.type, b->rule.type) && same_text(a->rule.scope, b->rule.scope));
+}
+
+/* decides_the_same fills what the ways leave alone, so that what neither writes would show. */
+static void decides_the_same(const mull__table *table, const mull_failure *failure,
+                             size_t actions[4])
+{
+    size_t trials = 0;
+    const mull__runner at_length = {.tried = tried, .data = &trials};
+    uint64_t *seen = malloc(mull__table_seen(table) * sizeof *seen + 1);
+    mull_verdict brief, full;
+    memset(&brief, 0xaa, sizeof brief);
+    memset(&full, 0x55, sizeof full);
+    mull__judge(table, failure, &(mull__runner){0}, seen, &brief);
+    mull__judge(table, failure, &at_length, seen, &full);
+    free(seen);
+    same_verdict(&brief, &full);
+    actions[brief.action]++;
+}
+
+static void fail_at_random(world *w, const mull__table *table, size_t actions[4])
+{
+    static const char *const lineage[] = {"Database"};
+    for (int i = 0; i < FAILURES; i++) {
+        mull_field fields[FIELDS];
+        for (size_t j = 0; j < FIELDS; j++)
+            fields[j] = (mull_field){field_names[pick(w, FIELDS)], literals[pick(w, LITERALS)]};
+        mull_error error = error_of(types[pick(w, COUNT(types))]);
+        error.fields = fields;
+        error.field_count = pick(w, FIELDS + 1);
+        error.lineage = lineage;
+        error.lineage_count = !pick(w, 8);
+        const mull_failure failure = random_failure(w, &error);
+        decides_the_same(table, &failure, actions);
+        agrees_with_a_naive_reading(w, table, failure.consumer, failure.transport);
+    }
+}
+
+static void both_ways_decide_the_same(void **state)
+{
+    (void)state;
+    static world w;
+    w.chance = sample_of(1);
+    const char *given = getenv("MULL_BRIEF");
+    long policies = given ? atol(given) : POLICIES;
+    size_t actions[4] = {0}, crowded = 0;
+    for (long i = 0; i < policies; i++) {
+        mull__table *table = random_table(&w);
+        crowded += w.consumers > 16 && w.transports > 16;
+        fail_at_random(&w, table, actions);
+        mull__table_free(table);
+    }
+    print_message("%zu retries, %zu redeliveries, %zu dead letters, %zu discards; %zu crowded\n",
+                  actions[MULL_RETRY], actions[MULL_REDELIVER], actions[MULL_DEAD_LETTER],
+                  actions[MULL_DISCARD], crowded);
+    for (int i = 0; i < 4; i++)
+        assert_true(actions[i] > 0);
+    assert_true(crowded > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(both_ways_decide_the_same)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
