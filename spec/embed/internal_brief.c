@@ -5,7 +5,7 @@
 #include "fixtures.h"
 #include "sample.h"
 
-enum { SCOPES_MAX = 24, RULES_MAX = 6, POLICIES = 300, FAILURES = 100 };
+enum { SCOPES_MAX = 24, RULES_MAX = 6, POLICIES = 1000, FAILURES = 100 };
 
 /* Types of every length that is looked up in its own way; those behind the first seven have no rule
  * of their own, and the third is Deadlock's parent. */
@@ -51,7 +51,7 @@ static const mull__plain_test *test_of(size_t field, size_t literal)
 
 static mull__plain_matcher random_matcher(world *w)
 {
-    if (pick(w, 2))
+    if (pick(w, 3))
         return (mull__plain_matcher){.kind = MULL__MATCH_ALWAYS};
     /* With the second test, which is for no field, none ever passes. */
     return (mull__plain_matcher){.kind = MULL__MATCH_TESTS,
@@ -91,7 +91,7 @@ static mull__plain_settings random_settings(world *w)
     return (mull__plain_settings){
         .dead_letter_queue = queues[pick(w, COUNT(queues))],
         .has_max_age = pick(w, 2) != 0,
-        .max_age_ms = pick(w, 2) ? MULL__OFF : 5000,
+        .max_age_ms = pick(w, 2) ? MULL__OFF : 8000,
         .max_attempts = bounds[pick(w, COUNT(bounds))],
         .max_deliveries = bounds[pick(w, COUNT(bounds))],
         .override = pick(w, 16)  ? MULL__UNSET
@@ -110,7 +110,7 @@ static void add_scope(world *w, mull__scope_kind kind, size_t number)
         .kind = kind,
         .name = *w->names[at] ? w->names[at] : NULL,
         .rules = w->rules[at],
-        .rule_count = pick(w, 3) ? pick(w, RULES_MAX + 1) : 0,
+        .rule_count = pick(w, 3) ? RULES_MAX - pick(w, 3) : 0,
         .settings = random_settings(w),
     };
     for (size_t i = 0; i < w->scopes[at].rule_count; i++)
@@ -211,8 +211,8 @@ static mull_failure random_failure(world *w, const mull_error *error)
     failure.transport = name_of(w, MULL__TRANSPORT);
     failure.attempt = 1 + (int64_t)pick(w, 12);
     failure.redeliveries = pick(w, 2) ? 0 : (int64_t)pick(w, 12);
-    failure.calls = pick(w, 3) ? failure.attempt : INT64_MAX;
-    failure.deliveries = pick(w, 3) ? 1 : (int64_t)pick(w, 30) + 1;
+    failure.calls = pick(w, 8) ? failure.attempt : INT64_MAX;
+    failure.deliveries = pick(w, 6) ? 1 : (int64_t)pick(w, 30) + 1;
     failure.age_ms = (int64_t)pick(w, 10000);
     failure.chance = sample_random(&w->chance) << 33 ^ sample_random(&w->chance);
     failure.seed = pick(w, 3);
