@@ -355,9 +355,9 @@ static MULL__APART int decide_at_length(const mull__desk *desk, const mull_failu
 
 /* ---- The short way ---------------------------------------------------------------------------
  *
- * Most decisions are another call of the handler by the first rule for the error's type, and this
- * finds them in a fraction of the time. What it decides, decide_at_length decides the same;
- * whatever it isn't sure of, it leaves to it. */
+ * Most decisions are another call of the handler by the first rule for the error's own type. This
+ * looks at no more than they need; what it decides, decide_at_length decides the same, and what it
+ * isn't sure of, it leaves to it. */
 
 /* step_on is go_on to a step of which the span is worked out ahead. */
 static MULL__IN_PLACE void step_on(mull_verdict *verdict, const mull__plain_tier *tier,
