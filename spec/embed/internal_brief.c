@@ -20,6 +20,7 @@ typedef struct world {
     sample chance;
     mull__plain_scope scopes[2 + 2 * SCOPES_MAX];
     mull__plain_rule rules[2 + 2 * SCOPES_MAX][RULES_MAX];
+    mull__plain_unrecoverable unrecoverable[2 + 2 * SCOPES_MAX];
     char names[2 + 2 * SCOPES_MAX][24];
     size_t count, consumers, transports;
 } world;
@@ -36,8 +37,9 @@ static const mull_value literals[] = {
     {.kind = MULL_BOOLEAN, .as.boolean = 1},   {.kind = MULL_BOOLEAN, .as.boolean = 0},
     {.kind = MULL_STRING, .as.string = "eu"},  {.kind = MULL_STRING, .as.string = "europe"},
 };
-static const char *const field_names[] = {"status", "state", "transient"};
-enum { LITERALS = COUNT(literals), FIELDS = COUNT(field_names) };
+/* Errors carry a field `type` too, which no test looks at. */
+static const char *const field_names[] = {"status", "state", "transient", "type"};
+enum { LITERALS = COUNT(literals), FIELDS = COUNT(field_names) - 1 };
 
 /* tests has each field with each literal, in the order of both. */
 static const mull__plain_test *test_of(size_t field, size_t literal)
@@ -53,7 +55,7 @@ static mull__plain_matcher random_matcher(world *w)
 {
     if (pick(w, 3))
         return (mull__plain_matcher){.kind = MULL__MATCH_ALWAYS};
-    /* With the second test, which is for no field, none ever passes. */
+    /* No type is what the second test wants. */
     return (mull__plain_matcher){.kind = MULL__MATCH_TESTS,
                                  .tests = test_of(pick(w, FIELDS), pick(w, LITERALS)),
                                  .test_count = pick(w, 8) ? 1 : 2};
@@ -112,7 +114,10 @@ static void add_scope(world *w, mull__scope_kind kind, size_t number)
         .rules = w->rules[at],
         .rule_count = pick(w, 3) ? RULES_MAX - pick(w, 3) : 0,
         .settings = random_settings(w),
+        .unrecoverable = &w->unrecoverable[at],
+        .unrecoverable_count = !pick(w, 32),
     };
+    w->unrecoverable[at] = (mull__plain_unrecoverable){.type = types[pick(w, NAMED)]};
     for (size_t i = 0; i < w->scopes[at].rule_count; i++)
         w->rules[at][i] = random_rule(w, (int)(at * RULES_MAX + i + 1));
 }
@@ -221,6 +226,17 @@ static mull_failure random_failure(world *w, const mull_error *error)
     return failure;
 }
 
+/* overrule answers what no rule here does. */
+static int overrule(void *state, uint32_t function, const mull_failure *failure,
+                    const mull_verdict *verdict, const mull__config *config, mull__answer *answer,
+                    char *why, size_t why_size)
+{
+    (void)state, (void)function, (void)failure, (void)verdict, (void)config, (void)why;
+    (void)why_size;
+    *answer = (mull__answer){.given = 1, .action = MULL_DISCARD, .note = "overruled"};
+    return 0;
+}
+
 static void tried(void *data, const mull__trial *trial)
 {
     (void)trial;
@@ -251,12 +267,13 @@ static void decides_the_same(const mull__table *table, const mull_failure *failu
                              size_t actions[4])
 {
     size_t trials = 0;
-    const mull__runner at_length = {.tried = tried, .data = &trials};
+    const mull__runner briefly = {.override = overrule};
+    const mull__runner at_length = {.override = overrule, .tried = tried, .data = &trials};
     uint64_t *seen = malloc(mull__table_seen(table) * sizeof *seen + 1);
     mull_verdict brief, full;
     memset(&brief, 0xaa, sizeof brief);
     memset(&full, 0x55, sizeof full);
-    mull__judge(table, failure, &(mull__runner){0}, seen, &brief);
+    mull__judge(table, failure, &briefly, seen, &brief);
     mull__judge(table, failure, &at_length, seen, &full);
     free(seen);
     same_verdict(&brief, &full);
@@ -269,7 +286,7 @@ static void fail_at_random(world *w, const mull__table *table, size_t actions[4]
     for (int i = 0; i < FAILURES; i++) {
         mull_field fields[FIELDS];
         for (size_t j = 0; j < FIELDS; j++)
-            fields[j] = (mull_field){field_names[pick(w, FIELDS)], literals[pick(w, LITERALS)]};
+            fields[j] = (mull_field){field_names[pick(w, FIELDS + 1)], literals[pick(w, LITERALS)]};
         mull_error error = error_of(types[pick(w, COUNT(types))]);
         error.fields = fields;
         error.field_count = pick(w, FIELDS + 1);

@@ -166,7 +166,7 @@ void mull__types_ready(mull__table *table, uint32_t *plain_types)
         mull__type *type = &table->types[i];
         int none = i == MULL__ERROR_TYPE;
         type->climbs = type->parent != MULL__ERROR_TYPE;
-        plain_types[i] = none || type->climbs || type->mark != MULL__RECOVERABLE ? MULL__NONE : i;
+        plain_types[i] = none || type->mark != MULL__RECOVERABLE ? MULL__NONE : i;
         type->lineage = (mull__lineage){none ? NULL : &type->number, !none, type->mark};
     }
 }

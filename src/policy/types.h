@@ -23,8 +23,9 @@ const mull__lineage *mull__lineage_climbed(const mull__table *table, const mull_
 const mull__lineage *mull__lineage_sent(const mull__table *table, const mull_error *error,
                                         uint64_t *scratch, mull__lineage *room);
 
-/* mull__plain_type is the number of a type of which the lineage is itself alone, and nothing is
- * declared unrecoverable: only rules have a say in it. MULL__NONE: of all others. */
+/* mull__plain_type is the number of a type of which the rules for itself come first, and nothing is
+ * declared unrecoverable, its ancestors neither. MULL__NONE: of all others, Error among them, which
+ * cause rules come before. */
 static MULL__IN_PLACE uint32_t mull__plain_type(const mull__desk *desk, const char *name)
 {
     const mull__name wanted = mull__name_of(name);
