@@ -16,12 +16,24 @@ function book.new()
         parents = {}, -- child -> { parent =, place = }
         scopes = {}, -- kind -> name or true -> scope
         functions = {},
+        numbers = {}, -- function -> its place among the functions, from 0
         -- By what gave them, as hearing.recall has it:
         tiers = { retry = {}, redeliver = {} },
         matchers = {},
         closed = false, -- the load is over
         pinned = nil, -- where a preset is called that is at work: all that it says stands there
     }, book)
+end
+
+-- number_of gives the number of a function, the same one each time.
+function book:number_of(given)
+    local number = self.numbers[given]
+    if not number then
+        number = #self.functions
+        self.numbers[given] = number
+        self.functions[number + 1] = given
+    end
+    return number
 end
 
 -- problem notes a mistake, the same one once: a loop may make it a thousand times.

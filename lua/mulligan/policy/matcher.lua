@@ -174,8 +174,7 @@ function matcher.read(book, here, what, given)
     if given == lost then
         return nil
     elseif type(given) == "function" then
-        book.functions[#book.functions + 1] = given
-        return { kind = "function", number = #book.functions - 1 }
+        return { kind = "function", number = book:number_of(given) }
     end
     local plain = made.plain("matcher", given)
     if plain then

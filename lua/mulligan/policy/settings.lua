@@ -39,8 +39,7 @@ end
 
 local function read_function(book, here, word, value)
     if type(value) == "function" then
-        book.functions[#book.functions + 1] = value
-        return #book.functions - 1
+        return book:number_of(value)
     elseif value ~= lost then
         book:problem(here, ("%s must be a function, %s, or false, not %s"):format(word, settings.words[word].example,
             made.show(value)))
