@@ -325,16 +325,53 @@ int mull__same_matcher(const mull__plain_matcher *a, const mull__plain_matcher *
     return 1;
 }
 
-static int has_test(const mull__plain_matcher *matcher, const mull__plain_test *test)
+/* ---- One matcher behind another -------------------------------------------------------------- */
+
+/* has_pattern: how it ends depends on the steps that are left. */
+static int has_pattern(const mull__plain_value *value)
+{
+    return value->kind == MULL__MATCHES || (value->kind == MULL__NOT && has_pattern(value->inner));
+}
+
+static int all_pass(const mull__plain_value *literals, const mull__plain_value *wide)
+{
+    for (size_t i = 0; i < literals->literal_count; i++)
+        if (!passes(wide, &literals->literals[i]))
+            return 0;
+    return 1;
+}
+
+/* is_within: a range has its end on a side where the wide one has one, and not beyond it. */
+static int is_within(const mull__plain_value *narrow, const mull__plain_value *wide)
+{
+    const mull__plain_value from = {.kind = MULL__BETWEEN, .low = wide->low};
+    const mull__plain_value to = {.kind = MULL__BETWEEN, .high = wide->high};
+    int low = narrow->low.kind != MULL_NIL && passes(&from, &narrow->low);
+    int high = narrow->high.kind != MULL_NIL && passes(&to, &narrow->high);
+    return (low || wide->low.kind == MULL_NIL) && (high || wide->high.kind == MULL_NIL);
+}
+
+/* implies: what passes `narrow` passes `wide`. */
+static int implies(const mull__plain_value *narrow, const mull__plain_value *wide)
+{
+    if (same_value(narrow, wide))
+        return 1;
+    if (narrow->kind == MULL__ONE_OF)
+        return !has_pattern(wide) && all_pass(narrow, wide);
+    return narrow->kind == MULL__BETWEEN && wide->kind == MULL__BETWEEN && is_within(narrow, wide);
+}
+
+static int asks_for(const mull__plain_matcher *matcher, const mull__plain_test *test)
 {
     for (size_t i = 0; i < matcher->test_count; i++)
-        if (same_test(&matcher->tests[i], test))
+        if (same_subject(&matcher->tests[i], test) &&
+            implies(&matcher->tests[i].value, &test->value))
             return 1;
     return 0;
 }
 
-/* covers: among the tests of `narrow` are those of `wide`. A pattern costs steps, of which the one
- * may have too few left where the other has enough. */
+/* covers: the tests of `narrow` ask for what those of `wide` do, each for itself. A pattern costs
+ * steps, of which the one may have too few left where the other has enough. */
 int mull__covers(const mull__plain_matcher *wide, const mull__plain_matcher *narrow)
 {
     if (wide->kind == MULL__MATCH_ALWAYS || mull__same_matcher(wide, narrow))
@@ -342,7 +379,7 @@ int mull__covers(const mull__plain_matcher *wide, const mull__plain_matcher *nar
     if (wide->kind != MULL__MATCH_TESTS || narrow->kind != MULL__MATCH_TESTS)
         return 0;
     for (size_t i = 0; i < wide->test_count; i++)
-        if (!has_test(narrow, &wide->tests[i]))
+        if (!asks_for(narrow, &wide->tests[i]))
             return 0;
     return 1;
 }
