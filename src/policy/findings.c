@@ -84,6 +84,13 @@ static int descends(const mull__table *table, uint32_t type, uint32_t ancestor)
     return type == ancestor;
 }
 
+/* holds_everywhere: declarations of all four scopes add up, wherever a rule is in force. */
+static int holds_everywhere(const mull__rule *declaration)
+{
+    return strcmp(declaration->source.scope, "bus") == 0 ||
+           strcmp(declaration->source.scope, "host") == 0;
+}
+
 static void unrecoverable_before(const mull__finder *f, const mull__scope *scope,
                                  const mull__rule *rule)
 {
@@ -99,8 +106,8 @@ static void unrecoverable_before(const mull__finder *f, const mull__scope *scope
         finding.other.type = f->table->types[MULL__UNREADABLE_TYPE].name;
     else
         return;
-    if (!mull__is_included(f, scope, rule)) /* where other declarations may hold */
-        tell(f, &finding);
+    if ((by && holds_everywhere(by)) || !mull__is_included(f, scope, rule))
+        tell(f, &finding); /* else others may hold where it is included */
 }
 
 static void never_passes(const mull__finder *f, const mull__scope *scope, const mull__rule *rule)
