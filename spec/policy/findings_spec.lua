@@ -139,6 +139,15 @@ describe("no finding in", function()
         ["a rule for causes whose matcher asks for what is unrecoverable in an error itself"] = [[
             bus:unrecoverable("Error", { final = true })
             bus:on_cause("HttpError", { final = true }):redeliver(); bus:default():redeliver()]],
+        ["ranges and literals that reach beyond those before them"] = [[
+            bus:on("A", { status = policy.between(500, 599) }):retry(); bus:on("A", { status = { 503, 600 } }):discard()
+            bus:on("A", { status = policy.at_least(500) }):retry(2)
+            bus:on("A", { status = policy.at_most(599) }):retry(3); bus:on("A", { status = "503" }):retry(4)
+            bus:on("A", { status = policy.is_not(503) }):retry(5)
+            bus:default():redeliver()]],
+        ["a rule that another scope includes and lets be, as it isn't unrecoverable there"] = [[
+            local base = policy.consumer("Base"); base:unrecoverable("A"); base:on("A"):retry()
+            base:default():redeliver(); policy.consumer("Mail"):include(base)]],
         ["a cap below the usual delays"] = [[
             bus:default():retry { max_delay = "100ms" }:then_redeliver { attempts = 5, max_delay = "1m" }]],
         ["a delay as long as its cap"] = [[bus:default():redeliver(3, "1h")]],
@@ -193,6 +202,22 @@ describe("there is a finding in", function()
         ["a rule whose matcher asks for what is unrecoverable in a parent"] = { "4 MUL003", [[
             policy.errors { HttpError = "IoError" }; policy.host():unrecoverable("IoError", { final = true })
             bus:on("HttpError", { final = true }):redeliver(); bus:default():redeliver()]] },
+        ["a rule behind one with the same function"] = { "5 MUL002", [[
+            local function passing(err) return err.passing end
+            bus:on("A", passing):retry()
+            bus:on("A", passing):discard(); bus:default():redeliver()]] },
+        ["a rule whose literal is in the range of one before it"] = { "4 MUL002", [[
+            bus:on("A", { status = policy.between(500, 599) }):retry()
+            bus:on("A", { status = { 503, 504 } }):discard(); bus:default():redeliver()]] },
+        ["a rule whose literal is in the list of one before it"] = { "4 MUL002", [[
+            bus:on("A", { status = { 503, 504 } }):retry()
+            bus:on("A", { status = 504.0, host = "a" }):discard(); bus:default():redeliver()]] },
+        ["a rule whose range is in that of one before it"] = { "4 MUL002", [[
+            bus:on("A", { status = policy.at_least(500) }):retry()
+            bus:on("A", { status = policy.between(500, 599) }):discard(); bus:default():redeliver()]] },
+        ["a rule for what is unrecoverable, in the bus that another scope includes"] = { "3 MUL003", [[
+            bus:unrecoverable("A"); bus:on("A"):retry(); bus:default():redeliver(); policy.consumer("Mail"):include(bus)
+            ]] },
         ["a redelivery after longer than the usual cap"] = { "3 MUL010", [[bus:default():redeliver(3, "2h")]] },
         ["a retry after longer than its own cap"] = { "3 MUL010", [[
             bus:default():retry { attempts = 3, delay = "10s", max_delay = "5s" }]] },
