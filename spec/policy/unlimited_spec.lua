@@ -108,6 +108,8 @@ bus:max_age("1d")]]))))
 
     it("isn't asked for a max_age whose own mistake is told", function()
         assert.equal(1, #loading.refused(statements('bus:max_age("1x"); bus:on("A")' .. UNLIMITED)))
+        assert.equal(1, #loading.refused(statements('policy.consumer(5):max_age("1d"); policy.consumer(5):on("A")'
+            .. UNLIMITED)))
         assert.equal(1, #loading.refused(statements('bus:on("A")' .. UNLIMITED .. "; error('no', 0)")))
     end)
 end)
