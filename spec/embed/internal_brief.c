@@ -20,6 +20,7 @@ typedef struct world {
     sample chance;
     mull__plain_scope scopes[2 + 2 * SCOPES_MAX];
     mull__plain_rule rules[2 + 2 * SCOPES_MAX][RULES_MAX];
+    mull__plain_rule cause_rules[2 + 2 * SCOPES_MAX];
     mull__plain_unrecoverable unrecoverable[2 + 2 * SCOPES_MAX];
     char names[2 + 2 * SCOPES_MAX][24];
     size_t count, consumers, transports;
@@ -115,8 +116,11 @@ static void add_scope(world *w, mull__scope_kind kind, size_t number)
         .rule_count = pick(w, 3) ? RULES_MAX - pick(w, 3) : 0,
         .settings = random_settings(w),
         .unrecoverable = &w->unrecoverable[at],
-        .unrecoverable_count = !pick(w, 32),
+        .unrecoverable_count = !pick(w, 16),
+        .cause_rules = &w->cause_rules[at],
+        .cause_rule_count = !pick(w, 4),
     };
+    w->cause_rules[at] = random_rule(w, (int)(1000 + at));
     w->unrecoverable[at] = (mull__plain_unrecoverable){.type = types[pick(w, NAMED)]};
     for (size_t i = 0; i < w->scopes[at].rule_count; i++)
         w->rules[at][i] = random_rule(w, (int)(at * RULES_MAX + i + 1));
@@ -176,8 +180,8 @@ static mull__in_force naively(const world *w, const char *consumer, const char *
             f.max_deliveries = s->max_deliveries;
         if (s->override != MULL__UNSET)
             f.override = s->override;
-        if (scope->rule_count)
-            f.rule_count = scope->rule_count;
+        if (scope->rule_count + scope->cause_rule_count)
+            f.rule_count = scope->rule_count + scope->cause_rule_count;
     }
     return f;
 }
@@ -282,8 +286,9 @@ static void decides_the_same(const mull__table *table, const mull_failure *failu
 
 static void fail_at_random(world *w, const mull__table *table, size_t actions[4])
 {
-    static const char *const lineage[] = {"Database"};
     for (int i = 0; i < FAILURES; i++) {
+        const char *const lineage[] = {types[pick(w, NAMED)]};
+        const mull_error cause = error_of(types[pick(w, NAMED)]);
         mull_field fields[FIELDS];
         for (size_t j = 0; j < FIELDS; j++)
             fields[j] = (mull_field){field_names[pick(w, FIELDS + 1)], literals[pick(w, LITERALS)]};
@@ -291,7 +296,8 @@ static void fail_at_random(world *w, const mull__table *table, size_t actions[4]
         error.fields = fields;
         error.field_count = pick(w, FIELDS + 1);
         error.lineage = lineage;
-        error.lineage_count = !pick(w, 8);
+        error.lineage_count = !pick(w, 4);
+        error.cause = pick(w, 2) ? &cause : NULL;
         const mull_failure failure = random_failure(w, &error);
         decides_the_same(table, &failure, actions);
         agrees_with_a_naive_reading(w, table, failure.consumer, failure.transport);
