@@ -11,11 +11,11 @@ local says = {
 }
 
 -- What a matcher with that body comes to: whether it passed, and why it failed.
-local function matched(body, before)
+local function matched(body, before, message)
     local events = {}
     local policy = loading.good(loading.statements(("%s\nbus:on('A', function(err, ctx) %s end):discard()")
         :format(before or "", body)), { event = function(event) events[#events + 1] = event end })
-    local verdict = assert(policy:decide { error = { type = "A", message = "some text" } })
+    local verdict = assert(policy:decide { error = { type = "A", message = message or "some text" } })
     policy:close()
     return verdict.reason == "rule", events[1] and events[1].text
 end
@@ -76,6 +76,15 @@ describe("a budget", function()
         local strings = "local a, b = ('a'):rep(%d), ('a'):rep(%d) .. 'a'"
         assert.is_true((matched(body, strings:format(1000, 999))))
         local passed, why = matched(body, strings:format(200000, 199999))
+        assert.is_false(passed)
+        assert.matches(says.instructions[2], why, 1, true)
+    end)
+
+    it("counts what a function without a loop does with a long text", function()
+        local body = "local text = err.message return " .. ("text == err.type or "):rep(100) .. "true"
+        assert.is_true((matched(body)))
+        assert.is_true((matched("return err.message ~= err.type", nil, ("x"):rep(600000))))
+        local passed, why = matched(body, nil, ("x"):rep(600000))
         assert.is_false(passed)
         assert.matches(says.instructions[2], why, 1, true)
     end)

@@ -11,6 +11,7 @@
 
 #include "convert.h"
 #include "fields.h"
+#include "short.h"
 
 static const char functions, owns, read_answer,
     answered; /* keys of the registry, by their addresses */
@@ -41,14 +42,15 @@ static void keep_functions(lua_State *L)
 {
     lua_getfield(L, -1, "functions");
     lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
-    mull__views_own *own = lua_newuserdatauv(L, (size_t)count * sizeof *own + 1, 0);
+    mull__own *own = lua_newuserdatauv(L, (size_t)count * sizeof *own + 1, 0);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &owns);
     ((mull__sandbox *)mull__vm_of(L))->owns = own;
     lua_createtable(L, (int)(count * APART), 0);
     for (lua_Integer i = 0; i < count; i++) {
         lua_rawgeti(L, -2, i + 1);
+        own[i].is_short = mull__is_short(L);
         lua_rawseti(L, -2, i * APART + 1);
-        mull__views_push_own(L, &own[i]);
+        mull__views_push_own(L, &own[i].views);
         lua_rawseti(L, -3, i * APART + CTX);
         lua_rawseti(L, -2, i * APART + ERR);
     }
@@ -139,8 +141,9 @@ int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_fa
         bring(sandbox, number);
     for (int i = 1; i <= APART; i++)
         lua_pushvalue(L, FUNCTIONS + i);
-    mull__views_begin(&sandbox->views, &sandbox->owns[number], failure, 0, "err and ctx are");
-    int status = mull__vm_call_top(&sandbox->vm, 2, &mull__call_budget);
+    const mull__own *own = &sandbox->owns[number];
+    mull__views_begin(&sandbox->views, &own->views, failure, 0, "err and ctx are");
+    int status = mull__vm_call_top(&sandbox->vm, 2, &mull__call_budget, own->is_short);
     mull__views_end(L, &sandbox->views);
     if (status)
         return failed(sandbox, number, status, why, why_size);
@@ -161,7 +164,7 @@ static void begin_call(lua_State *L, uint32_t number, const mull_failure *failur
     lua_rawgeti(L, -1, at + 1);
     lua_rawgeti(L, -2, at + CTX);
     lua_remove(L, -3);
-    mull__views_begin(&sandbox->views, &sandbox->owns[number], failure, 1, given);
+    mull__views_begin(&sandbox->views, &sandbox->owns[number].views, failure, 1, given);
 }
 
 static void push_verdict(lua_State *L, const mull_verdict *verdict)

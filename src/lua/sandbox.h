@@ -24,16 +24,22 @@ enum {
 /* mull__call_budget is that of a call of a matcher, override or notify. */
 extern const mull__vm_budget mull__call_budget;
 
+/* mull__own is what is kept of a function. */
+typedef struct mull__own {
+    mull__views_own views;
+    int is_short;
+} mull__own;
+
 typedef struct mull__sandbox {
     mull__vm vm;
     mull__views views;
-    const mull__views_own *owns; /* of each function */
-    uint32_t at_hand;            /* the function called last */
-    mull__source *source;        /* borrowed */
-    const char *main;            /* the name of the first file; borrowed */
-    mull__log *log;              /* borrowed */
-    int again;                   /* the files ran before */
-    int silent;                  /* what is printed was printed before */
+    const mull__own *owns; /* of each function */
+    uint32_t at_hand;      /* the function called last */
+    mull__source *source;  /* borrowed */
+    const char *main;      /* the name of the first file; borrowed */
+    mull__log *log;        /* borrowed */
+    int again;             /* the files ran before */
+    int silent;            /* what is printed was printed before */
 } mull__sandbox;
 
 /* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before.

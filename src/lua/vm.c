@@ -8,12 +8,14 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "embedded.h"
+#include "short.h"
 
 enum {
     STEP = 1000,   /* instructions between two looks at the budget; fewer where they are dear */
     STACK = 100,   /* values: more than a new state has room for */
     KEEP_ERROR = 1 /* where the message handler is on the stack */
 };
+_Static_assert((int)MULL__SHORT < (int)STEP, "a short function ends before the first look");
 
 static int keep_error(lua_State *L);
 
@@ -413,7 +415,9 @@ static void collect_strings(mull__vm *vm)
     }
 }
 
-static inline void begin(mull__vm *vm, const mull__vm_budget *budget)
+/* begin: a short function ends before anybody would look at its budget, so that nobody is asked to.
+ * What makes instructions dearer on the way asks for looks then. */
+static inline void begin(mull__vm *vm, const mull__vm_budget *budget, int is_short)
 {
     vm->stop = vm->refused = MULL__VM_GOING;
     vm->file[0] = vm->message[0] = 0;
@@ -430,8 +434,10 @@ static inline void begin(mull__vm *vm, const mull__vm_budget *budget)
         vm->limit = vm->used + budget->at_once;
     if (vm->price.has_risen)
         mull__price_look(&vm->price);
-    vm->step = mull__price_is_calm(&vm->price) ? STEP : next_step(vm);
-    lua_sethook(vm->lua, count, LUA_MASKCOUNT, vm->step);
+    int is_calm = mull__price_is_calm(&vm->price);
+    vm->step = is_calm ? STEP : next_step(vm);
+    if (!is_short || !is_calm)
+        lua_sethook(vm->lua, count, LUA_MASKCOUNT, vm->step);
 }
 
 /* carry_out calls what is on top of the stack. */
@@ -441,7 +447,7 @@ static inline int carry_out(mull__vm *vm, int arguments, int results)
     mull__vm_enter(vm);
     int status = lua_pcall(L, arguments, results, KEEP_ERROR);
     mull__vm_leave(vm);
-    if (vm->step)
+    if (lua_gethookmask(L))
         lua_sethook(L, NULL, 0, 0);
     if (status != LUA_OK || vm->stop != MULL__VM_GOING) {
         /* Where it went well all the same, a pcall caught the end as its very last act. */
@@ -454,14 +460,14 @@ static inline int carry_out(mull__vm *vm, int arguments, int results)
 
 int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget)
 {
-    begin(vm, budget);
+    begin(vm, budget, 0);
     lua_pushcfunction(vm->lua, body);
     lua_pushlightuserdata(vm->lua, argument);
     return carry_out(vm, 1, 0);
 }
 
-int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget)
+int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget, int is_short)
 {
-    begin(vm, budget);
+    begin(vm, budget, is_short);
     return carry_out(vm, arguments, 1);
 }
