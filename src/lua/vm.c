@@ -83,7 +83,7 @@ static void *resize(void *data, void *pointer, size_t old, size_t wanted)
         return refuse(vm, MULL__VM_ALLOCATED);
     int64_t filling =
         kind == MULL__PRICE_HASH && vm->budget ? mull__price_filling(&vm->price, wanted) : 0;
-    if (filling > vm->left)
+    if (filling > 0 && filling > vm->left)
         return refuse(vm, MULL__VM_INSTRUCTIONS);
     void *memory = mull__price_resize(&vm->price, &vm->allocator, pointer, old, wanted, kind);
     if (!memory && wanted > 0)
