@@ -101,6 +101,15 @@ table.sort(t, function(a, b)
 end)]])
     end)
 
+    it("are counted where a full table is filled anew for a key, in one instruction", function()
+        local text = [[
+local t = {}
+for i = 1, 8192 do t[-i] = i end
+for i = 1, %d do t[-i] = nil t[-i - 8192] = i end]]
+        loading.good(text:format(20)):close()
+        assert_spent_load(text:format(300))
+    end)
+
     it("of an earlier call cost the next one nothing", function()
         local policy = loading.good(loading.statements [[
 local n = 0
