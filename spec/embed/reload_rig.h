@@ -55,7 +55,11 @@ static const char text_a[] =
     "bus:on('Spent'):retry(2):then_dead_letter('a-spent')\n"
     "bus:on('Old'):redeliver():then_discard('a-old')\n"
     "bus:on('Short'):retry(1, '1ms'):then_redeliver { '1ms' }:then_dead_letter('a-short')\n"
-    "bus:on('NoDelay'):redeliver()\n";
+    "bus:on('NoDelay'):redeliver()\n"
+    "bus:notify(function(event) return event.verdict and event.verdict.queue end)\n"
+    "policy.consumer('Overridden'):override(function(failure)\n"
+    "    return policy.dead_letter('a-' .. failure.message.headers.tenant)\n"
+    "end)\n";
 
 static const char text_b[] =
     "local policy = require 'mulligan.policy'\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n" COLLECTORS
@@ -75,7 +79,11 @@ static const char text_b[] =
     "host:on('Often'):redeliver(3, '7s')\n"
     "host:on('MessageDeserializationError'):retry(1, '11s')\n"
     "host:on('NoDelay'):discard('b-no-delay')\n"
-    "host:default():discard('b-default')\n";
+    "host:default():discard('b-default')\n"
+    "host:notify(function(event) return event.verdict and event.verdict.note end)\n"
+    "policy.consumer('Overridden'):override(function(failure)\n"
+    "    return policy.retry(#failure.message.headers.tenant .. 'ms')\n"
+    "end)\n";
 
 static const char *const texts[] = {text_a, text_b};
 
@@ -149,7 +157,7 @@ static inline int same_verdict(const mull_verdict *a, const mull_verdict *b)
 /* ---- Failures -------------------------------------------------------------------------------- */
 
 typedef struct facts {
-    const char *type;
+    const char *type, *consumer; /* NULL: "Worker" */
     int64_t attempt, redeliveries, deliveries, age_ms;
     uint32_t flags;
 } facts;
@@ -166,6 +174,7 @@ static const facts all_facts[] = {
     {.type = "MessageDeserializationError"},
     {.type = "NoDelay", .flags = MULL_CANNOT_DELAY},
     {.type = "Unknown"},
+    {.type = "Leaf", .consumer = "Overridden"},
 };
 
 enum { FACTS = sizeof all_facts / sizeof *all_facts };
@@ -207,7 +216,7 @@ static inline void set_failure(mull_failure *failure, size_t n, mull_error *erro
         .size = sizeof *failure,
         .error = error,
         .message = message,
-        .consumer = "Worker",
+        .consumer = f->consumer ? f->consumer : "Worker",
         .attempt = f->attempt,
         .redeliveries = f->redeliveries,
         .deliveries = f->deliveries,
