@@ -149,7 +149,7 @@ describe("in words", function()
                 "retry 3: 1s to 3 times the one before, at most 30s",
             ['redeliver { "1m", "1h30m" }'] = "redeliver 2: 1m, 1h30m",
             ['redeliver { "1m", "2m", hint = "retry_after", max_delay = "1d", jitter = 0.125 }'] =
-                "redeliver 2: 1m, 2m ±12.5%, at most 1d, longer where retry_after says so",
+                "redeliver 2: 1m, 2m ±12.5%, longer where retry_after says so, at most 1d",
             ['redeliver { attempts = "unlimited", delay = "5m", backoff = "constant" }'] =
                 "redeliver unlimited: 5m each ±25%, at most 1h",
             ['redeliver { attempts = 20, delay = "1m" }'] =

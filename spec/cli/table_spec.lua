@@ -117,6 +117,8 @@ settings
 ]], 1, true), said)
         assert.is_truthy(said:find("\n  no rule for Error: whatever no rule matches is a dead letter\n", 1, true), said)
         assert.is_truthy(said:find("\n  max_deliveries     3      policy.lua:19 consumer:Mine\n", 1, true), said)
+        said = table_of("--consumer", "Mine").out
+        assert.is_truthy(said:find(", for consumer Mine on a transport without a scope\n", 1, true), said)
     end)
 
     it("gives programs what policy:table gives", function()

@@ -46,9 +46,9 @@ function chain.tier(tier)
     if last.longest_ms == 0 then
         return ("%s: at once"):format(tier.attempts)
     end
-    local cap = tier.max_delay_ms and ", at most " .. span.exact(tier.max_delay_ms) or ""
     local hint = tier.hint and (", longer where %s says so"):format(text.clean(tier.hint)) or ""
-    return ("%s: %s%s%s%s"):format(tier.attempts, delays(tier), jitter(tier), cap, hint)
+    local cap = tier.max_delay_ms and ", at most " .. span.exact(tier.max_delay_ms) or ""
+    return ("%s: %s%s%s%s"):format(tier.attempts, delays(tier), jitter(tier), hint, cap)
 end
 
 -- ---- Ends --------------------------------------------------------------------------------------

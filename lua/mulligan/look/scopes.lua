@@ -51,7 +51,8 @@ end
 -- whom gives for whom something holds: "consumer C on transport t".
 function scopes.whom(of)
     local consumer = of.consumer and "consumer " .. text.clean(of.consumer) or "a consumer without a scope"
-    local transport = of.transport and "transport " .. text.clean(of.transport) or "a transport without one"
+    local transport = of.transport and "transport " .. text.clean(of.transport)
+        or of.consumer and "a transport without a scope" or "a transport without one"
     return consumer .. " on " .. transport
 end
 
