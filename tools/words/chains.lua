@@ -5,7 +5,7 @@ local attempts = { "attempts?", "integer", "how many, 0 to 1000; 0 switches the 
 local endless = { "attempts?", 'integer|"unlimited"', attempts[3] .. '; or `"unlimited"`' }
 local delay = { "delay?", "mulligan.Duration", "the base delay" }
 local hint = { "hint?", "string", "the name of a field of the error, in seconds: where it is longer than the delay, \z
-    it is waited for instead" }
+    it is waited for instead, up to `max_delay`" }
 
 local function with(field, default)
     return { field[1], field[2], field[3], default = default }

@@ -145,7 +145,7 @@ local Redelivered = {}
 ---@field factor? number of an exponential backoff, which must be in force; from 1 (default: 2)
 ---@field max_delay? mulligan.Duration no delay is longer than this (default: `30s`)
 ---@field jitter? mulligan.Jitter chance in the delays, after the cap (default: 0.25)
----@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead (default: none)
+---@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead, up to `max_delay` (default: none)
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---Exactly these delays, as many attempts as there are; beside them may stand only what is listed here.
@@ -156,7 +156,7 @@ local Redelivered = {}
 ---@field [integer] mulligan.Duration the delays, at most 1000
 ---@field jitter? mulligan.ListJitter chance in the delays (default: 0)
 ---@field max_delay? mulligan.Duration no delay is longer than this (default: none)
----@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead (default: none)
+---@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead, up to `max_delay` (default: none)
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---The delays are 5m, 15m and 30m until attempts, delay, backoff or decorrelated jitter is named.
@@ -173,7 +173,7 @@ local Redelivered = {}
 ---@field factor? number of an exponential backoff, which must be in force; from 1 (default: 2)
 ---@field max_delay? mulligan.Duration no delay is longer than this (default: `1h`)
 ---@field jitter? mulligan.Jitter chance in the delays, after the cap (default: 0.25)
----@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead (default: none)
+---@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead, up to `max_delay` (default: none)
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---Exactly these delays, as many attempts as there are; beside them may stand only what is listed here.
@@ -184,7 +184,7 @@ local Redelivered = {}
 ---@field [integer] mulligan.Duration the delays, at most 1000
 ---@field jitter? mulligan.ListJitter chance in the delays (default: 0)
 ---@field max_delay? mulligan.Duration no delay is longer than this (default: none)
----@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead (default: none)
+---@field hint? string the name of a field of the error, in seconds: where it is longer than the delay, it is waited for instead, up to `max_delay` (default: none)
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---With the base delay d, at the k-th step of the tier, from 1.

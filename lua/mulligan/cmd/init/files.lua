@@ -28,7 +28,8 @@ bus:on("DuplicateMessage"):discard("already processed")
 -- Often over in moments: again in the same process, then later.
 bus:on("DatabaseError"):retry(5, "200ms"):then_redeliver { "1m", "10m", "1h" }
 
--- The other side is busy, and may say for how long: its `retry_after` is in seconds.
+-- The other side is busy, and may say for how long: its `retry_after` is in seconds. No wait is
+-- longer than 1h; max_delay = "6h" allows more.
 bus:on("HttpError", { status = 429 }):redeliver { attempts = 5, delay = "2m", hint = "retry_after" }
 bus:on("HttpError", { status = policy.between(500, 599) }):retry(3):then_redeliver { "30s", "5m", "30m" }
 
