@@ -60,6 +60,12 @@ local makes = {
     host = 'local host = require("mulligan.policy").host()',
 }
 
+-- What Lua says of { status > 500 }, as there is no global of that name.
+local comparisons = {
+    ["attempt to compare number with nil"] = true,
+    ["attempt to compare nil with number"] = true,
+}
+
 local function explain(message)
     local name = message:match("%(%l+ '([%a_]+)'%)$")
     local line = makes[text.nil_global(message)]
@@ -67,6 +73,8 @@ local function explain(message)
         return ("%s; add the line: %s"):format(message, line)
     elseif name and absent[name] then
         return ("%s; a policy has no %s"):format(message, name)
+    elseif comparisons[message] then
+        return message .. "; a matcher compares a field so: { status = policy.at_least(500) }"
     end
     return message
 end

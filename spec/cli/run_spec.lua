@@ -364,7 +364,7 @@ mulligan: mulligan.lua:10: there is a consumer "A" already; give this one anothe
 mulligan: mulligan.lua:11: consumer "B": concurrency must be a whole number from 1, not 1.5
 mulligan: mulligan.lua:11: consumer "B": handler is missing
 mulligan: mulligan.lua:11: consumer "B": max_body must be a number of bytes or a text such as "16MiB", not "1TB"
-mulligan: mulligan.lua:11: consumer "B": timeout 30 has no unit; "30ms"?
+mulligan: mulligan.lua:11: consumer "B": timeout 30 has no unit; "30ms" or "30s"?
 mulligan: mulligan.lua:11: consumer "B": unknown option "handlr"; did you mean "handler"?
 mulligan: mulligan.lua:13: consumer "C": options must be a table, not nil
 mulligan: mulligan.lua:14: m.consumer takes a name and options, as in m.consumer("OrderHandler", { ... })

@@ -401,7 +401,9 @@ describe("mulligan.engine", function()
                 transport = "t", queue = "q", handler = nothing, concurrency = 0,
             },
             ["timeout must be longer than 0"] = { transport = "t", queue = "q", handler = nothing, timeout = 0 },
-            ['timeout 30 has no unit; "30ms"?'] = { transport = "t", queue = "q", handler = nothing, timeout = 30 },
+            ['timeout 30 has no unit; "30ms" or "30s"?'] = {
+                transport = "t", queue = "q", handler = nothing, timeout = 30,
+            },
             ['max_body must be a number of bytes or a text such as "16MiB"'] = {
                 transport = "t", queue = "q", handler = nothing, max_body = "16 MB",
             },

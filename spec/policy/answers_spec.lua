@@ -25,7 +25,7 @@ describe("an answer of an override", function()
     end
 
     local wrong = {
-        ["policy.retry(5)"] = 'retry: delay 5 has no unit; "5ms"?',
+        ["policy.retry(5)"] = 'retry: delay 5 has no unit; "5ms" or "5s"?',
         ["policy.redeliver()"] = 'redeliver needs a delay: policy.redeliver("5m")',
         ["policy.redeliver('1s', 2)"] = "redeliver has 2 arguments; it takes one delay",
         ["policy.dead_letter('')"] = "dead_letter: the queue must not be empty",
@@ -53,9 +53,9 @@ describe("an answer of an override", function()
             policy:close()
             return why
         end
-        assert.equal('override_failed policy.lua:3: redeliver: delay 5 has no unit; "5ms"?',
+        assert.equal('override_failed policy.lua:3: redeliver: delay 5 has no unit; "5ms" or "5s"?',
             refusal "function()\n  return policy.redeliver(5)\nend")
-        assert.equal('override_failed policy.lua:4: redeliver: delay 5 has no unit; "5ms"?',
+        assert.equal('override_failed policy.lua:4: redeliver: delay 5 has no unit; "5ms" or "5s"?',
             refusal "function()\n  local answer = policy.redeliver(5)\n  return answer\nend")
         assert.equal("override_failed discard has 3 arguments; it takes one note at most", refusal "policy.discard")
         assert.matches("^override_failed policy.lua:3: override must return nothing or one of .*, not a number$",

@@ -156,6 +156,22 @@ rule:then_discard("late")]])
         assert.matches(":retry is said already, in line 1", lines[1], 1, true)
     end)
 
+    it("are told which may stand there where one is unknown", function()
+        local lines = loading.refused(statements [[
+
+bus:on("A"):again()
+bus:on("B"):retry():then_retry()
+bus:on("C"):redeliver():then_retry()
+bus:on("D"):discard():park()]])
+        assert.same({
+            'policy.lua:2: "again" is no word of a rule; here may stand :retry, :redeliver, :dead_letter or :discard',
+            'policy.lua:3: "then_retry" is no word of a rule; here may stand :then_redeliver, :then_dead_letter or '
+                .. ":then_discard",
+            'policy.lua:4: "then_retry" is no word of a rule; here may stand :then_dead_letter or :then_discard',
+            'policy.lua:5: "park" is no word of a rule; nothing may follow here',
+        }, lines)
+    end)
+
     it("must be there: a rule without an action is refused, even where it is replaced", function()
         local lines = loading.refused [[
 local policy = require "mulligan.policy"

@@ -125,7 +125,7 @@ describe("a preset", function()
             "nservicebus: immediate must be a whole number from 0 to 1000, not 1001" },
         { 'nservicebus(bus, { delayed = "3" })',
             'nservicebus: delayed must be a whole number from 0 to 1000, not "3"' },
-        { "nservicebus(bus, { increase = 10 })", 'nservicebus: increase 10 has no unit; "10ms"?' },
+        { "nservicebus(bus, { increase = 10 })", 'nservicebus: increase 10 has no unit; "10ms" or "10s"?' },
         { "nservicebus(bus, { max_age = true })", "nservicebus: max_age true is no span of time" },
         { 'nservicebus(bus, { unrecoverable = "A" })', 'nservicebus: unrecoverable must be a list of types, not "A"' },
         { "nservicebus(bus, { unrecoverable = { A = 1 } })",

@@ -19,7 +19,7 @@ bus:defualt():retry():then_retry()
 bus:default():discard():retry()
 ]]
         local expected = {
-            '^policy.lua:4: retry: delay 200 has no unit; "200ms"%?',
+            '^policy.lua:4: retry: delay 200 has no unit; "200ms" or "200s"%?',
             '^policy.lua:5: "then_dead_leter" is no word of a rule; did you mean then_dead_letter%?',
             '^policy.lua:6: the rule for "B" has no action',
             '^policy.lua:7: "max_agge" is no word of a scope; did you mean max_age%?',
@@ -261,6 +261,10 @@ bus:on("B"):retry(1 + nil)]])
         ["local t = {} t[nil] = 1"] = "^policy.lua:1: .*index is nil$",
         ["os.exit(3)"] = "^policy.lua:1: attempt to index a nil value %(global 'os'%); a policy has no os$",
         ["setmetatable({}, {})"] = "a policy has no setmetatable$",
+        ["local _ = { status > 500 }"] =
+            "number with nil; a matcher compares a field so: { status = policy.at_least%(500%) }$",
+        ["local _ = { status <= 500 }"] =
+            "nil with number; a matcher compares a field so: { status = policy.at_least%(500%) }$",
         ["local x = math.random(5)"] = "a policy has no random$",
         ["local function f() return f() + 1 end f()"] = "^policy.lua:1: ",
     }

@@ -58,7 +58,7 @@ bus:on("SlowError"):discard("slow")]]):format(name, name)))
         { '{ [""] = "A" }', "the name of an error type must not be empty" },
         { '{ ["\\xff"] = "A" }', "must be valid UTF-8" },
         { '{ ["A\\0"] = "B" }', "without a zero byte" },
-        { '{ "A" }', "the name of an error type must be a string, not 1" },
+        { '{ "A" }', 'errors takes child = parent, errors { DeadlockError = "DatabaseError" }; "A" has no parent' },
         { "{ [print] = 'A' }", "the name of an error type must be a string, not a function" },
         { "{}", "errors has an empty table" },
         { "5", "errors takes a table" },
@@ -518,7 +518,7 @@ policy.consumer("Seen"):max_deliveries(3)
         { 'dead_letter_queue("")', "dead_letter_queue: the queue must not be empty" },
         { "dead_letter_queue(true)", "dead_letter_queue: the queue must be a string, not true" },
         { 'dead_letter_queue("a", "b")', "dead_letter_queue has 2 arguments" },
-        { "max_age(5)", 'max_age: 5 has no unit; "5ms"?' },
+        { "max_age(5)", 'max_age: 5 has no unit; "5ms" or "5s"?' },
         { "max_age(nil)", "max_age: nil is no span of time" },
         { 'max_age("1x")', 'max_age: "1x" is no span of time' },
         { "max_age()", "max_age needs a value" },
@@ -535,7 +535,7 @@ policy.consumer("Seen"):max_deliveries(3)
         { 'rate_limit { wait = "1s" }', "rate_limit needs after" },
         { "rate_limit { after = 0 }", "rate_limit: after must be a whole number from 1, not 0" },
         { "rate_limit { after = 1.5 }", "rate_limit: after must be a whole number from 1, not 1.5" },
-        { "rate_limit { after = 3, wait = 5 }", 'rate_limit: wait 5 has no unit; "5ms"?' },
+        { "rate_limit { after = 3, wait = 5 }", 'rate_limit: wait 5 has no unit; "5ms" or "5s"?' },
         { 'rate_limit { after = 3, wait = "-5s" }', "rate_limit: wait" },
         { 'rate_limit { after = 3, wiat = "5s" }', 'rate_limit: unknown option "wiat"; did you mean wait?' },
         { "rate_limit { after = 3, [print] = 5 }", "rate_limit: unknown option: a function; there are after and wait" },
@@ -556,7 +556,7 @@ describe("a rate limit", function()
         assert.same({
             'policy.lua:2: rate_limit: unknown option "wiat"; did you mean wait?',
             'policy.lua:2: rate_limit needs after, the failures in a row that begin it: { after = 10, wait = "5s" }',
-            'policy.lua:2: rate_limit: wait 5 has no unit; "5ms"?',
+            'policy.lua:2: rate_limit: wait 5 has no unit; "5ms" or "5s"?',
         }, (loading.refused(statements "\nbus:rate_limit { wait = 5, wiat = 1 }")))
     end)
 end)

@@ -48,13 +48,19 @@ local function ways(word)
     return leads
 end
 
-local function order_mistake(rule, word)
+-- may_stand says which words may stand where a rule is now; nil: none.
+local function may_stand(rule)
     local choices = {}
     for i, other in ipairs(may_follow[rule[1]]) do
         choices[i] = ":" .. other
     end
+    return #choices > 0 and "here may stand " .. text.list(choices) or nil
+end
+
+local function order_mistake(rule, word)
+    local may = may_stand(rule)
     if #rule == 1 then
-        return (":%s can't come first; here may stand %s"):format(word, text.list(choices))
+        return (":%s can't come first; %s"):format(word, may)
     end
     local after, line = rule[#rule - 1], rule[#rule].line
     if line ~= rule.line then
@@ -63,13 +69,13 @@ local function order_mistake(rule, word)
     for at = 2, #rule, 2 do
         if rule[at] == word then
             return (":%s is said already, in line %d; %s"):format(word, rule[at + 1].line,
-                #choices > 0 and "here may stand " .. text.list(choices) or "nothing may follow :" .. after)
+                may or "nothing may follow :" .. after)
         end
     end
-    if #choices == 0 then
+    if not may then
         return (":%s can't follow :%s, which ends the rule; nothing may follow it"):format(word, after)
     end
-    return (":%s can't follow :%s; here may stand %s"):format(word, after, text.list(choices))
+    return (":%s can't follow :%s; %s"):format(word, after, may)
 end
 
 -- What each word does with its arguments. Where these are wrong, that is noted, and nobody asks for
@@ -135,6 +141,7 @@ function chain.beginner(book)
     end
     local stages = words.kind(book, "rule", acts, function(rule)
         rule.touched = true
+        return may_stand(rule) or "nothing may follow here"
     end)
     return hearing.beginner(stages.index, stages.assign)
 end

@@ -63,6 +63,11 @@ local function short_unit(word)
     return spelt[word] or spelt[word:gsub("s$", "")]
 end
 
+-- What digits without a unit may have been meant to be.
+local function with_units(digits)
+    return parse(digits .. "s") and ('"%sms" or "%ss"?'):format(digits, digits) or ('"%sms"?'):format(digits)
+end
+
 -- What a string that doesn't parse was probably meant to be; "" where that isn't clear.
 local function guess(value)
     local likely = value:lower():gsub("%s", ""):gsub("%l+", short_unit)
@@ -70,7 +75,7 @@ local function guess(value)
     if #likely < 40 and likely ~= value and parse(likely) then
         return "; " .. text.show(likely) .. "?"
     elseif value:find("^%d+$") and #value < 10 then
-        return ("; %q or %q?"):format(value .. "ms", value .. "s")
+        return "; " .. with_units(value)
     end
     return ""
 end
@@ -82,13 +87,13 @@ local function number_mistake(value)
     elseif value < 0 then
         return "is less than 0: " .. FORM
     elseif math.tointeger(value) then
-        return ('has no unit; "%dms"?'):format(value)
+        return "has no unit; " .. with_units(("%d"):format(value))
     end
     return ('has no unit; "%ss"?'):format(value)
 end
 
 -- read gives the milliseconds of 0 or a string; else nil and what is wrong and what would be right, to
--- be said behind the name of what has the value: `delay` .. " " .. `5 has no unit; "5ms"?`.
+-- be said behind the name of what has the value: `delay` .. " " .. `5 has no unit; "5ms" or "5s"?`.
 function duration.read(value)
     if type(value) == "number" then
         if value == 0 then

@@ -78,6 +78,14 @@ local function add_headers(at, given, tests)
         and add_tests(at, "ctx.message.headers", "header", given, tests, HEADERS)
 end
 
+-- instead says what is right in the place of a key that a level doesn't have.
+local function instead(subject, key)
+    if subject == "ctx" and options.has(levels.message.names, key) then
+        return ("it is the message's: ctx { message = { %s = ... } }"):format(key)
+    end
+    return options.instead(key, levels[subject].names)
+end
+
 -- add_level adds the tests of ctx or, below it, of its message; false where something was wrong.
 local function add_level(at, subject, given, tests)
     local level = levels[subject]
@@ -88,8 +96,7 @@ local function add_level(at, subject, given, tests)
     for _, key in ipairs(keys or {}) do
         if not options.has(level.names, key) then
             good = false
-            at.book:problem(at.here, ("%s has no %s; %s"):format(what, made.show(key),
-                options.instead(key, level.names)))
+            at.book:problem(at.here, ("%s has no %s; %s"):format(what, made.show(key), instead(subject, key)))
         elseif key ~= level.below then
             local plain = value.read(at, key, given[key])
             good = good and plain ~= nil
@@ -182,7 +189,9 @@ function matcher.read(book, here, what, given)
     elseif options.is_table(given) then
         return of_fields(book, here, what, given)
     end
-    book:problem(here, ("%s must be a table, { status = 503 }, or a function, not %s"):format(what, made.show(given)))
+    local called = made.show(given)
+    book:problem(here, ("%s must be a table, { status = 503 }, or a function, not %s%s"):format(what, called,
+        made.plain("value", given) and ("; it needs its field: { status = %s }"):format(called) or ""))
 end
 
 return matcher

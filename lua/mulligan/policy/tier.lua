@@ -82,7 +82,15 @@ local function read_delay(at, what, value)
     return ms
 end
 
+-- lone says how a list of delays is written.
+local function lone(at)
+    return ('a list of delays stands alone: %s { "1s", "5s" }'):format(at.word)
+end
+
 function read.delay(at, value)
+    if options.is_table(value) then
+        return wrong(at, "delay is one span of time; " .. lone(at))
+    end
     return read_delay(at, "delay", value)
 end
 
@@ -193,7 +201,8 @@ local function read_options(at, given, keys, first, allowed)
         elseif math.type(key) then
             wrong(at, ("a list of delays has the keys 1, 2, ... without a hole, not %s"):format(text.show(key)))
         else
-            wrong(at, options.unknown(key, allowed))
+            local listed = key == "delays" and options.is_table(given[key])
+            wrong(at, listed and "there is no option delays; " .. lone(at) or options.unknown(key, allowed))
         end
     end
     return named

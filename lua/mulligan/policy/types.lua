@@ -72,7 +72,12 @@ function types.errors(book, here, n, declared)
         book:problem(here, "errors has an empty table; leave it out, or name a child and its parent in it")
     else
         for _, child in ipairs(keys) do
-            declare(book, here, child, declared[child])
+            if math.type(child) then
+                book:problem(here, ('errors takes child = parent, errors { DeadlockError = "DatabaseError" }; '
+                    .. "%s has no parent"):format(text.show(declared[child])))
+            else
+                declare(book, here, child, declared[child])
+            end
         end
     end
 end

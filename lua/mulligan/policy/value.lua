@@ -44,13 +44,27 @@ local function read_item(at, key, i, item)
     return not why
 end
 
+-- Fields that people look for in the error, and where they are.
+local BEYOND = {
+    ctx = "policy.ctx { redeliveries = 0 }",
+    message = 'policy.ctx { message = { type = "OrderPlaced" } }',
+    headers = 'policy.ctx { message = { headers = { tenant = "acme" } } }',
+}
+
+-- What would be right in the place of a table with names in it.
+local function instead_of_names(at, key)
+    local beyond = at.prefix == "" and BEYOND[key]
+    return beyond and "what isn't of the error is asked for by " .. beyond
+        or "a list of values has none: { 502, 503 }"
+end
+
 local function read_list(at, key, given)
     local keys = order.keys(given)
     local count = keys and #keys or 0
     if keys and count == 0 then
         return wrong(at, key, "is an empty table; a list needs a value at least: { 502, 503 }")
     elseif not keys or keys[count] ~= count then
-        return wrong(at, key, "is a table with names in it; a list of values has none: { 502, 503 }")
+        return wrong(at, key, "is a table with names in it; " .. instead_of_names(at, key))
     end
     local literals, good = {}, true
     for i = 1, count do

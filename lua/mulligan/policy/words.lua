@@ -13,8 +13,9 @@ local lost = require "mulligan.policy.lost"
 local text = require "mulligan.policy.text"
 local vocabulary = require "mulligan.policy.vocabulary"
 
--- unknown gives what is to be said of a word that its owner doesn't have.
-local function unknown(owner, word)
+-- unknown gives what is to be said of a word that its owner doesn't have; `may` says which ones may
+-- stand there, if not all of its own.
+local function unknown(owner, word, may)
     local called = vocabulary.called[owner]
     if type(word) ~= "string" then
         return ("%s has words, no field %s"):format(called, text.show(word))
@@ -25,7 +26,7 @@ local function unknown(owner, word)
     end
     local near = text.nearest(word, vocabulary.words[owner])
     local advice = near and ("did you mean %s?"):format(near)
-        or "there are " .. text.list(vocabulary.words[owner], "and")
+        or may or "there are " .. text.list(vocabulary.words[owner], "and")
     return ("%s is no word of %s; %s"):format(text.show(word), called, advice)
 end
 
@@ -56,7 +57,8 @@ end
 --
 --   act(data, here, n, ...)   is called with the object's data, the word's place, and its n arguments;
 --                             where it gives nothing, the word gives its object
---   slip(data)                is called when a word doesn't exist or has the wrong receiver
+--   slip(data)                is called when a word doesn't exist or has the wrong receiver, and may
+--                             give a text: what may stand there
 --   fields                    are given as they are, at any time
 --
 -- An object is an empty table, and its data is its metatable, which the policy can't get at; so the
@@ -76,20 +78,17 @@ function words.kind(book, owner, acts, slip, fields)
         end
     end
 
-    local function refuse(data, here, why)
-        if slip then
-            slip(data)
-        end
-        book:problem(here, why)
+    function kind.unknown(data, word, here)
+        book:problem(here, unknown(owner, word, slip and slip(data)))
         return lost
     end
 
-    function kind.unknown(data, word, here)
-        return refuse(data, here, unknown(owner, word))
-    end
-
     function kind.misused(data, act, here)
-        return refuse(data, here, receiver_mistake(owner, kind.name_of(act)))
+        if slip then
+            slip(data)
+        end
+        book:problem(here, receiver_mistake(owner, kind.name_of(act)))
+        return lost
     end
 
     kind.index, kind.assign = hearing.index(kind), assignment(book, owner)
