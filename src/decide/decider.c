@@ -161,15 +161,19 @@ void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
 
 /* ---- What a failure must be ------------------------------------------------------------------ */
 
-static inline int valid(const mull_failure *f)
+/* has_parts: the structs are there, in the sizes known here, and the error has a type. */
+static inline int has_parts(const mull_failure *f)
 {
     if (!f || f->size < sizeof *f || !f->error || f->error->size < sizeof *f->error)
         return 0;
     if (!f->error->type || !*f->error->type)
         return 0;
-    if (f->message && f->message->size < sizeof *f->message)
-        return 0;
-    /* A number is below 0 where its sign is set. */
+    return !f->message || f->message->size >= sizeof *f->message;
+}
+
+/* has_numbers: none is below 0, which is where its sign is set. */
+static int has_numbers(const mull_failure *f)
+{
     return (f->attempt | f->redeliveries | f->calls | f->deliveries | f->age_ms) >= 0;
 }
 
@@ -186,9 +190,11 @@ static uint64_t chance_of(const mull_message *message)
 /* ENDS are flags that are not for embedders. */
 #define ENDS (MULL__JITTER_LOW | MULL__JITTER_HIGH)
 
+/* is_complete: no number is missing, nor wrong. */
 static inline int is_complete(const mull_failure *failure)
 {
-    return failure->attempt && failure->calls && failure->deliveries &&
+    return failure->attempt > 0 && failure->calls > 0 && failure->deliveries > 0 &&
+           (failure->redeliveries | failure->age_ms) >= 0 &&
            (failure->flags & (MULL_HAS_CHANCE | ENDS)) == MULL_HAS_CHANCE;
 }
 
@@ -215,6 +221,9 @@ static mull_failure completed(const mull_failure *failure)
 MULL__RARE static int decide_completed(const mull_decider *decider, const mull_failure *failure,
                                        mull_verdict *verdict)
 {
+    if (!has_numbers(failure))
+        return MULL_EINVAL;
+    verdict->generation = decider->seat->name;
     const mull_failure full = completed(failure);
     return mull__decide(&decider->desk, &full, verdict);
 }
@@ -222,13 +231,13 @@ MULL__RARE static int decide_completed(const mull_decider *decider, const mull_f
 static MULL__IN_PLACE int decide(mull_decider *decider, const mull_failure *failure,
                                  mull_verdict *verdict)
 {
-    if (!verdict || verdict->size < sizeof *verdict || !valid(failure))
+    if (!verdict || verdict->size < sizeof *verdict || !has_parts(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;
-    verdict->generation = decider->seat->name;
     if (!is_complete(failure))
         return decide_completed(decider, failure, verdict);
+    verdict->generation = decider->seat->name;
     return mull__decide(&decider->desk, failure, verdict);
 }
 
@@ -256,7 +265,7 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
 int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
                        void *data)
 {
-    if (!valid(failure))
+    if (!has_parts(failure) || !has_numbers(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;

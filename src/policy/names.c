@@ -7,7 +7,7 @@
 static size_t slots_for(size_t count)
 {
     size_t slots = 2;
-    while (slots / 2 < count && slots <= SIZE_MAX / 4)
+    while (slots / 4 < count && slots <= SIZE_MAX / 4)
         slots *= 2;
     return slots;
 }

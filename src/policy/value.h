@@ -20,10 +20,10 @@ static inline int mull__value_equals(const mull_value *a, const mull_value *b)
     if (a->kind == b->kind) {
         if (a->kind == MULL_INTEGER)
             return a->as.integer == b->as.integer;
-        if (a->kind == MULL_STRING)
-            return strcmp(a->as.string, b->as.string) == 0;
         if (a->kind == MULL_BOOLEAN)
             return a->as.boolean == b->as.boolean || !a->as.boolean == !b->as.boolean;
+        if (a->kind == MULL_STRING)
+            return strcmp(a->as.string, b->as.string) == 0;
     }
     return mull__number_equals(a, b);
 }

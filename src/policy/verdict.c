@@ -389,16 +389,16 @@ static MULL__IN_PLACE int go_on_by(const mull__rule *rule, const mull_failure *f
     return 1;
 }
 
-/* equals_all: each field that the matcher names equals its literal. */
+/* equals_all: each field that the matcher names equals its literal; it names one at least. */
 static MULL__APART int equals_all(const mull__plain_matcher *matcher, const mull_error *error)
 {
     const mull_field *wanted = matcher->equals, *end = wanted + matcher->test_count;
     const mull_field *fields = error->fields, *fields_end = fields + error->field_count;
-    for (; wanted < end; wanted++) {
+    do {
         const mull_field *given = mull__field_in(fields, fields_end, wanted->name);
         if (!given || !mull__value_equals(&wanted->value, &given->value))
             return 0;
-    }
+    } while (++wanted < end);
     return 1;
 }
 
@@ -410,7 +410,8 @@ static MULL__IN_PLACE int passes(const mull__plain_matcher *matcher, const mull_
 static MULL__IN_PLACE mull__site site_of(const mull__table *table, const mull_failure *failure,
                                          mull__layer *room)
 {
-    if (failure->consumer || failure->transport)
+    /* Both at once: one test in place of two. */
+    if ((uintptr_t)failure->consumer | (uintptr_t)failure->transport)
         return mull__site_of(table, failure->consumer, failure->transport, room);
     return (mull__site){&table->layers[0], 0};
 }
