@@ -6,8 +6,6 @@
  */
 #include "price.h"
 
-#include "base/alloc.h"
-
 enum {
     LONG = 4096,
     HASH = 128,        /* in a mark */
@@ -105,20 +103,14 @@ static void note_stack(mull__price *price, const void *old, const void *now, siz
     }
 }
 
-void *mull__price_resize(mull__price *price, const mull_allocator *allocator, void *pointer,
-                         size_t old, size_t wanted, mull__price_kind kind)
+void *mull__price_resize(mull__price *price, mull__pool *pool, void *pointer, size_t old,
+                         size_t wanted, mull__price_kind kind)
 {
     unsigned char mark = old >= LONG ? ((unsigned char *)pointer)[old] : 0;
-    unsigned char *memory = NULL;
-    if (wanted == 0)
-        mull__free(allocator, pointer);
-    else
-        memory = mull__grow(allocator, pointer, wanted + (wanted >= LONG), 1);
-    if (wanted > 0 && !memory) {
-        if (wanted > old)
-            return NULL;
-        memory = pointer; /* shrinking can't fail: the old block will do */
-    }
+    unsigned char *memory =
+        mull__pool_resize(pool, pointer, old + (old >= LONG), wanted + (wanted >= LONG));
+    if (wanted > 0 && !memory)
+        return NULL;
     forget_block(price, mark);
     if (wanted >= LONG)
         memory[wanted] = note_block(price, wanted, kind);

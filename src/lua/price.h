@@ -9,7 +9,7 @@
 #ifndef MULL__PRICE_H
 #define MULL__PRICE_H
 
-#include "mulligan.h"
+#include "pool.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,8 +46,8 @@ typedef struct mull__price {
 /* mull__price_resize allocates, resizes (where it fails, `pointer` stays) and frees (`wanted` is 0)
  * the state's blocks. All of them must come from here. The kind is that of a block that is made
  * (`pointer` is NULL), and OTHER for any other. */
-void *mull__price_resize(mull__price *price, const mull_allocator *allocator, void *pointer,
-                         size_t old, size_t wanted, mull__price_kind kind);
+void *mull__price_resize(mull__price *price, mull__pool *pool, void *pointer, size_t old,
+                         size_t wanted, mull__price_kind kind);
 
 /* mull__price_may_be_hash says whether a new block of so many bytes has the size of a large hash
  * part. */

@@ -11,9 +11,10 @@
 #include "short.h"
 
 enum {
-    STEP = 1000,   /* instructions between two looks at the budget; fewer where they are dear */
-    STACK = 100,   /* values: more than a new state has room for */
-    KEEP_ERROR = 1 /* where the message handler is on the stack */
+    STEP = 1000,       /* instructions between two looks at the budget; fewer where they are dear */
+    STACK = 100,       /* values: more than a new state has room for */
+    KEEP_ERROR = 1,    /* where the message handler is on the stack */
+    MOST_IN_CHUNKS = 2 /* times what the state may have, for small blocks that are free */
 };
 _Static_assert((int)MULL__SHORT < (int)STEP, "a short function ends before the first look");
 
@@ -85,7 +86,7 @@ static void *resize(void *data, void *pointer, size_t old, size_t wanted)
         kind == MULL__PRICE_HASH && vm->budget ? mull__price_filling(&vm->price, wanted) : 0;
     if (filling > 0 && filling > vm->left)
         return refuse(vm, MULL__VM_INSTRUCTIONS);
-    void *memory = mull__price_resize(&vm->price, &vm->allocator, pointer, old, wanted, kind);
+    void *memory = mull__price_resize(&vm->price, &vm->pool, pointer, old, wanted, kind);
     if (!memory && wanted > 0)
         return refuse(vm, MULL__VM_NO_MEMORY);
     vm->left -= filling;
@@ -118,7 +119,10 @@ static int measure_place(lua_State *L)
 
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
 {
-    *vm = (mull__vm){.allocator = *allocator, .most = most, .price.touched = SIZE_MAX};
+    *vm = (mull__vm){.allocator = *allocator,
+                     .pool = {.allocator = *allocator, .most = MOST_IN_CHUNKS * most},
+                     .most = most,
+                     .price.touched = SIZE_MAX};
     lift_limits(vm);
     vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     vm->lua = vm->locale ? lua_newstate(resize, vm) : NULL;
@@ -139,8 +143,7 @@ int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
 
 void mull__vm_close(mull__vm *vm)
 {
-    if (vm->lua)
-        lua_close(vm->lua);
+    mull__pool_drop(&vm->pool);
     if (vm->locale)
         freelocale(vm->locale);
     vm->lua = NULL;

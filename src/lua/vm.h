@@ -34,6 +34,7 @@ typedef struct mull__vm_budget {
 typedef struct mull__vm {
     lua_State *lua;
     mull_allocator allocator;
+    mull__pool pool;               /* of all that the state has */
     locale_t locale;               /* "C", whatever the embedder's is */
     locale_t outside;              /* the thread's own, during a call */
     size_t used, most;             /* bytes that the state has, and may have */
@@ -57,6 +58,9 @@ typedef struct mull__vm {
 
 /* mull__vm_open makes the state, without any library. MULL_ENOMEM. */
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most);
+
+/* mull__vm_close drops the state and all that it has at once: no finalizer (__gc) runs, so nothing
+ * in it may need one. */
 void mull__vm_close(mull__vm *vm);
 
 /* mull__vm_collect_above: from now on garbage is collected only once the state has more than so
