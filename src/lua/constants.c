@@ -28,6 +28,26 @@ static int is_of_word(char c)
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
+static int is_operator(char c)
+{
+    switch (c) {
+    case '+':
+    case '-':
+    case '*':
+    case '/':
+    case '%':
+    case '^':
+    case '&':
+    case '|':
+    case '~':
+    case '<':
+    case '>':
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 static char next_of(const scan *s)
 {
     return s->end - s->at > 1 ? s->at[1] : '\0';
@@ -101,7 +121,7 @@ static void step(scan *s)
     } else if (c == '[' && skip_long(s)) {
         look_up(s);
     } else {
-        s->chosen += c && strchr("+-*/%^&|~<>", c); /* 1 << 40 becomes one number */
+        s->chosen += (uint64_t)is_operator(c); /* 1 << 40 becomes one number */
         s->at++;
     }
 }

@@ -97,6 +97,15 @@ int mull__source_add(mull__source *source, const char *name, const char *text, s
     return MULL_OK;
 }
 
+/* expected_size gives the size that a file says to have, at most one byte too many. */
+static size_t expected_size(FILE *stream)
+{
+    struct stat kind;
+    if (fstat(fileno(stream), &kind) != 0 || kind.st_size < 0)
+        return 0;
+    return kind.st_size <= MULL__SOURCE_MAX ? (size_t)kind.st_size : MULL__SOURCE_MAX + 1;
+}
+
 /* read_all reads a stream to its end into memory that the caller owns. */
 static int read_all(char **out, size_t *out_size, const mull_allocator *a, FILE *stream)
 {
@@ -104,7 +113,7 @@ static int read_all(char **out, size_t *out_size, const mull_allocator *a, FILE 
     size_t size = 0, room = 0;
     for (;;) {
         if (size + 1 >= room) {
-            room = room ? room * 2 : 4096;
+            room = room ? room * 2 : expected_size(stream) + 2;
             char *grown = mull__grow(a, text, room, 1);
             if (!grown) {
                 mull__free(a, text);
@@ -152,14 +161,26 @@ static FILE *open_regular(const char *path, char *why, size_t why_size)
     return stream;
 }
 
-/* read_path reads the file at a path into memory that the caller owns. MULL_ENOMEM; MULL_EIO:
- * `why`. */
-static int read_path(char **text, size_t *size, const mull_allocator *a, const char *path,
+/* open_file opens the file of a name; its path is the caller's to free, whatever this returns.
+ * MULL_ENOMEM; MULL_EIO: `why`. */
+static int open_file(FILE **stream, char **path, const mull__source *source, const char *name,
                      char *why, size_t why_size)
 {
-    FILE *stream = open_regular(path, why, why_size);
-    if (!stream)
-        return MULL_EIO;
+    size_t room = strlen(source->folder) + strlen(name) + 1;
+    *stream = NULL;
+    *path = mull__alloc(&source->allocator, room);
+    if (!*path)
+        return MULL_ENOMEM;
+    snprintf(*path, room, "%s%s", source->folder, name);
+    *stream = open_regular(*path, why, why_size);
+    return *stream ? MULL_OK : MULL_EIO;
+}
+
+/* read_stream reads a file to its end into memory that the caller owns, and closes it. As
+ * open_file. */
+static int read_stream(char **text, size_t *size, const mull_allocator *a, FILE *stream,
+                       const char *path, char *why, size_t why_size)
+{
     errno = 0;
     int status = read_all(text, size, a, stream);
     if (status == MULL_EIO)
@@ -170,17 +191,16 @@ static int read_path(char **text, size_t *size, const mull_allocator *a, const c
     return status == MULL_ETOOBIG ? MULL_EIO : status;
 }
 
-/* read_file reads the file of a name. As read_path. */
+/* read_file reads the file of a name into memory that the caller owns. As open_file. */
 static int read_file(char **text, size_t *size, const mull__source *source, const char *name,
                      char *why, size_t why_size)
 {
     const mull_allocator *a = &source->allocator;
-    size_t room = strlen(source->folder) + strlen(name) + 1;
-    char *path = mull__alloc(a, room);
-    if (!path)
-        return MULL_ENOMEM;
-    snprintf(path, room, "%s%s", source->folder, name);
-    int status = read_path(text, size, a, path, why, why_size);
+    FILE *stream;
+    char *path;
+    int status = open_file(&stream, &path, source, name, why, why_size);
+    if (status == MULL_OK)
+        status = read_stream(text, size, a, stream, path, why, why_size);
     mull__free(a, path);
     return status;
 }
@@ -208,18 +228,41 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
     return status;
 }
 
-/* moved: mull__source_moved for one file. */
-static int moved(const mull__source *source, const mull__source_file *file)
+/* is_same says whether what is left of a stream is a file's text. */
+static int is_same(const mull__source_file *file, FILE *stream)
+{
+    char block[8192];
+    size_t at = 0, got;
+    while ((got = fread(block, 1, sizeof block, stream)) > 0) {
+        if (got > file->size - at || memcmp(file->text + at, block, got) != 0)
+            return 0;
+        at += got;
+    }
+    return !ferror(stream) && at == file->size;
+}
+
+/* appeared: mull__source_moved for a file that couldn't be read. */
+static int appeared(const mull__source *source, const mull__source_file *file)
 {
     char *text, why[1];
     size_t size;
     int status = read_file(&text, &size, source, file->name, why, sizeof why);
-    if (status == MULL_EIO)
-        return file->text != NULL;
+    if (status == MULL_OK)
+        mull__free(&source->allocator, text);
+    return status == MULL_ENOMEM ? status : status == MULL_OK;
+}
+
+/* moved: mull__source_moved for a file that was read. */
+static int moved(const mull__source *source, const mull__source_file *file)
+{
+    char *path, why[1];
+    FILE *stream;
+    int status = open_file(&stream, &path, source, file->name, why, sizeof why);
+    mull__free(&source->allocator, path);
     if (status)
-        return status;
-    int same = file->text && file->size == size && memcmp(file->text, text, size) == 0;
-    mull__free(&source->allocator, text);
+        return status == MULL_ENOMEM ? status : 1;
+    int same = is_same(file, stream);
+    fclose(stream);
     return !same;
 }
 
@@ -229,7 +272,8 @@ int mull__source_moved(const mull__source *source)
     int status = 0;
     for (int i = 0; i < 2; i++)
         for (const mull__source_file *file = lists[i]; file && status == 0; file = file->next)
-            status = source->folder && !file->given ? moved(source, file) : 0;
+            if (source->folder && !file->given)
+                status = file->text ? moved(source, file) : appeared(source, file);
     return status;
 }
 
