@@ -23,7 +23,8 @@ end
 
 local function spread(rules)
     local all
-    for i, rule in ipairs(rules) do
+    for i = 1, #rules do
+        local rule = rules[i]
         if rule.types then
             all = all or table.move(rules, 1, i - 1, 1, {})
             table.move(copies(rule), 1, #rule.types, #all + 1, all)
@@ -50,14 +51,16 @@ end
 -- own gives a scope's own rules that count, and the plain ones among them by type.
 local function own(rules, kind, replaced)
     local plain, gone = {}, {}
-    for _, rule in ipairs(rules) do
-        if not rule.matcher and rule.type then -- a rule without a type is a mistake, and noted
-            local before = plain[rule.type]
+    for i = 1, #rules do
+        local rule = rules[i]
+        local type_name = rule.type
+        if type_name and not rule.matcher then -- a rule without a type is a mistake, and noted
+            local before = plain[type_name]
             if before then
                 gone[before] = true
                 note(replaced, kind, before, rule)
             end
-            plain[rule.type] = rule
+            plain[type_name] = rule
         end
     end
     if next(gone) == nil then

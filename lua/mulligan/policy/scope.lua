@@ -224,8 +224,9 @@ end
 
 -- The End ---------------------------------------------------------------------------------------
 
+-- check_action looks at a rule to which no word was said that could stand there.
 local function check_action(book, rule, stopped)
-    if #rule > 1 or rule.touched or stopped and hearing.is_begun(rule) then
+    if rule.touched or stopped and hearing.is_begun(rule) then
         return
     end
     local shown = {}
@@ -244,8 +245,11 @@ function scope.check(book, stopped)
     table.move(book.strays or {}, 1, #(book.strays or {}), #all + 1, all)
     for _, data in ipairs(all) do
         for _, rules in ipairs({ data.rules, data.cause_rules }) do
-            for _, rule in ipairs(rules) do
-                check_action(book, rule, stopped)
+            for i = 1, #rules do
+                local rule = rules[i]
+                if #rule == 1 then
+                    check_action(book, rule, stopped)
+                end
             end
         end
     end
