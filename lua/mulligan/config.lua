@@ -56,6 +56,16 @@ local function collector(path)
         end
     end
 
+    -- no_transport says that there is none of this name, and which one is near.
+    function read.no_transport(name)
+        local names = {}
+        for number, transport in ipairs(read.transports) do
+            names[number] = transport.name
+        end
+        local near = text.nearest(name, names)
+        return ("there is no transport %s%s"):format(url.show(name), near and ("; did you mean %q?"):format(near) or "")
+    end
+
     return read
 end
 
@@ -199,13 +209,8 @@ end
 local function check_whole(read)
     for _, consumer in ipairs(read.consumers) do
         if consumer.transport and not read.transport_named(consumer.transport) then
-            local names = {}
-            for _, transport in ipairs(read.transports) do
-                names[#names + 1] = transport.name
-            end
-            local near = text.nearest(consumer.transport, names)
-            read.problem(consumer.line, "consumer %s: there is no transport %s%s", text.show(consumer.name),
-                url.show(consumer.transport), near and ("; did you mean %q?"):format(near) or "")
+            read.problem(consumer.line, "consumer %s: %s", text.show(consumer.name),
+                read.no_transport(consumer.transport))
         end
     end
 end

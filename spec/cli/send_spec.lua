@@ -250,6 +250,12 @@ describe("mulligan send", function()
         end
     end)
 
+    it("names the transport that was probably meant", function()
+        folder:write("mulligan.lua", 'require("mulligan").transport("orders", "sqlite:q.db")')
+        assert.equal('mulligan: mulligan.lua: there is no transport "ordres"; did you mean "orders"?\n',
+            send({ "work", "--transport", "ordres" }, { stdin = "x\n" }).err)
+    end)
+
     it("sends nothing where the id would be given twice, or a file is missing", function()
         folder:write("a", "x")
         assert.equal(2, send({ "work", "--transport", url, "--id", "x" }, { stdin = "one\ntwo\n" }).code)

@@ -51,7 +51,7 @@ local function url_of(transport)
     end
     local named = read.transport_named(transport)
     if not named then
-        return nil, { { file = read.path, text = "there is no transport " .. url.show(transport) } }
+        return nil, { { file = read.path, text = read.no_transport(transport) } }
     end
     return named.url
 end
