@@ -2,7 +2,7 @@
  * search: it asks mull__judge about every failure that a message of a small policy can come to, and
  * keeps every age, to the millisecond, in which it can. Larger policies are walked at random.
  *
- * MULLIGAN_BOUNDS_POLICIES says how many policies are tried, MULLIGAN_BOUNDS_SEED which. */
+ * MULL_BOUNDS says how many policies are tried, MULL_SEED which. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -363,7 +363,7 @@ static mull__extent search_all(const sketch *k)
 
 static long policies(long fallback)
 {
-    const char *given = getenv("MULLIGAN_BOUNDS_POLICIES");
+    const char *given = getenv("MULL_BOUNDS");
     return given ? atol(given) : fallback;
 }
 
@@ -560,9 +560,9 @@ static void no_memory_is_told(void **state)
 
 static void seed_chance(void)
 {
-    const char *given = getenv("MULLIGAN_BOUNDS_SEED");
+    const char *given = getenv("MULL_SEED");
     mull__rand_init(&chance, given ? strtoull(given, NULL, 0) : 0);
-    printf("MULLIGAN_BOUNDS_SEED=%" PRIu64 "\n", chance.state);
+    printf("MULL_SEED=%" PRIu64 "\n", chance.state);
 }
 
 int main(void)
