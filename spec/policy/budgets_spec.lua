@@ -101,6 +101,24 @@ hand(table.unpack(list)) return true]]
         assert.matches(says.instructions[2], why, 1, true)
     end)
 
+    -- Each of these goes over a text of that size, and gives next to nothing.
+    for before, body in pairs({
+        ["local f = ('<'):rep(%d)"] = "string.unpack(f, '')",
+        ["local s = ('\\x80'):rep(%d)"] = "utf8.offset(s, 0, #s)",
+        ["local s = 'a' .. ('\\x80'):rep(%d)"] = "utf8.offset(s, 2)",
+        ["local s = ('\\x80'):rep(%d) .. 'a'"] = "utf8.offset(s, -2)",
+        ["local s = ('x'):rep(%d)"] = "string.find('', s)",
+        ["local s = '%%f[a' .. ('x'):rep(%d) .. ']b'"] = "string.match('aa', s, 2)",
+    }) do
+        it("counts what is gone over by " .. body, function()
+            body = ("for _ = 1, 2000 do %s end return true"):format(body)
+            assert.is_true((matched(body, before:format(2))))
+            local passed, why = matched(body, before:format(4000))
+            assert.is_false(passed)
+            assert.matches(says.instructions[2], why, 1, true)
+        end)
+    end
+
     it("lets pass what is fair", function()
         for _, body in ipairs({
             "local function down(n) return n == 0 and 0 or 1 + down(n - 1) end return down(150) == 150",

@@ -322,7 +322,7 @@ static int step_escape(search *s, place *at)
             end = class_end(set, s->pattern_end, &wrong);
         if (!end)
             end_at(s, at, stop(s, MULL__PATTERN_WRONG, wrong));
-        else
+        else if (spend(s, (size_t)(end - set)))
             *at = (place){frontier(s, at->text, set, end) ? at->text : NULL, end};
         return 1;
     }

@@ -90,6 +90,13 @@ static int rep(lua_State *L)
     return by_results(L);
 }
 
+/* unpack_bytes reads the options of its form one by one, whatever they stand for. */
+static int unpack_bytes(lua_State *L)
+{
+    mull__vm_spend(L, lua_type(L, 1) == LUA_TSTRING ? lua_rawlen(L, 1) : 0);
+    return by_results(L);
+}
+
 /* is_nan: its sign is the processor's, and is shown nowhere. */
 static int is_nan(lua_State *L, int index)
 {
@@ -254,14 +261,19 @@ static int move(lua_State *L)
 
 /* ---- utf8 ------------------------------------------------------------------------------------ */
 
-/* offset: it goes over as many characters as it is told. */
+/* offset goes from one byte to another, over all that belong to the characters between. */
 static int offset(lua_State *L)
 {
-    lua_Integer count = lua_tointeger(L, 2);
-    size_t size = lua_type(L, 1) == LUA_TSTRING ? lua_rawlen(L, 1) : 0;
-    size_t most = count < 0 ? 0 - (size_t)count : (size_t)count;
-    mull__vm_spend(L, (most < size ? most : size) / BYTES_A_STEP);
-    return own(L);
+    size_t size = 0;
+    luaL_checklstring(L, 1, &size);
+    lua_Integer length = (lua_Integer)size;
+    lua_Integer from = luaL_optinteger(L, 3, luaL_checkinteger(L, 2) > 0 ? 1 : length + 1);
+    own(L);
+    lua_Integer to = lua_tointeger(L, -1); /* 0 for nil: it came to an end of the text */
+    from = from < 0 ? length + from + 1 : from;
+    lua_Integer far = to == 0 ? length : to > from ? to - from : from - to;
+    mull__vm_spend(L, (size_t)far / BYTES_A_STEP);
+    return 1;
 }
 
 /* walk is a step through the characters of a text, by Lua's function, which goes over what belongs
@@ -311,7 +323,7 @@ static const entry entries[] = {
     {"string", "rep", rep},
     {"string", "reverse", by_text},
     {"string", "sub", by_results},
-    {"string", "unpack", by_results},
+    {"string", "unpack", unpack_bytes},
     {"string", "upper", by_text},
     {"table", "concat", concat},
     {"table", "insert", insert},

@@ -121,6 +121,8 @@ int mull__string_find(lua_State *L)
     mull__pattern_match match;
     if (from > subject.size)
         return push_nothing(L);
+    if (!lua_toboolean(L, 4))
+        mull__vm_spend(L, pattern.size / BYTES_A_STEP);
     if (lua_toboolean(L, 4) || is_plain(pattern))
         return find_plain(L, subject, from, pattern);
     if (!look(L, mull__pattern_find, &match, subject, from, pattern))
