@@ -152,6 +152,35 @@ static void as_long_as_may_be(void **state)
     lua_close(L);
 }
 
+static void check_reads(lua_State *L, const char *body, const char *wanted)
+{
+    push_function(L, body);
+    char found[256] = "";
+    int count = mull__push_reads(L);
+    assert_int_equal(lua_gettop(L), 1 + count);
+    for (int i = 1; i <= count; i++) {
+        strcat(found, lua_tostring(L, 1 + i));
+        strcat(found, " ");
+    }
+    assert_string_equal(found, wanted);
+}
+
+static void what_they_read(void **state)
+{
+    (void)state;
+    lua_State *L = luaL_newstate();
+    check_reads(L, "", "");
+    check_reads(L, "return err.a == 429 and err.bc == 2.5e7 and err.a ~= 'd'", "a bc ");
+    check_reads(L, "return ctx.a == err.b and err[1] and err[ctx.x] and err.b.c", "b ");
+    check_reads(L, "return err['a\\0b'] or err[''] or err.c", " c ");
+    check_reads(L, "return err.a or err.b or err.c or err.d or err.e", "a b c d ");
+    char body[8192] = "return err.a == 'long ";
+    memset(body + strlen(body), 'x', 4096);
+    strcat(body, "' or err.b");
+    check_reads(L, body, "a ");
+    lua_close(L);
+}
+
 /* ---- Random ones ----------------------------------------------------------------------------- */
 
 typedef struct words {
@@ -337,6 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_ones),
         cmocka_unit_test(as_long_as_may_be),
+        cmocka_unit_test(what_they_read),
         cmocka_unit_test(random_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

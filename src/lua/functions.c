@@ -1,7 +1,7 @@
 /* functions.c: see functions.h.
  *
- *   registry ──[&functions]──> function, its err, its ctx, the next function, ...
- *                              which is on the stack, too, for matchers
+ *   registry ──[&functions]──> a function, its err, its ctx, names of fields that it reads,
+ *                              the next function, ...; it is on the stack, too, for matchers
  */
 #include "functions.h"
 
@@ -16,10 +16,11 @@
 static const char functions, owns, read_answer,
     answered; /* keys of the registry, by their addresses */
 
-enum { ERR = 2, CTX = 3, APART = 3 }; /* places among a function's; how far functions are apart */
-enum {
-    FUNCTIONS = 2
-}; /* where on the stack they are; behind it is the one called last, with its two */
+/* Places among a function's, and how far functions are apart. */
+enum { FUNCTION = 1, ERR, CTX, NAMES, APART = CTX + MULL__READS };
+
+/* Where on the stack they are; behind it is the function called last, with what it has. */
+enum { FUNCTIONS = 2 };
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -37,6 +38,20 @@ static void push_parents(lua_State *L)
     lua_pop(L, 2);
 }
 
+/* keep_function keeps the function on top, the `i`-th, in the table below it. */
+static void keep_function(lua_State *L, lua_Integer i, mull__own *own)
+{
+    own->is_short = mull__is_short(L);
+    int count = own->is_short ? mull__push_reads(L) : 0;
+    mull__views_note_reads(L, &own->reads, count);
+    for (int name = count; name-- > 0;)
+        lua_rawseti(L, -3 - name, i * APART + NAMES + name);
+    mull__views_push_own(L, &own->views);
+    lua_rawseti(L, -4, i * APART + CTX);
+    lua_rawseti(L, -3, i * APART + ERR);
+    lua_rawseti(L, -2, i * APART + FUNCTION);
+}
+
 /* keep_functions keeps the load's functions, each with an err and a ctx of its own. */
 static void keep_functions(lua_State *L)
 {
@@ -48,11 +63,7 @@ static void keep_functions(lua_State *L)
     lua_createtable(L, (int)(count * APART), 0);
     for (lua_Integer i = 0; i < count; i++) {
         lua_rawgeti(L, -2, i + 1);
-        own[i].is_short = mull__is_short(L);
-        lua_rawseti(L, -2, i * APART + 1);
-        mull__views_push_own(L, &own[i].views);
-        lua_rawseti(L, -3, i * APART + CTX);
-        lua_rawseti(L, -2, i * APART + ERR);
+        keep_function(L, i, &own[i]);
     }
     lua_rawsetp(L, LUA_REGISTRYINDEX, &functions);
     lua_pop(L, 1);
@@ -92,7 +103,7 @@ int mull__functions_open(mull__sandbox *sandbox)
 static int place_of(mull__sandbox *sandbox, uint32_t number, lua_Debug *at)
 {
     lua_State *L = sandbox->vm.lua;
-    lua_rawgeti(L, FUNCTIONS, (lua_Integer)number * APART + 1);
+    lua_rawgeti(L, FUNCTIONS, (lua_Integer)number * APART + FUNCTION);
     lua_getinfo(L, ">S", at);
     return at->source[0] == '@';
 }
@@ -121,7 +132,18 @@ static int end(mull__sandbox *sandbox, uint32_t number, int status, char *why, s
 
 /* ---- Matchers -------------------------------------------------------------------------------- */
 
-/* bring puts a function, its err and its ctx where the next call finds them. */
+/* match is called with the names that a function reads, the function, its err and its ctx. */
+static int match(lua_State *L)
+{
+    mull__sandbox *sandbox = (mull__sandbox *)mull__vm_of(L);
+    const mull__views_reads *reads = &sandbox->owns[sandbox->at_hand].reads;
+    mull__views_fill(L, reads->count + ERR, reads);
+    lua_call(L, 2, 1);
+    sandbox->passes = lua_toboolean(L, -1);
+    return 0;
+}
+
+/* bring puts a function, and what it has, where the next call finds it. */
 static void bring(mull__sandbox *sandbox, uint32_t number)
 {
     lua_State *L = sandbox->vm.lua;
@@ -132,24 +154,23 @@ static void bring(mull__sandbox *sandbox, uint32_t number)
     sandbox->at_hand = number;
 }
 
-/* Nothing here but the policy's function can raise, so that it needs no function of C around it. */
 int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_failure *failure,
                           char *why, size_t why_size)
 {
     lua_State *L = sandbox->vm.lua;
+    const mull__own *own = &sandbox->owns[number];
     if (sandbox->at_hand != number)
         bring(sandbox, number);
-    for (int i = 1; i <= APART; i++)
+    lua_pushcfunction(L, match);
+    for (int i = 0; i < own->reads.count; i++)
+        lua_pushvalue(L, FUNCTIONS + NAMES + i);
+    for (int i = FUNCTION; i <= CTX; i++)
         lua_pushvalue(L, FUNCTIONS + i);
-    const mull__own *own = &sandbox->owns[number];
     mull__views_begin(&sandbox->views, &own->views, failure, 0, "err and ctx are");
-    int status = mull__vm_call_top(&sandbox->vm, 2, &mull__call_budget, own->is_short);
+    int status =
+        mull__vm_call_top(&sandbox->vm, own->reads.count + CTX, &mull__call_budget, own->is_short);
     mull__views_end(L, &sandbox->views);
-    if (status)
-        return failed(sandbox, number, status, why, why_size);
-    int passes = lua_toboolean(L, -1);
-    lua_pop(L, 1);
-    return passes;
+    return status ? failed(sandbox, number, status, why, why_size) : sandbox->passes;
 }
 
 /* ---- Overrides ------------------------------------------------------------------------------- */
@@ -159,12 +180,14 @@ static void begin_call(lua_State *L, uint32_t number, const mull_failure *failur
                        const char *given)
 {
     mull__sandbox *sandbox = (mull__sandbox *)mull__vm_of(L);
+    const mull__own *own = &sandbox->owns[number];
     lua_Integer at = (lua_Integer)number * APART;
     lua_rawgetp(L, LUA_REGISTRYINDEX, &functions);
-    lua_rawgeti(L, -1, at + 1);
+    lua_rawgeti(L, -1, at + FUNCTION);
     lua_rawgeti(L, -2, at + CTX);
     lua_remove(L, -3);
-    mull__views_begin(&sandbox->views, &sandbox->owns[number].views, failure, 1, given);
+    mull__views_empty(L, &own->reads); /* it may be a matcher's, too */
+    mull__views_begin(&sandbox->views, &own->views, failure, 1, given);
 }
 
 static void push_verdict(lua_State *L, const mull_verdict *verdict)

@@ -5,6 +5,7 @@
 #define MULL__SANDBOX_H
 
 #include "decide/log.h"
+#include "short.h"
 #include "source.h"
 #include "views.h"
 #include "vm.h"
@@ -27,6 +28,7 @@ extern const mull__vm_budget mull__call_budget;
 /* mull__own is what is kept of a function. */
 typedef struct mull__own {
     mull__views_own views;
+    mull__views_reads reads; /* none, where it isn't short */
     int is_short;
 } mull__own;
 
@@ -35,6 +37,7 @@ typedef struct mull__sandbox {
     mull__views views;
     const mull__own *owns; /* of each function */
     uint32_t at_hand;      /* the function called last */
+    int passes;            /* what it gave */
     mull__source *source;  /* borrowed */
     const char *main;      /* the name of the first file; borrowed */
     mull__log *log;        /* borrowed */

@@ -13,4 +13,10 @@ enum { MULL__SHORT = 500 }; /* instructions */
  * whose instructions are others. */
 int mull__is_short(lua_State *L);
 
+enum { MULL__READS = 4 };
+
+/* mull__push_reads pushes the names of fields that the short function on top reads from its first
+ * argument, each once, the first MULL__READS of them without a zero byte, and gives how many. */
+int mull__push_reads(lua_State *L);
+
 #endif

@@ -379,6 +379,77 @@ static int error_index(lua_State *L)
     return 1;
 }
 
+/* push_little_text pushes a text that costs no instructions; nil: there is none, or it is longer.
+ */
+static void push_little_text(lua_State *L, const char *text)
+{
+    lua_pushstring(L, text && strnlen(text, CHECKED) < CHECKED ? text : NULL);
+}
+
+static void push_little(lua_State *L, const mull_value *value)
+{
+    if (value->kind == MULL_STRING)
+        push_little_text(L, value->as.string);
+    else if (value->kind == MULL_LIST || value->kind == MULL_MAP)
+        lua_pushnil(L);
+    else
+        push_value(L, value, 0);
+}
+
+static void push_own_little(lua_State *L, const mull_error *error, int name)
+{
+    push_little_text(L, name == TYPE    ? error->type
+                        : name == TEXT  ? error->message
+                        : name == STACK ? error->stack
+                                        : NULL);
+}
+
+/* push_little_field: of so many fields that looking through them costs instructions, none. */
+static void push_little_field(lua_State *L, const mull_error *error, const char *name)
+{
+    const mull_field *field = error->fields;
+    const mull_field *end = field + (error->field_count < CHECKED ? error->field_count : 0);
+    while (field < end && (*field->name != *name || !same(field->name, name)))
+        field++;
+    if (field < end)
+        push_little(L, &field->value);
+    else
+        lua_pushnil(L);
+}
+
+void mull__views_note_reads(lua_State *L, mull__views_reads *reads, int count)
+{
+    reads->count = count;
+    for (int i = 0; i < count; i++) {
+        reads->of[i].name = lua_tostring(L, i - count);
+        reads->of[i].own = own_name_of(views_of(L), reads->of[i].name);
+    }
+}
+
+void mull__views_fill(lua_State *L, int index, const mull__views_reads *reads)
+{
+    const mull_error *error = views_of(L)->failure->error;
+    for (int i = 0; i < reads->count; i++) {
+        lua_pushvalue(L, i + 1);
+        if (reads->of[i].own >= 0)
+            push_own_little(L, error, reads->of[i].own);
+        else
+            push_little_field(L, error, reads->of[i].name);
+        lua_rawset(L, index);
+    }
+}
+
+void mull__views_empty(lua_State *L, const mull__views_reads *reads)
+{
+    lua_rawgetp(L, -1, &self);
+    for (int i = 0; i < reads->count; i++) {
+        lua_pushstring(L, reads->of[i].name);
+        lua_pushnil(L);
+        lua_rawset(L, -3);
+    }
+    lua_pop(L, 1);
+}
+
 /* ---- ctx ------------------------------------------------------------------------------------- */
 
 static const mull_message *message_of(const mull_failure *failure)

@@ -10,6 +10,7 @@
 #define MULL__VIEWS_H
 
 #include "mulligan.h"
+#include "short.h"
 
 #include <lua.h>
 
@@ -61,6 +62,25 @@ static inline void mull__views_end(lua_State *L, mull__views *views)
     if (views->has_made)
         mull__views_forget(L, views);
 }
+
+/* mull__views_reads is what a function reads from its err, by names that the state keeps. */
+typedef struct mull__views_reads {
+    int count;
+    struct {
+        const char *name;
+        int own; /* which of the names that each error has; -1: none, so that a field has it */
+    } of[MULL__READS];
+} mull__views_reads;
+
+/* mull__views_note_reads notes the `count` names on top. */
+void mull__views_note_reads(lua_State *L, mull__views_reads *reads, int count);
+
+/* mull__views_fill sets in the err at `index` what a function reads from it, where that is little;
+ * the rest is looked up as ever. What is set stays: only for a function that keeps no err. The
+ * names are at index 1 and so on. mull__views_empty takes it all out of the err of the ctx on top.
+ */
+void mull__views_fill(lua_State *L, int index, const mull__views_reads *reads);
+void mull__views_empty(lua_State *L, const mull__views_reads *reads);
 
 /* mull__views_cover puts a view that shows it in the place of the table on top; of a field of that
  * table where it has one, too. */

@@ -443,18 +443,18 @@ static inline void begin(mull__vm *vm, const mull__vm_budget *budget, int is_sho
         lua_sethook(vm->lua, count, LUA_MASKCOUNT, vm->step);
 }
 
-/* carry_out calls what is on top of the stack. */
-static inline int carry_out(mull__vm *vm, int arguments, int results)
+/* carry_out calls what is on top of the stack, which gives nothing. */
+static inline int carry_out(mull__vm *vm, int arguments)
 {
     lua_State *L = vm->lua;
     mull__vm_enter(vm);
-    int status = lua_pcall(L, arguments, results, KEEP_ERROR);
+    int status = lua_pcall(L, arguments, 0, KEEP_ERROR);
     mull__vm_leave(vm);
     if (lua_gethookmask(L))
         lua_sethook(L, NULL, 0, 0);
     if (status != LUA_OK || vm->stop != MULL__VM_GOING) {
         /* Where it went well all the same, a pcall caught the end as its very last act. */
-        lua_pop(L, status == LUA_OK ? results : 1);
+        lua_pop(L, status != LUA_OK);
         status = failed(vm, status);
     }
     lift_limits(vm);
@@ -466,11 +466,11 @@ int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__
     begin(vm, budget, 0);
     lua_pushcfunction(vm->lua, body);
     lua_pushlightuserdata(vm->lua, argument);
-    return carry_out(vm, 1, 0);
+    return carry_out(vm, 1);
 }
 
 int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget, int is_short)
 {
     begin(vm, budget, is_short);
-    return carry_out(vm, arguments, 1);
+    return carry_out(vm, arguments);
 }

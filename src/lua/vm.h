@@ -79,8 +79,8 @@ static inline mull__vm *mull__vm_of(lua_State *L)
 int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget);
 
 /* mull__vm_call_top calls the function below the `arguments` on top of the stack, which must have
- * room. `is_short`: see mull__is_short. Where it went well, its one result is in their place, else
- * nothing is. Else as mull__vm_call. */
+ * room; it gives nothing. `is_short`: all the Lua that it calls is one function, which is short
+ * (see mull__is_short). Else as mull__vm_call. */
 int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget, int is_short);
 
 /* mull__vm_spend takes instructions for what a function of C does, and raises where there are no
