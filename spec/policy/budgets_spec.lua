@@ -142,6 +142,23 @@ hand(table.unpack(list)) return true]]
         assert.matches(says.at_once[2], why, 1, true)
     end)
 
+    it("of a call ends one that has next to no memory left, and finds a little by collecting its garbage every time",
+        function()
+            local body = [[
+local x, y, t = ('x'):rep(1500), ('y'):rep(450), {}
+for i = 1, %d do t[i] = x .. x end
+for _ = 1, %d do local _ = y .. y end return true]]
+            local few, many = 0, 400 -- strings with which it passes; with which it doesn't
+            while many - few > 1 do
+                local some = (few + many) // 2
+                if matched(body:format(some, 2000)) then few = some else many = some end
+            end
+            assert.is_true(few > 300)
+            assert.is_true((matched(body:format(many, 20))))
+            local _, why = matched(body:format(many, 2000))
+            assert.matches(says.at_once[2], why, 1, true)
+        end)
+
     it("of a call begins anew with each", function()
         local policy = loading.good(loading.statements [[
 bus:on("A", function() for i = 1, 30000 do end return ("x"):rep(100000) ~= nil end):discard()]])

@@ -13,6 +13,8 @@
 enum {
     STEP = 1000,       /* instructions between two looks at the budget; fewer where they are dear */
     STACK = 100,       /* values: more than a new state has room for */
+    FULL = 100,        /* times that a call may find its memory full, and all its garbage be
+                          collected for that */
     KEEP_ERROR = 1,    /* where the message handler is on the stack */
     MOST_IN_CHUNKS = 2 /* times what the state may have, for small blocks that are free */
 };
@@ -72,13 +74,23 @@ static mull__price_kind kind_of(const mull__vm *vm, size_t type, size_t wanted)
     return MULL__PRICE_OTHER;
 }
 
+/* is_full says whether so many bytes more are too many. Lua collects all garbage then and asks once
+ * more; where it did that over and over, what the call has is as good as full, even if a little
+ * comes free each time: to go through all of it takes no instruction. */
+static int is_full(mull__vm *vm, size_t more)
+{
+    unsigned is = vm->used > vm->limit || more > vm->limit - vm->used;
+    vm->full += is;
+    return is || (vm->full > FULL && vm->budget && vm->stop == MULL__VM_GOING);
+}
+
 static void *resize(void *data, void *pointer, size_t old, size_t wanted)
 {
     mull__vm *vm = data;
     mull__price_kind kind = pointer ? MULL__PRICE_OTHER : kind_of(vm, old, wanted);
     old = pointer ? old : 0;
     size_t more = wanted > old ? wanted - old : 0;
-    if (more > 0 && (vm->used > vm->limit || more > vm->limit - vm->used))
+    if (more > 0 && is_full(vm, more))
         return refuse(vm, MULL__VM_MEMORY);
     if (more > vm->unallocated)
         return refuse(vm, MULL__VM_ALLOCATED);
@@ -328,8 +340,7 @@ void mull__vm_spend_steps(lua_State *L, uint64_t steps)
 
 void mull__vm_make_room(lua_State *L, size_t bytes)
 {
-    const mull__vm *vm = mull__vm_of(L);
-    if (vm->used > vm->limit || bytes > vm->limit - vm->used)
+    if (is_full(mull__vm_of(L), bytes))
         lua_gc(L, LUA_GCCOLLECT);
 }
 
@@ -423,6 +434,7 @@ static void collect_strings(mull__vm *vm)
 static inline void begin(mull__vm *vm, const mull__vm_budget *budget, int is_short)
 {
     vm->stop = vm->refused = MULL__VM_GOING;
+    vm->full = 0;
     vm->file[0] = vm->message[0] = 0;
     vm->line = vm->writes = 0;
     lift_limits(vm);

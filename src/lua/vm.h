@@ -43,6 +43,7 @@ typedef struct mull__vm {
     const mull__vm_budget *budget; /* the call's; NULL: it has none */
     size_t limit;                  /* bytes that the state may have during the call */
     size_t unallocated;            /* bytes that it may still allocate */
+    uint32_t full;                 /* how often so far it found no room */
     int64_t left;                  /* instructions that it may still take */
     int step;                      /* instructions until the next look at them; 0: there is none */
     mull__price price;
