@@ -119,6 +119,15 @@ hand(table.unpack(list)) return true]]
         end)
     end
 
+    it("counts the jumps that Lua's parser keeps in lists", function()
+        for _, word in ipairs { "x = x and x", "x = x or x", "if x then elseif x then end", "do goto l ::l:: end",
+            "while true do break end" } do
+            loading.good((word .. "\n"):rep(5000)):close()
+            assert.matches(says.instructions[1], loading.refused((word .. "\n"):rep(45000))[1], 1, true)
+        end
+        loading.good(("-- this or that\n"):rep(45000)):close()
+    end)
+
     it("lets pass what is fair", function()
         for _, body in ipairs({
             "local function down(n) return n == 0 and 0 or 1 + down(n - 1) end return down(150) == 150",

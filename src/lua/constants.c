@@ -8,13 +8,15 @@
 #include <string.h>
 
 enum {
-    LONG = 5,   /* characters of a number that may have been chosen; too few shorter ones collide */
-    LOOKUPS = 2 /* for a name, a string or a number */
+    LONG = 5, /* characters of a number that may have been chosen; too few shorter ones collide */
+    LOOKUPS = 2, /* for a name, a string or a number */
+    JUMP = 8     /* steps for a jump in a list: each is read where the code is, far from the last */
 };
 
 typedef struct scan {
     const char *at, *end;
     uint64_t chosen; /* numbers that may have been chosen, so far */
+    uint64_t jumps;  /* so far */
     uint64_t steps;
 } scan;
 
@@ -104,14 +106,30 @@ static void look_up(scan *s)
     s->steps += LOOKUPS * s->chosen;
 }
 
+static int is_jump(const char *word, size_t size)
+{
+    static const char *const jumps[] = {"and", "or", "elseif", "goto", "break"};
+    for (size_t i = 0; i < sizeof jumps / sizeof *jumps; i++)
+        if (strlen(jumps[i]) == size && memcmp(word, jumps[i], size) == 0)
+            return 1;
+    return 0;
+}
+
+static void jump(scan *s)
+{
+    s->steps += JUMP * s->jumps++;
+}
+
 static void step(scan *s)
 {
     char c = *s->at;
+    const char *word = s->at;
     if (is_digit(c) || (c == '.' && is_digit(next_of(s)))) {
         s->chosen += skip_word(s, 1) >= LONG;
         look_up(s);
     } else if (is_of_word(c)) {
-        skip_word(s, 0);
+        if (is_jump(word, skip_word(s, 0)))
+            jump(s);
         look_up(s);
     } else if (c == '"' || c == '\'') {
         skip_string(s);
@@ -120,6 +138,9 @@ static void step(scan *s)
         skip_comment(s);
     } else if (c == '[' && skip_long(s)) {
         look_up(s);
+    } else if (c == ':' && next_of(s) == ':') {
+        s->at += 2;
+        jump(s);
     } else {
         s->chosen += (uint64_t)is_operator(c); /* 1 << 40 becomes one number */
         s->at++;
