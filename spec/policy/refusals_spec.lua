@@ -318,6 +318,21 @@ describe("a file", function()
         assert.matches("larger than 16 MiB", refused({ ["policy.lua"] = ("-"):rep(16 * 1024 * 1024 + 1) }))
     end)
 
+    it("that looks for too many others doesn't get them", function()
+        local folder, remove = loading.folder {
+            ["policy.lua"] = 'for i = 1, 999 do require("f" .. i) end require "f5"',
+            ["more.lua"] = 'for i = 1, 1000 do require("f" .. i) end',
+        }
+        for i = 1, 1000 do
+            assert(io.open(("%s/f%d.lua"):format(folder, i), "w")):close()
+        end
+        local policy, wrong = mulligan.load(folder .. "/policy.lua")
+        local _, message = mulligan.load(folder .. "/more.lua")
+        remove()
+        assert(policy, wrong):close()
+        assert.equal("more.lua:1: require(\"f1000\"): a policy can't look for more than 1000 files", message)
+    end)
+
     it("that is a pipe or a device is refused, and nobody waits for what comes out of it", function()
         local folder, remove = loading.folder { ["policy.lua"] = 'require "pipe"', ["kept.lua"] = "" }
         assert(os.execute(("mkfifo '%s/pipe.lua' && ln -s /dev/zero '%s/device.lua'"):format(folder, folder)))

@@ -16,6 +16,7 @@ struct mull__source {
     char *folder; /* NULL: none, or closed */
     mull__source_file *files;
     mull__source_file *missing; /* looked for, and couldn't be read; without texts */
+    int count;                  /* of both */
 };
 
 int mull__source_new(mull__source **out, const mull_allocator *allocator, const char *folder)
@@ -216,14 +217,20 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
         return MULL_EIO;
     }
     const mull_allocator *a = &source->allocator;
+    int is_new = !find(source->missing, name);
+    if (is_new && source->count == MULL__SOURCE_FILES) {
+        snprintf(why, why_size, "a policy can't look for more than %d files", MULL__SOURCE_FILES);
+        return MULL_EIO;
+    }
     char *text;
     size_t size;
     int status = read_file(&text, &size, source, name, why, why_size);
     if (status == MULL_OK)
         status = add_owned(a, &source->files, name, text, size);
-    else if (status == MULL_EIO && !find(source->missing, name) &&
+    else if (status == MULL_EIO && is_new &&
              add_owned(a, &source->missing, name, NULL, 0) != MULL_OK)
         return MULL_ENOMEM;
+    source->count += is_new;
     *file = find(source->files, name);
     return status;
 }

@@ -16,8 +16,10 @@ typedef struct mull__source_file {
     int given; /* by mull__source_add: the disk has no say in it */
 } mull__source_file;
 
-/* A file's size is bounded, so that a policy that is a device doesn't fill the memory. */
-enum { MULL__SOURCE_MAX = 16 * 1024 * 1024 };
+/* A file's size is bounded, so that a policy that is a device doesn't fill the memory; and so is
+ * the number of files, those that aren't there included, so that one that looks for others in a
+ * loop neither fills it nor is busy for ever. */
+enum { MULL__SOURCE_MAX = 16 * 1024 * 1024, MULL__SOURCE_FILES = 1000 };
 
 /* mull__source_new makes an empty source whose files are in `folder` ("" or ending in '/'; NULL:
  * there is none, and no file can be read). MULL_ENOMEM. */
