@@ -119,6 +119,15 @@ hand(table.unpack(list)) return true]]
         end)
     end
 
+    it("counts the ancestors that err:is goes through", function()
+        local declared = "for i = 1, %d do policy.errors { [i == 1 and 'A' or 'A' .. i] = 'A' .. i + 1 } end"
+        local body = "for _ = 1, 2000 do local _ = err:is('B') end return err:is('A%d')"
+        assert.is_true((matched(body:format(11), declared:format(10))))
+        local passed, why = matched(body:format(3001), declared:format(3000))
+        assert.is_false(passed)
+        assert.matches(says.instructions[2], why, 1, true)
+    end)
+
     it("counts the jumps that Lua's parser keeps in lists", function()
         for _, word in ipairs { "x = x and x", "x = x or x", "if x then elseif x then end", "do goto l ::l:: end",
             "while true do break end" } do

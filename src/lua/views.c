@@ -289,10 +289,12 @@ static int descends(lua_State *L, const char *type)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &declared);
     lua_pushstring(L, type);
-    while (lua_rawget(L, -2) == LUA_TSTRING) /* a type gives way to its parent */
-        if (lua_rawequal(L, -1, 2))
-            return 1;
-    return 0;
+    size_t above = 0;
+    int is = 0;
+    for (; !is && lua_rawget(L, -2) == LUA_TSTRING; above++) /* a type gives way to its parent */
+        is = lua_rawequal(L, -1, 2);
+    count_search(L, above, 0);
+    return is;
 }
 
 /* error_is is err:is(type): whether the type is in the error's effective lineage: what was sent,
