@@ -89,6 +89,14 @@ describe("a budget", function()
         assert.matches(says.instructions[2], why, 1, true)
     end)
 
+    it("has nothing taken from it for a long text that a function doesn't come to", function()
+        local long = ("x"):rep(2 * 1024 * 1024)
+        assert.is_true((matched("return err.type == 'A' or err.message == 'x'", nil, long)))
+        local passed, why = matched("return err.type == 'B' or err.message == 'x'", nil, long)
+        assert.is_false(passed)
+        assert.matches(says.at_once[2], why, 1, true)
+    end)
+
     it("counts what handing on many values takes", function()
         local body = [[
 local function none() end

@@ -7,6 +7,8 @@ local FAILURES = 2000
 
 local bodies = {
     "return err.a == 1",
+    "return err.ab == 1 or err.a == 'x'",
+    "return err.is == true or err.is == 1 or err.is == 'x'",
     "return err.a",
     "return not err.a and err.b",
     "return err.a and err.b and err.c and err.d and err.e and err.f",
@@ -48,7 +50,7 @@ end
 
 local function random_error(type)
     local error = { type = type, message = random_text(), stack = random_text() }
-    for _, name in ipairs { "a", "b", "c", "d", "e", "f", "is" } do
+    for _, name in ipairs { "ab", "a", "b", "c", "d", "e", "f", "is" } do
         if math.random(3) > 1 then error[name] = values[math.random(#values)] end
     end
     for i = 1, math.random(20) == 1 and 70 or 0 do error["more" .. i] = i end
