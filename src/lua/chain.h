@@ -4,10 +4,11 @@
  * A rule is a table, at the end a plain one as docs/plain-rules.md has it, and besides:
  *
  *   [1]              its state, which says what words may follow
- *   [2], [3], ...    each word that was said, and its place
+ *   [2], [3], ...    each word that was said, and its line
  *   touched          it heard something wrong
  *
- * It is the metatable of its stage, the object that its chain is said to. */
+ * It is the data of its stage, the object that its chain is said to. A stage is a userdata: all
+ * have the same metatable. */
 #ifndef MULL__CHAIN_H
 #define MULL__CHAIN_H
 
@@ -24,8 +25,12 @@
  * gave true besides. */
 int mull__chain_word(lua_State *L);
 
-/* mull__chain_beginner(index, assign) gives begin(rules, label, here, type, matcher), which makes a
- * rule, appends it to the list `rules`, and gives its stage and the rule. */
+/* mull__chain_beginner(stages) gives begin(rules, label, here, type), which makes a rule, appends
+ * it to the list `rules`, and gives its stage, with `stages` as its metatable, and the rule. */
 int mull__chain_beginner(lua_State *L);
+
+/* mull__chain_opener(stages, book, otherwise) gives the act of `on`, for most rules: they have a
+ * name and no matcher, and no preset says them. The others are left to the act `otherwise`. */
+int mull__chain_opener(lua_State *L);
 
 #endif

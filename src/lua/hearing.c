@@ -15,19 +15,21 @@
 #include "recall.h"
 
 /* hearing is the first upvalue of every function here. Its user values keep the place that was
- * asked for last, as words of one line ask for the same, that place's file, and the stage of a rule
- * at which a word was looked up last. */
+ * asked for last, as words of one line ask for the same; the names of files and their numbers, each
+ * under the other; and the stage of a rule at which a word was looked up last. */
 typedef struct hearing {
-    int closed;       /* the load is over */
-    const char *file; /* NULL: no place was asked for */
-    int line;         /* -1: there is none */
+    int closed;        /* the load is over */
+    lua_Integer files; /* how many there are */
+    const char *file;  /* the last one's name, and its number; NULL: there is none */
+    lua_Integer number;
+    lua_Integer spot; /* of the last place; NOWHERE: there is none */
 } hearing;
 
-enum { LAST_PLACE = 1, LAST_FILE, LAST_STAGE, VALUES = LAST_STAGE };
+enum { LAST_PLACE = 1, FILES, LAST_STAGE, VALUES = LAST_STAGE };
 
 /* The upvalues of look and say. */
 enum { HEARING = 1, KIND };
-enum { OBJECT = 2, ACT, PLACE, SAY_UPVALUES = PLACE };
+enum { OBJECT = 2, ACT, SPOT, SAY_UPVALUES = SPOT };
 
 /* A kind has what `look` needs most in its array. */
 enum { ACTS = 1, FIELDS };
@@ -39,89 +41,107 @@ static hearing *hearing_of(lua_State *L)
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* find gives the innermost place in a policy's file that is at work now. The frames that are no
+/* A spot is a place as a number, which is all that most words need of it: that of the file, and the
+ * line. */
+enum { LINE_BITS = 32, NOWHERE = -1 };
+
+static lua_Integer file_of(lua_Integer spot)
+{
+    return spot >> LINE_BITS;
+}
+
+lua_Integer mull__hearing_line(lua_Integer spot)
+{
+    return spot & (((lua_Integer)1 << LINE_BITS) - 1);
+}
+
+/* number_file gives a file's number. */
+static lua_Integer number_file(lua_State *L, hearing *h, const char *file)
+{
+    if (h->file && strcmp(h->file, file) == 0)
+        return h->number;
+    lua_getiuservalue(L, lua_upvalueindex(HEARING), FILES);
+    if (lua_getfield(L, -1, file) == LUA_TNIL) {
+        lua_pushstring(L, file);
+        lua_rawseti(L, -3, h->files + 1);
+        lua_pushinteger(L, h->files + 1);
+        lua_setfield(L, -3, file);
+        h->files++;
+    }
+    lua_Integer number = lua_isnil(L, -1) ? h->files : lua_tointeger(L, -1);
+    lua_rawgeti(L, -2, number);
+    h->file = lua_tostring(L, -1);
+    h->number = number;
+    lua_pop(L, 3);
+    return number;
+}
+
+/* find gives the innermost spot in a policy's file that is at work now. The frames that are no
  * policy's are C's and those of embedded files, whose names begin with "=". */
-static const char *find(lua_State *L, int *line)
+static lua_Integer find(lua_State *L, hearing *h)
 {
     lua_Debug at;
     for (int level = 1; lua_getstack(L, level, &at); level++)
-        if (lua_getinfo(L, "Sl", &at) && at.source[0] == '@') {
-            *line = at.currentline;
-            return at.source + 1;
-        }
-    *line = 0;
-    return "policy.lua";
+        if (lua_getinfo(L, "Sl", &at) && at.source[0] == '@')
+            return number_file(L, h, at.source + 1) << LINE_BITS | at.currentline;
+    return number_file(L, h, "policy.lua") << LINE_BITS;
 }
 
-static void new_place(lua_State *L, hearing *h, const char *file, int line)
+/* push_file pushes the name of a spot's file. `from` is the hearing's index here and below. */
+static void push_file(lua_State *L, int from, lua_Integer spot)
 {
-    if (h->file && strcmp(h->file, file) == 0) {
-        lua_getiuservalue(L, lua_upvalueindex(HEARING), LAST_FILE);
-    } else {
-        h->file = NULL;
-        const char *copy = lua_pushstring(L, file);
-        lua_pushvalue(L, -1);
-        lua_setiuservalue(L, lua_upvalueindex(HEARING), LAST_FILE);
-        h->file = copy;
-    }
-    lua_createtable(L, 0, 2);
-    lua_insert(L, -2);
-    lua_setfield(L, -2, "file");
-    lua_pushinteger(L, line);
-    lua_setfield(L, -2, "line");
+    lua_getiuservalue(L, from, FILES);
+    lua_rawgeti(L, -1, file_of(spot));
+    lua_remove(L, -2);
 }
 
-/* is_last says whether that place was the last one. */
-static int is_last(const hearing *h, const char *file, int line)
+void mull__hearing_push_place(lua_State *L, int from, lua_Integer spot)
 {
-    return h->line == line && strcmp(h->file, file) == 0;
-}
-
-/* push_place pushes { file =, line = }. */
-static void push_place(lua_State *L, hearing *h, const char *file, int line)
-{
-    if (is_last(h, file, line)) {
-        lua_getiuservalue(L, lua_upvalueindex(HEARING), LAST_PLACE);
+    hearing *h = lua_touserdata(L, from);
+    if (h->spot == spot) {
+        lua_getiuservalue(L, from, LAST_PLACE);
         return;
     }
-    h->line = -1;
-    new_place(L, h, file, line);
+    h->spot = NOWHERE;
+    lua_createtable(L, 0, 2);
+    mull__hearing_set_place(L, from, spot);
     lua_pushvalue(L, -1);
-    lua_setiuservalue(L, lua_upvalueindex(HEARING), LAST_PLACE);
-    h->line = line;
+    lua_setiuservalue(L, from, LAST_PLACE);
+    h->spot = spot;
+}
+
+void mull__hearing_set_place(lua_State *L, int from, lua_Integer spot)
+{
+    push_file(L, from, spot);
+    lua_setfield(L, -2, "file");
+    lua_pushinteger(L, mull__hearing_line(spot));
+    lua_setfield(L, -2, "line");
 }
 
 static int place(lua_State *L)
 {
-    int line;
-    const char *file = find(L, &line);
-    push_place(L, hearing_of(L), file, line);
+    mull__hearing_push_place(L, lua_upvalueindex(HEARING), find(L, hearing_of(L)));
     return 1;
 }
 
 /* ---- Saying a word --------------------------------------------------------------------------- */
 
-/* was_seen_at_or_below: whether the word was looked up in that line, or in one below it. */
-static int was_seen_at_or_below(lua_State *L, const char *file, int line)
+/* said_at gives where a word is said: at its lookup; but one that was kept in a variable stands
+ * where it is called, below that. */
+static lua_Integer said_at(lua_State *L)
 {
-    lua_getfield(L, lua_upvalueindex(PLACE), "file");
-    lua_getfield(L, lua_upvalueindex(PLACE), "line");
-    int below = line <= lua_tointeger(L, -1) && strcmp(lua_tostring(L, -2), file) == 0;
-    lua_pop(L, 2);
-    return below;
+    lua_Integer looked = lua_tointeger(L, lua_upvalueindex(SPOT));
+    lua_Integer called = find(L, hearing_of(L));
+    return file_of(looked) == file_of(called) && looked > called ? looked : called;
 }
 
-/* push_said_at pushes where a word is said: at its lookup; but one that was kept in a variable
- * stands where it is called, below that. */
-static void push_said_at(lua_State *L)
+/* push_data pushes the data of an object: its metatable, or what it has as a userdata. */
+static void push_data(lua_State *L, int object)
 {
-    hearing *h = hearing_of(L);
-    int line;
-    const char *file = find(L, &line);
-    if (is_last(h, file, line) || !was_seen_at_or_below(L, file, line))
-        push_place(L, h, file, line);
+    if (lua_type(L, object) == LUA_TUSERDATA)
+        lua_getiuservalue(L, object, MULL__HEARING_DATA);
     else
-        lua_pushvalue(L, lua_upvalueindex(PLACE));
+        lua_getmetatable(L, object);
 }
 
 /* push_of_kind pushes a function of the kind that the word's object is of; the object's own
@@ -144,23 +164,27 @@ static int say_late(lua_State *L)
 static int say_wrongly(lua_State *L)
 {
     push_of_kind(L, "misused");
-    lua_getmetatable(L, lua_upvalueindex(OBJECT));
+    push_data(L, lua_upvalueindex(OBJECT));
     lua_pushvalue(L, lua_upvalueindex(ACT));
-    push_said_at(L);
+    mull__hearing_push_place(L, lua_upvalueindex(HEARING), said_at(L));
     lua_call(L, 3, 1);
     return 1;
 }
 
-/* act calls a word's act with the object's metatable, the place, the number of arguments and these,
- * which begin at index 2, below `top`. Where it gives nothing, the word gives its object. */
+/* act calls a word's act with the object's data, the place, the number of arguments and these,
+ * which begin at index 2, below `top`. An act in C gets the spot for the place. Where it gives
+ * nothing, the word gives its object. */
 static int act(lua_State *L)
 {
     int top = lua_gettop(L);
     lua_pushinteger(L, top - 1);
     lua_replace(L, 1);
     lua_pushvalue(L, lua_upvalueindex(ACT));
-    lua_getmetatable(L, lua_upvalueindex(OBJECT));
-    push_said_at(L);
+    push_data(L, lua_upvalueindex(OBJECT));
+    if (lua_iscfunction(L, lua_upvalueindex(ACT)))
+        lua_pushinteger(L, said_at(L));
+    else
+        mull__hearing_push_place(L, lua_upvalueindex(HEARING), said_at(L));
     lua_rotate(L, 1, 3);
     lua_call(L, top + 2, LUA_MULTRET);
     if (lua_gettop(L) == 0)
@@ -193,13 +217,13 @@ static int say_point(lua_State *L)
 /* ---- Looking a word up ----------------------------------------------------------------------- */
 
 /* look_in_vain: the kind says what is wrong with a word that it doesn't have, which is at index 2;
- * the place is on top. */
-static int look_in_vain(lua_State *L)
+ * it stands at `spot`. */
+static int look_in_vain(lua_State *L, lua_Integer spot)
 {
     lua_getfield(L, lua_upvalueindex(KIND), "unknown");
-    lua_getmetatable(L, 1);
+    push_data(L, 1);
     lua_pushvalue(L, 2);
-    lua_pushvalue(L, -4);
+    mull__hearing_push_place(L, lua_upvalueindex(HEARING), spot);
     lua_call(L, 3, 1);
     return 1;
 }
@@ -223,20 +247,16 @@ static int look(lua_State *L, lua_CFunction say)
         return 1;
     if (h->closed)
         return luaL_error(L, "a policy can't be changed once it is loaded");
-    int line;
-    const char *file = find(L, &line);
+    lua_Integer spot = find(L, h);
     lua_settop(L, 2);
     lua_rawgeti(L, lua_upvalueindex(KIND), ACTS);
     lua_pushvalue(L, 2);
-    int known = lua_rawget(L, 3) != LUA_TNIL;
-    lua_replace(L, 3);
-    push_place(L, h, file, line);
-    if (!known)
-        return look_in_vain(L);
-    lua_pushvalue(L, lua_upvalueindex(HEARING)); /* object, word, act, place */
-    lua_replace(L, 2);
+    if (lua_rawget(L, 3) == LUA_TNIL)
+        return look_in_vain(L, spot);
+    lua_pushvalue(L, lua_upvalueindex(HEARING));
     lua_pushvalue(L, 1);
-    lua_rotate(L, 3, 1); /* object, hearing, object, act, place */
+    lua_rotate(L, -3, 2); /* hearing, object, act */
+    lua_pushinteger(L, spot);
     lua_pushcclosure(L, say, SAY_UPVALUES);
     return 1;
 }
@@ -283,7 +303,10 @@ static int make_index(lua_State *L)
 static int is_begun(lua_State *L)
 {
     lua_getiuservalue(L, lua_upvalueindex(HEARING), LAST_STAGE);
-    lua_pushboolean(L, lua_getmetatable(L, -1) && lua_rawequal(L, 1, -1));
+    if (lua_isnil(L, -1))
+        return 1;
+    push_data(L, -1);
+    lua_pushboolean(L, lua_rawequal(L, 1, -1));
     return 1;
 }
 
@@ -295,11 +318,16 @@ static int close_hearing(lua_State *L)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static int is_name(lua_State *L)
+int mull__hearing_is_name(lua_State *L, int index)
 {
     size_t size = 0;
-    const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tolstring(L, 1, &size) : NULL;
-    lua_pushboolean(L, size > 0 && strlen(text) == size && mull__utf8_valid(text));
+    const char *text = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &size) : NULL;
+    return size > 0 && strlen(text) == size && mull__utf8_valid(text);
+}
+
+static int is_name(lua_State *L)
+{
+    lua_pushboolean(L, mull__hearing_is_name(L, 1));
     return 1;
 }
 
@@ -316,10 +344,13 @@ void mull__hearing_push(lua_State *L)
         {"recall", mull__recall},
         {"chain_word", mull__chain_word},
         {"beginner", mull__chain_beginner},
+        {"opener", mull__chain_opener},
         {NULL, NULL},
     };
     luaL_newlibtable(L, functions);
     hearing *h = lua_newuserdatauv(L, sizeof *h, VALUES);
-    *h = (hearing){.line = -1};
+    *h = (hearing){.spot = NOWHERE};
+    lua_newtable(L);
+    lua_setiuservalue(L, -2, FILES);
     luaL_setfuncs(L, functions, 1);
 }

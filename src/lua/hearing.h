@@ -16,4 +16,19 @@
  *                        for it; nil, nil where it is nothing that a key can stand for */
 void mull__hearing_push(lua_State *L);
 
+/* An act in C is called with the place as a number, its spot; the first upvalue of each, as of
+ * every function of the module, is the hearing, `from` below.
+ *
+ * mull__hearing_push_place pushes a spot's place, mull__hearing_set_place sets `file` and `line` of
+ * the table on top. */
+void mull__hearing_push_place(lua_State *L, int from, lua_Integer spot);
+void mull__hearing_set_place(lua_State *L, int from, lua_Integer spot);
+lua_Integer mull__hearing_line(lua_Integer spot);
+
+/* mull__hearing_is_name says whether the value at `index` is what is_name(value) asks for. */
+int mull__hearing_is_name(lua_State *L, int index);
+
+/* What has its data not as its metatable, but as a userdata, has it under this user value. */
+enum { MULL__HEARING_DATA = 1 };
+
 #endif

@@ -7,7 +7,7 @@
 --     └──── dead_letter, discard ─────────────────────────────────────> ended
 --
 -- The state is the rule's own, so a stage kept in a variable can't be used twice. A rule is a list as
--- well: its state, then each word that was said and its place.
+-- well: its state, then each word that was said and its line.
 
 local chain = {}
 
@@ -62,13 +62,13 @@ local function order_mistake(rule, word)
     if #rule == 1 then
         return (":%s can't come first; %s"):format(word, may)
     end
-    local after, line = rule[#rule - 1], rule[#rule].line
+    local after, line = rule[#rule - 1], rule[#rule]
     if line ~= rule.line then
         after = ("%s in line %d"):format(after, line)
     end
     for at = 2, #rule, 2 do
         if rule[at] == word then
-            return (":%s is said already, in line %d; %s"):format(word, rule[at + 1].line,
+            return (":%s is said already, in line %d; %s"):format(word, rule[at + 1],
                 may or "nothing may follow :" .. after)
         end
     end
@@ -86,7 +86,6 @@ local function dead_letter(book, rule, here, word, n, queue)
     if not words.too_many(book, here, word, n, 1, "one queue at most") and n == 1 then
         rule.queue = words.name(book, here, word .. ": the queue", queue)
     end
-    rule.action = "dead_letter"
 end
 
 act.dead_letter, act.then_dead_letter = dead_letter, dead_letter
@@ -132,18 +131,17 @@ local function hear(book, word)
     return hearing.chain_word(ways(word), word, refuse, work, field, book.tiers[field])
 end
 
--- beginner gives what begins a rule, and with it the stage that its chain is said to:
--- stage, rule = begin(rules, label, here, type, matcher). The rule is the last of `rules` then.
-function chain.beginner(book)
+-- stages gives the metatable of what a rule's chain is said to.
+function chain.stages(book)
     local acts = {}
     for _, word in ipairs(vocabulary.words.rule) do
         acts[word] = hear(book, word)
     end
-    local stages = words.kind(book, "rule", acts, function(rule)
+    local kind = words.kind(book, "rule", acts, function(rule)
         rule.touched = true
         return may_stand(rule) or "nothing may follow here"
     end)
-    return hearing.beginner(stages.index, stages.assign)
+    return { __index = kind.index, __newindex = kind.assign, __metatable = false }
 end
 
 return chain

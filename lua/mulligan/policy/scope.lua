@@ -145,17 +145,6 @@ end
 
 local own_words = { on = on, on_cause = on, default = default, unrecoverable = unrecoverable, include = include }
 
--- plain_on is `on` for most rules, which have a name and no matcher; the others are left to `otherwise`.
-local function plain_on(book, otherwise)
-    local begin, is_name = book.begin, hearing.is_name
-    return function(data, here, n, given_type, given_matcher)
-        if n == 1 and is_name(given_type) and not book.pinned then
-            return (begin(data.rules, data.label, here, given_type))
-        end
-        return otherwise(data, here, n, given_type, given_matcher)
-    end
-end
-
 -- The words of every scope.
 local function scope_words(book)
     local acts = {}
@@ -165,8 +154,9 @@ local function scope_words(book)
             return act(book, data, word, here, n, first, second)
         end
     end
-    book.begin = chain.beginner(book)
-    acts.on = plain_on(book, acts.on)
+    local stages = chain.stages(book)
+    book.begin = hearing.beginner(stages)
+    acts.on = hearing.opener(stages, book, acts.on)
     return words.kind(book, "scope", acts)
 end
 

@@ -51,7 +51,7 @@ function text.show(value)
     elseif kind == "number" or kind == "boolean" or kind == "nil" then
         return tostring(value)
     end
-    return "a " .. kind
+    return "a " .. (kind == "userdata" and "table" or kind) -- which a rule is to a policy
 end
 
 -- nil_global gives the name in what Lua says of a global that it tried to use and that is nil.
