@@ -41,6 +41,40 @@ static void keep_as(lua_State *L, int index)
     lua_pop(L, 1);
 }
 
+/* The fields of rules, of which there are many, are read by keys that are on the stack from its
+ * bottom on, so that none of their names is looked up for each. */
+enum { TYPE = 2, FILE_NAME, LINE, SCOPE, MATCHER, RETRY, REDELIVER, ACTION, QUEUE, NOTE };
+
+static void push_keys(lua_State *L)
+{
+    static const char *const names[] = {"type",  "file",      "line",   "scope", "matcher",
+                                        "retry", "redeliver", "action", "queue", "note"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        lua_pushstring(L, names[i]);
+}
+
+/* get pushes the value of a key of the table on top, and gives its type. */
+static int get(lua_State *L, int key)
+{
+    lua_pushvalue(L, key);
+    return lua_rawget(L, -2);
+}
+
+static const char *text_at(lua_State *L, int key)
+{
+    const char *text = get(L, key) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    lua_pop(L, 1);
+    return text;
+}
+
+static int line_at(lua_State *L)
+{
+    get(L, LINE);
+    int line = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    return line;
+}
+
 static const char *text_of(lua_State *L, const char *name)
 {
     const char *text = lua_getfield(L, -1, name) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
@@ -223,7 +257,7 @@ static void read_matcher(lua_State *L, mull__plain_matcher *matcher, int depth)
 static void read_matcher_of(lua_State *L, mull__plain_matcher *matcher)
 {
     matcher->kind = MULL__MATCH_ALWAYS;
-    if (lua_getfield(L, -1, "matcher") == LUA_TTABLE)
+    if (get(L, MATCHER) == LUA_TTABLE)
         read_matcher(L, matcher, 1);
     lua_pop(L, 1);
 }
@@ -279,9 +313,9 @@ static void read_new_tier(lua_State *L, mull__plain_tier *tier)
 }
 
 /* read_tier: rules share tiers, so what was read is kept under the tier's table. */
-static void read_tier(lua_State *L, mull__plain_tier *tier, const char *name)
+static void read_tier(lua_State *L, mull__plain_tier *tier, int key)
 {
-    if (lua_getfield(L, -1, name) == LUA_TTABLE) {
+    if (get(L, key) == LUA_TTABLE) {
         lua_rawgetp(L, LUA_REGISTRYINDEX, &kept);
         lua_pushvalue(L, -2);
         lua_rawget(L, -2);
@@ -302,25 +336,25 @@ static void read_tier(lua_State *L, mull__plain_tier *tier, const char *name)
 static void read_rule(lua_State *L, void *item)
 {
     mull__plain_rule *rule = item;
-    rule->type = text_of(L, "type");
-    rule->file = text_of(L, "file");
-    rule->line = (int)integer_of(L, "line", 0);
-    rule->scope = text_of(L, "scope");
+    rule->type = text_at(L, TYPE);
+    rule->file = text_at(L, FILE_NAME);
+    rule->line = line_at(L);
+    rule->scope = text_at(L, SCOPE);
     read_matcher_of(L, &rule->matcher);
-    read_tier(L, &rule->retry, "retry");
-    read_tier(L, &rule->redeliver, "redeliver");
-    const char *action = text_of(L, "action");
-    rule->end = action && strcmp(action, "discard") == 0 ? MULL_DISCARD : MULL_DEAD_LETTER;
-    rule->queue = text_of(L, "queue");
-    rule->note = text_of(L, "note");
+    read_tier(L, &rule->retry, RETRY);
+    read_tier(L, &rule->redeliver, REDELIVER);
+    rule->end = get(L, ACTION) == LUA_TNIL ? MULL_DEAD_LETTER : MULL_DISCARD;
+    lua_pop(L, 1);
+    rule->queue = text_at(L, QUEUE);
+    rule->note = text_at(L, NOTE);
 }
 
 static void read_unrecoverable(lua_State *L, void *item)
 {
     mull__plain_unrecoverable *declared = item;
-    declared->type = text_of(L, "type");
-    declared->file = text_of(L, "file");
-    declared->line = (int)integer_of(L, "line", 0);
+    declared->type = text_at(L, TYPE);
+    declared->file = text_at(L, FILE_NAME);
+    declared->line = line_at(L);
     read_matcher_of(L, &declared->matcher);
 }
 
@@ -479,6 +513,8 @@ static int read_outcome(lua_State *L)
 {
     outcome *o = lua_touserdata(L, 1);
     keep_new(L);
+    luaL_checkstack(L, NOTE, "a result");
+    push_keys(L);
     mull__sandbox_result(L);
     o->problems = each(L, &o->problem_count, "problems", sizeof *o->problems, read_problem);
     o->plain.parents =

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-enum { CHUNK = 32 * 1024 }; /* bytes of the first, its header included */
+enum { CHUNK = 32 * 1024 }; /* bytes, its header included */
 
 typedef struct mull__pool_chunk {
     alignas(MULL__POOL_GRAIN) struct mull__pool_chunk *next;
@@ -37,20 +37,12 @@ static void keep(mull__pool *pool, void *block, size_t class)
     pool->free[class] = block;
 }
 
-/* add_chunk: each is as large as all before it, where there is as much, so that a large state has
- * few. What is left of the last one serves a smaller block. */
+/* add_chunk: what is left of the last one serves a smaller block. */
 static int add_chunk(mull__pool *pool)
 {
-    size_t size = pool->in_chunks > CHUNK ? pool->in_chunks : CHUNK;
     chunk *added = NULL;
-    if (size > pool->most - pool->in_chunks)
-        size = CHUNK;
-    if (size <= pool->most - pool->in_chunks)
-        added = mull__alloc(&pool->allocator, size);
-    if (!added && size > CHUNK) {
-        size = CHUNK;
-        added = mull__alloc(&pool->allocator, size);
-    }
+    if (CHUNK <= pool->most - pool->in_chunks)
+        added = mull__alloc(&pool->allocator, CHUNK);
     if (!added)
         return 0;
     size_t left = (size_t)(pool->end - pool->at);
@@ -58,9 +50,9 @@ static int add_chunk(mull__pool *pool)
         keep(pool, pool->at, left / MULL__POOL_GRAIN);
     added->next = pool->chunks;
     pool->chunks = added;
-    pool->in_chunks += size;
+    pool->in_chunks += CHUNK;
     pool->at = added->bytes;
-    pool->end = (char *)added + size;
+    pool->end = (char *)added + CHUNK;
     return 1;
 }
 

@@ -7,7 +7,7 @@
 #include "price.h"
 
 enum {
-    LONG = 4096,
+    LONG = MULL__PRICE_LONG,
     HASH = 128,        /* in a mark */
     PLACES = 256,      /* those of a large hash part; must take LONG bytes */
     PLACE_BYTES = 32,  /* of a string that are touched in the time that a place takes */

@@ -14,7 +14,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MULL__PRICE_DEEP = 8192 }; /* bytes of the stack that are free: 512 values */
+enum {
+    MULL__PRICE_LONG = 4096, /* bytes of a block from which on it may cost something */
+    MULL__PRICE_DEEP = 8192  /* bytes of the stack that are free: 512 values */
+};
 
 /* mull__price_kind is what a block is for, as far as it is known when it is asked for. */
 typedef enum mull__price_kind {

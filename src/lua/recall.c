@@ -23,9 +23,17 @@ static void add_bytes(key *k, const void *bytes, size_t size)
     k->size += size;
 }
 
+static void add_byte(key *k, char byte)
+{
+    if (k->size < sizeof k->bytes)
+        k->bytes[k->size++] = byte;
+    else
+        k->fits = 0;
+}
+
 static void add(key *k, char tag, const void *bytes, size_t size)
 {
-    add_bytes(k, &tag, 1);
+    add_byte(k, tag);
     add_bytes(k, bytes, size);
 }
 
@@ -33,9 +41,9 @@ static void add_string(lua_State *L, key *k, int index)
 {
     size_t size;
     const char *text = lua_tolstring(L, index, &size);
-    unsigned char length = (unsigned char)size;
     k->fits = k->fits && size <= SHORT;
-    add(k, 's', &length, 1);
+    add_byte(k, 's');
+    add_byte(k, (char)size);
     add_bytes(k, text, size);
 }
 
@@ -43,13 +51,14 @@ static void add_number(lua_State *L, key *k, int index)
 {
     lua_Integer integer = lua_tointeger(L, index);
     lua_Number number = lua_tonumber(L, index);
-    char small = (char)integer;
-    if (!lua_isinteger(L, index))
+    if (!lua_isinteger(L, index)) {
         add(k, 'n', &number, sizeof number);
-    else if (integer >= 0 && integer <= SMALL)
-        add(k, 'c', &small, 1);
-    else
+    } else if (integer >= 0 && integer <= SMALL) {
+        add_byte(k, 'c');
+        add_byte(k, (char)integer);
+    } else {
         add(k, 'i', &integer, sizeof integer);
+    }
 }
 
 static void add_plain(lua_State *L, key *k, int index)
@@ -62,10 +71,10 @@ static void add_plain(lua_State *L, key *k, int index)
         add_number(L, k, index);
         break;
     case LUA_TBOOLEAN:
-        add(k, lua_toboolean(L, index) ? 't' : 'f', "", 0);
+        add_byte(k, lua_toboolean(L, index) ? 't' : 'f');
         break;
     case LUA_TNIL:
-        add(k, '0', "", 0);
+        add_byte(k, '0');
         break;
     default:
         k->fits = 0;
@@ -82,7 +91,7 @@ static void add_table(lua_State *L, key *k, int index)
         k->fits = 0;
         return;
     }
-    add(k, '{', "", 0);
+    add_byte(k, '{');
     lua_pushnil(L);
     while (lua_next(L, index)) {
         add_plain(L, k, -2);
@@ -91,12 +100,14 @@ static void add_table(lua_State *L, key *k, int index)
         if (!k->fits)
             return;
     }
-    add(k, '}', "", 0);
+    add_byte(k, '}');
 }
 
 int mull__recall_key(lua_State *L, int first)
 {
-    key k = {.fits = 1};
+    key k;
+    k.size = 0;
+    k.fits = 1;
     int top = lua_gettop(L);
     for (int i = first; i <= top && k.fits; i++)
         if (lua_type(L, i) == LUA_TTABLE)

@@ -87,7 +87,8 @@ static int is_full(mull__vm *vm, size_t more)
 static void *resize(void *data, void *pointer, size_t old, size_t wanted)
 {
     mull__vm *vm = data;
-    mull__price_kind kind = pointer ? MULL__PRICE_OTHER : kind_of(vm, old, wanted);
+    int is_new_long = !pointer && wanted >= MULL__PRICE_LONG;
+    mull__price_kind kind = is_new_long ? kind_of(vm, old, wanted) : MULL__PRICE_OTHER;
     old = pointer ? old : 0;
     size_t more = wanted > old ? wanted - old : 0;
     if (more > 0 && is_full(vm, more))
