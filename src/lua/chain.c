@@ -99,13 +99,6 @@ static int hear(lua_State *L)
 {
     if (!take_step(L))
         return refuse(L);
-    if (lua_isnil(L, lua_upvalueindex(FIELD))) {
-        make_place(L);
-        lua_pushvalue(L, lua_upvalueindex(WORK));
-        lua_insert(L, RULE);
-        lua_call(L, lua_gettop(L) - 1, 0);
-        return 0;
-    }
     push_value(L);
     lua_pushvalue(L, lua_upvalueindex(FIELD));
     lua_insert(L, -2);

@@ -18,11 +18,10 @@
  *
  *   leads_to                     state -> the state that the word leads to from there
  *   refuse(rule, here)           is called where it may not stand, and what it gives is the word's
- *   work(rule, here, n, ...)     is called with its arguments
+ *   work(here, n, ...)           gives the value for its arguments
  *
- * Where `field` isn't nil, the word gives the rule that field: what work(here, n, ...) gives. For
- * the same arguments it isn't called again: the table `known` has that value then, unless `work`
- * gave true besides. */
+ * The word gives the rule that value as its `field`. For the same arguments `work` isn't called
+ * again: the table `known` has the value then, unless `work` gave true besides. */
 int mull__chain_word(lua_State *L);
 
 /* mull__chain_beginner(stages) gives begin(rules, label, here, type), which makes a rule, appends

@@ -43,12 +43,12 @@ static void keep_as(lua_State *L, int index)
 
 /* The fields of rules, of which there are many, are read by keys that are on the stack from its
  * bottom on, so that none of their names is looked up for each. */
-enum { TYPE = 2, FILE_NAME, LINE, SCOPE, MATCHER, RETRY, REDELIVER, ACTION, QUEUE, NOTE };
+enum { TYPE = 2, FILE_NAME, LINE, SCOPE, MATCHER, RETRY, REDELIVER, QUEUE, DISCARD };
 
 static void push_keys(lua_State *L)
 {
-    static const char *const names[] = {"type",  "file",      "line",   "scope", "matcher",
-                                        "retry", "redeliver", "action", "queue", "note"};
+    static const char *const names[] = {"type",  "file",      "line",  "scope",  "matcher",
+                                        "retry", "redeliver", "queue", "discard"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         lua_pushstring(L, names[i]);
 }
@@ -343,10 +343,10 @@ static void read_rule(lua_State *L, void *item)
     read_matcher_of(L, &rule->matcher);
     read_tier(L, &rule->retry, RETRY);
     read_tier(L, &rule->redeliver, REDELIVER);
-    rule->end = get(L, ACTION) == LUA_TNIL ? MULL_DEAD_LETTER : MULL_DISCARD;
+    rule->end = get(L, DISCARD) == LUA_TNIL ? MULL_DEAD_LETTER : MULL_DISCARD;
     lua_pop(L, 1);
     rule->queue = text_at(L, QUEUE);
-    rule->note = text_at(L, NOTE);
+    rule->note = text_at(L, DISCARD);
 }
 
 static void read_unrecoverable(lua_State *L, void *item)
@@ -513,7 +513,7 @@ static int read_outcome(lua_State *L)
 {
     outcome *o = lua_touserdata(L, 1);
     keep_new(L);
-    luaL_checkstack(L, NOTE, "a result");
+    luaL_checkstack(L, DISCARD, "a result");
     push_keys(L);
     mull__sandbox_result(L);
     o->problems = each(L, &o->problem_count, "problems", sizeof *o->problems, read_problem);

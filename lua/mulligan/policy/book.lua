@@ -18,7 +18,7 @@ function book.new()
         functions = {},
         numbers = {}, -- function -> its place among the functions, from 0
         -- By what gave them, as hearing.recall has it:
-        tiers = { retry = {}, redeliver = {} },
+        values = { retry = {}, redeliver = {}, queue = {}, discard = {} }, -- of the words of rules
         matchers = {},
         closed = false, -- the load is over
         pinned = nil, -- where a preset is called that is at work: all that it says stands there

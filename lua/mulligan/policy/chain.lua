@@ -78,17 +78,26 @@ local function order_mistake(rule, word)
     return (":%s can't follow :%s; %s"):format(word, after, may)
 end
 
--- What each word does with its arguments. Where these are wrong, that is noted, and nobody asks for
--- the rule.
-local act = {}
+-- What each word gives the rule for its arguments; nil where these are wrong: that is noted, and
+-- nobody asks for the rule.
+local read = {}
 
-local function dead_letter(book, rule, here, word, n, queue)
-    if not words.too_many(book, here, word, n, 1, "one queue at most") and n == 1 then
-        rule.queue = words.name(book, here, word .. ": the queue", queue)
+local function read_tier(book, here, word, n, ...)
+    local result = tier.read(book, here, word, n, ...)
+    return result, result and result.attempts == "unlimited"
+end
+
+read.retry, read.redeliver, read.then_redeliver = read_tier, read_tier, read_tier
+
+local function read_queue(book, here, word, n, queue)
+    if n == 0 then
+        return false
+    elseif not words.too_many(book, here, word, n, 1, "one queue at most") then
+        return words.name(book, here, word .. ": the queue", queue)
     end
 end
 
-act.dead_letter, act.then_dead_letter = dead_letter, dead_letter
+read.dead_letter, read.then_dead_letter = read_queue, read_queue
 
 -- note_mistake says what is wrong with the note of a discard; nil: nothing.
 function chain.note_mistake(note)
@@ -99,21 +108,32 @@ function chain.note_mistake(note)
     end
 end
 
-local function discard(book, rule, here, word, n, note)
-    local many = words.too_many(book, here, word, n, 1, "one note at most")
-    local why = not many and n == 1 and note ~= lost and chain.note_mistake(note)
+local function read_note(book, here, word, n, note)
+    if n == 0 then
+        return true
+    elseif words.too_many(book, here, word, n, 1, "one note at most") or note == lost then
+        return nil
+    end
+    local why = chain.note_mistake(note)
     if why then
         book:problem(here, word .. ": the note " .. why)
     end
-    rule.note = note
-    rule.action = "discard"
+    return not why and note or nil
 end
 
-act.discard, act.then_discard = discard, discard
+read.discard, read.then_discard = read_note, read_note
 
--- The tier that each word of one sets. The same arguments give the same tier, so many rules may share
--- one; but not one without a limit, of which unlimited.lua knows where it was said.
-local tiers = { retry = "retry", redeliver = "redeliver", then_redeliver = "redeliver" }
+-- The field that each word sets. The same arguments give the same value, so many rules may share one;
+-- but not a tier without a limit, of which unlimited.lua knows where it was said.
+local fields = {
+    retry = "retry",
+    redeliver = "redeliver",
+    then_redeliver = "redeliver",
+    dead_letter = "queue",
+    then_dead_letter = "queue",
+    discard = "discard",
+    then_discard = "discard",
+}
 
 local function hear(book, word)
     local function refuse(rule, here)
@@ -121,14 +141,10 @@ local function hear(book, word)
         book:problem(here, order_mistake(rule, word))
         return lost
     end
-    local field = tiers[word]
-    local work = field and function(here, n, ...)
-        local read = tier.read(book, here, word, n, ...)
-        return read, read and read.attempts == "unlimited"
-    end or function(rule, here, n, value)
-        act[word](book, rule, here, word, n, value)
-    end
-    return hearing.chain_word(ways(word), word, refuse, work, field, book.tiers[field])
+    local field, work = fields[word], read[word]
+    return hearing.chain_word(ways(word), word, refuse, function(here, n, ...)
+        return work(book, here, word, n, ...)
+    end, field, book.values[field])
 end
 
 -- stages gives the metatable of what a rule's chain is said to.
