@@ -120,13 +120,16 @@ describe("mulligan decide", function()
             { '{"error": {"type": "A", "cause": "B"}}', "cause must be an error" },
             { '{"error": {"type": "A"}, "consumer": ""}', "consumer must not be empty" },
             { '{"error": {"type": "A"}, "transport": 5}', "transport must be a string" },
-            { '{"error": {"type": "A"}, "atempt": 1}', 'unknown key "atempt" in the failure' },
-            { '{"error": {"type": "A"}, "message": {"body": "x"}}', 'unknown key "body" in message' },
+            { '{"error": {"type": "A"}, "atempt": 1}', 'unknown key "atempt" in the failure; there are error, '
+                .. "consumer, transport, attempt, redeliveries, calls, deliveries, age_ms, message and can" },
+            { '{"error": {"type": "A"}, "message": {"body": "x"}}', 'unknown key "body" in message; there are '
+                .. "id, type, key, size and headers" },
             { '{"error": {"type": "A"}, "message": {"headers": {"a": 1}}}', 'header "a" must be a string' },
             { '{"error": {"type": "A"}, "message": {"headers": ["a"]}}',
                 "names of headers must be strings, not empty" },
             { '{"error": {"type": "A"}, "message": {"size": -1}}', "size must be a whole number from 0" },
-            { '{"error": {"type": "A"}, "can": {"redeliver": true}}', 'unknown key "redeliver" in can' },
+            { '{"error": {"type": "A"}, "can": {"redeliver": true}}', 'unknown key "redeliver" in can; there are '
+                .. "retry and delay" },
             { '{"error": {"type": "A"}, "can": {"delay": 0}}', "delay must be true or false" },
         }
         for name, least in pairs { attempt = 1, calls = 1, deliveries = 1, redeliveries = 0, age_ms = 0 } do

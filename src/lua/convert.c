@@ -602,6 +602,20 @@ static void read_headers(source *s, mull_message *message)
     message->header_count = count;
 }
 
+/* push_names pushes and gives "a, b and c". */
+static const char *push_names(lua_State *L, const char *const *names)
+{
+    luaL_Buffer out;
+    luaL_buffinit(L, &out);
+    for (const char *const *name = names; *name; name++) {
+        if (name != names)
+            luaL_addstring(&out, name[1] ? ", " : " and ");
+        luaL_addstring(&out, *name);
+    }
+    luaL_pushresult(&out);
+    return lua_tostring(L, -1);
+}
+
 /* check_keys raises at a key that isn't in the list. */
 static void check_keys(lua_State *L, int index, const char *const *known, const char *where)
 {
@@ -614,7 +628,8 @@ static void check_keys(lua_State *L, int index, const char *const *known, const 
         if (!key)
             luaL_error(L, "unknown key in %s: a %s", where, luaL_typename(L, -2));
         if (!*k)
-            luaL_error(L, "unknown key \"%s\" in %s", key, where);
+            luaL_error(L, "unknown key \"%s\" in %s; there are %s", key, where,
+                       push_names(L, known));
     }
 }
 
