@@ -625,7 +625,7 @@ static void a_reload_outlives_a_lack_of_memory(void **state)
 {
     (void)state;
     long all = failing_reload(0, 0), step = all / 12 + 1;
-    assert_true(all > 100);
+    assert_true(all > 40);
     /* The first and the last requests are the watch's and decide's; those between are Lua's. */
     for (long nth = 1; nth <= all; nth += nth < 16 || all - nth < 16 ? 1 : step)
         failing_reload(nth, 1);
