@@ -194,6 +194,16 @@ bus:on("A", function() for i = 1, 30000 do end return ("x"):rep(100000) ~= nil e
         policy:close()
     end)
 
+    it("isn't spent by texts that are gone, of whatever size they were", function()
+        for _, sizes in ipairs { "40, 100, 200, 300, 350, 400, 450, 480", "480, 450, 400, 350, 300, 200, 100, 40" } do
+            loading.good(([[
+for _, size in ipairs { %s } do
+    local s, t = ("x"):rep(size), {}
+    for i = 1, (20 << 20) // (size + 50) do t[i] = s .. i end
+end]]):format(sizes)):close()
+        end
+    end)
+
     it("of bytes in all that just sufficed is enough for the second run", function()
         local text = loading.statements [[
 local s = ("x"):rep(3000)

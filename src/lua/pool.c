@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdalign.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,6 +12,7 @@ enum { CHUNK = 32 * 1024 }; /* bytes, its header included */
 
 typedef struct mull__pool_chunk {
     alignas(MULL__POOL_GRAIN) struct mull__pool_chunk *next;
+    size_t size; /* with this header */
     char bytes[];
 } chunk;
 
@@ -49,6 +51,7 @@ static int add_chunk(mull__pool *pool)
     if (left > 0)
         keep(pool, pool->at, left / MULL__POOL_GRAIN);
     added->next = pool->chunks;
+    added->size = size;
     pool->chunks = added;
     pool->in_chunks += CHUNK;
     pool->at = added->bytes;
@@ -110,14 +113,35 @@ static void free_large(mull__pool *pool, large *block)
 
 /* ---- Both ------------------------------------------------------------------------------------ */
 
+/* take_apart: where the chunks are full of free blocks of other sizes, a small block is made as a
+ * large one is. */
+static void *take_apart(mull__pool *pool, size_t size)
+{
+    pool->has_apart = 1;
+    return resize_large(pool, NULL, class_of(size) * MULL__POOL_GRAIN);
+}
+
+static int is_apart(const mull__pool *pool, const void *block)
+{
+    uintptr_t at = (uintptr_t)block;
+    for (const chunk *c = pool->has_apart ? pool->chunks : NULL; c; c = c->next)
+        if (at > (uintptr_t)c && at - (uintptr_t)c < c->size)
+            return 0;
+    return pool->has_apart;
+}
+
 static void *take(mull__pool *pool, size_t size)
 {
-    return size <= MULL__POOL_SMALL ? take_small(pool, size) : resize_large(pool, NULL, size);
+    if (size > MULL__POOL_SMALL)
+        return resize_large(pool, NULL, size);
+    void *block = take_small(pool, size);
+    int is_refused = pool->most - pool->in_chunks >= CHUNK; /* by the allocator */
+    return block || is_refused ? block : take_apart(pool, size);
 }
 
 static void give(mull__pool *pool, void *pointer, size_t size)
 {
-    if (size <= MULL__POOL_SMALL)
+    if (size <= MULL__POOL_SMALL && !is_apart(pool, pointer))
         keep(pool, pointer, class_of(size));
     else
         free_large(pool, header_of(pointer));

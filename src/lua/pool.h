@@ -1,7 +1,8 @@
 /* pool.h: the memory of a Lua state, which makes a great many small blocks and is dropped at once.
  *
  *   small blocks   are cut from chunks; a freed one is kept for the next of its size
- *   large ones     are the allocator's, each with a header, so that they are found again */
+ *   large ones     are the allocator's, each with a header, so that they are found again; so are
+ *                  small ones where the chunks have as much as they may have, but none that fits */
 #ifndef MULL__POOL_H
 #define MULL__POOL_H
 
@@ -19,6 +20,7 @@ typedef struct mull__pool {
     mull_allocator allocator;
     size_t most; /* bytes that it may have in chunks: what was small once never becomes large */
     size_t in_chunks;
+    int has_apart;  /* a small block may be none of a chunk's */
     char *at, *end; /* what is left of the newest chunk */
     struct mull__pool_chunk *chunks;
     struct mull__pool_large *large;
