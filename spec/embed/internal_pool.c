@@ -67,6 +67,9 @@ static void freed_blocks_are_had_again(void **state)
         void *first = mull__pool_resize(&pool, NULL, 0, size);
         mull__pool_resize(&pool, first, size, 0);
         assert_ptr_equal(mull__pool_resize(&pool, NULL, 0, size), first);
+        void *moved = mull__pool_resize(&pool, first, size, LARGEST);
+        assert_ptr_equal(mull__pool_resize(&pool, NULL, 0, size), first);
+        mull__pool_resize(&pool, moved, LARGEST, 0);
         mull__pool_resize(&pool, first, size, 0);
     }
     assert_int_equal(p.out, 1);
