@@ -40,12 +40,17 @@ static inline const mull_field *mull__field_in(const mull_field *field, const mu
     return NULL;
 }
 
+/* mull__fields_end is the end of an error's fields, of which there may be none, nowhere. */
+static inline const mull_field *mull__fields_end(const mull_error *error)
+{
+    return error->fields ? error->fields + error->field_count : NULL;
+}
+
 /* mull__field_of is the value of an error's field. NULL: there is none, or it is a list, a map or
  * null. */
 static inline const mull_value *mull__field_of(const mull_error *error, const char *name)
 {
-    const mull_field *field =
-        mull__field_in(error->fields, error->fields + error->field_count, name);
+    const mull_field *field = mull__field_in(error->fields, mull__fields_end(error), name);
     return field && field->value.kind != MULL_NIL && field->value.kind < MULL_LIST ? &field->value
                                                                                    : NULL;
 }

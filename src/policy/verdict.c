@@ -393,7 +393,7 @@ static MULL__IN_PLACE int go_on_by(const mull__rule *rule, const mull_failure *f
 static MULL__APART int equals_all(const mull__plain_matcher *matcher, const mull_error *error)
 {
     const mull_field *wanted = matcher->equals, *end = wanted + matcher->test_count;
-    const mull_field *fields = error->fields, *fields_end = fields + error->field_count;
+    const mull_field *fields = error->fields, *fields_end = mull__fields_end(error);
     do {
         const mull_field *given = mull__field_in(fields, fields_end, wanted->name);
         if (!given || !mull__value_equals(&wanted->value, &given->value))
