@@ -409,12 +409,12 @@ static void push_own_little(lua_State *L, const mull_error *error, int name)
 /* push_little_field: of so many fields that looking through them costs instructions, none. */
 static void push_little_field(lua_State *L, const mull_error *error, const char *name)
 {
-    const mull_field *field = error->fields;
-    const mull_field *end = field + (error->field_count < CHECKED ? error->field_count : 0);
-    while (field < end && (*field->name != *name || !same(field->name, name)))
-        field++;
-    if (field < end)
-        push_little(L, &field->value);
+    const mull_field *fields = error->fields;
+    size_t count = error->field_count < CHECKED ? error->field_count : 0, i = 0;
+    while (i < count && (*fields[i].name != *name || !same(fields[i].name, name)))
+        i++;
+    if (i < count)
+        push_little(L, &fields[i].value);
     else
         lua_pushnil(L);
 }
