@@ -77,15 +77,24 @@ static void freed_blocks_are_had_again(void **state)
     assert_int_equal(p.out, 0);
 }
 
-static void small_blocks_have_a_limit(void **state)
+/* Beyond their limit small blocks are made apart, and freed for others as large ones are. */
+static void chunks_have_a_limit(void **state)
 {
     (void)state;
     purse p = {0};
     mull__pool pool = pool_of(&p);
     size_t had = 0;
-    while (had <= MOST && mull__pool_resize(&pool, NULL, 0, MULL__POOL_SMALL))
+    void *last = NULL;
+    while (!pool.has_apart && had <= 2 * MOST) {
+        last = mull__pool_resize(&pool, NULL, 0, MULL__POOL_SMALL);
+        assert_non_null(last);
         had += MULL__POOL_SMALL;
-    assert_in_range(had, MOST * 9 / 10, MOST);
+    }
+    assert_in_range(had, MOST * 9 / 10, MOST + MULL__POOL_SMALL);
+    assert_true(pool.in_chunks <= MOST);
+    long out = p.out;
+    assert_null(mull__pool_resize(&pool, last, MULL__POOL_SMALL, 0));
+    assert_int_equal(p.out, out - 1);
     assert_non_null(mull__pool_resize(&pool, NULL, 0, MULL__POOL_SMALL + 1));
     mull__pool_drop(&pool);
     assert_int_equal(p.out, 0);
@@ -117,7 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_keep_what_is_in_them),
         cmocka_unit_test(freed_blocks_are_had_again),
-        cmocka_unit_test(small_blocks_have_a_limit),
+        cmocka_unit_test(chunks_have_a_limit),
         cmocka_unit_test(a_block_shrinks_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 
-enum { CHUNK = 32 * 1024 }; /* bytes, its header included */
+enum { CHUNK = 32 * 1024 }; /* bytes of the first, its header included */
 
 typedef struct mull__pool_chunk {
     alignas(MULL__POOL_GRAIN) struct mull__pool_chunk *next;
@@ -39,12 +39,20 @@ static void keep(mull__pool *pool, void *block, size_t class)
     pool->free[class] = block;
 }
 
-/* add_chunk: what is left of the last one serves a smaller block. */
+/* add_chunk: each is as large as all before it, where there is as much, so that a large state has
+ * few. What is left of the last one serves a smaller block. */
 static int add_chunk(mull__pool *pool)
 {
+    size_t size = pool->in_chunks > CHUNK ? pool->in_chunks : CHUNK;
     chunk *added = NULL;
-    if (CHUNK <= pool->most - pool->in_chunks)
-        added = mull__alloc(&pool->allocator, CHUNK);
+    if (size > pool->most - pool->in_chunks)
+        size = CHUNK;
+    if (size <= pool->most - pool->in_chunks)
+        added = mull__alloc(&pool->allocator, size);
+    if (!added && size > CHUNK) {
+        size = CHUNK;
+        added = mull__alloc(&pool->allocator, size);
+    }
     if (!added)
         return 0;
     size_t left = (size_t)(pool->end - pool->at);
@@ -53,9 +61,9 @@ static int add_chunk(mull__pool *pool)
     added->next = pool->chunks;
     added->size = size;
     pool->chunks = added;
-    pool->in_chunks += CHUNK;
+    pool->in_chunks += size;
     pool->at = added->bytes;
-    pool->end = (char *)added + CHUNK;
+    pool->end = (char *)added + size;
     return 1;
 }
 

@@ -12,7 +12,7 @@
 
 enum {
     MULL__POOL_GRAIN = 16, /* bytes that sizes are rounded up to */
-    MULL__POOL_SMALL = 512 /* the most that a small block has */
+    MULL__POOL_SMALL = 512 /* the most that a small block may have */
 };
 
 /* mull__pool is empty where it is zeroed, but for its allocator and `most`. */
