@@ -393,7 +393,9 @@ static MULL__IN_PLACE int go_on_by(const mull__rule *rule, const mull_failure *f
 static MULL__APART int equals_all(const mull__plain_matcher *matcher, const mull_error *error)
 {
     const mull_field *wanted = matcher->equals, *end = wanted + matcher->test_count;
-    const mull_field *fields = error->fields, *fields_end = mull__fields_end(error);
+    if (!error->fields)
+        return 0;
+    const mull_field *fields = error->fields, *fields_end = fields + error->field_count;
     do {
         const mull_field *given = mull__field_in(fields, fields_end, wanted->name);
         if (!given || !mull__value_equals(&wanted->value, &given->value))
@@ -404,7 +406,7 @@ static MULL__APART int equals_all(const mull__plain_matcher *matcher, const mull
 
 static MULL__IN_PLACE int passes(const mull__plain_matcher *matcher, const mull_error *error)
 {
-    return matcher->kind == MULL__MATCH_ALWAYS || (matcher->equals && equals_all(matcher, error));
+    return matcher->equals ? equals_all(matcher, error) : matcher->kind == MULL__MATCH_ALWAYS;
 }
 
 static MULL__IN_PLACE mull__site site_of(const mull__table *table, const mull_failure *failure,
