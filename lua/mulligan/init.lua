@@ -76,6 +76,11 @@ function core.policy_methods:check(given)
     if type(read) ~= "table" then
         error("policy:check: options must be a table, not " .. text.show(given), 2)
     end
+    for name in pairs(read) do
+        if name ~= "consumers" and name ~= "transports" then
+            error(("policy:check: unknown option %s; there are consumers and transports"):format(text.show(name)), 2)
+        end
+    end
     return report.of(self, read, 2)
 end
 

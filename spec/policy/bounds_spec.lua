@@ -141,6 +141,8 @@ describe("bounds", function()
     it("tell misuse of policy:check", function()
         local policy = loading.good ""
         assert.error_matches(function() policy:check(3) end, "policy:check: options must be a table, not 3")
+        assert.error_matches(function() policy:check { consumer = {} } end,
+            'unknown option "consumer"; there are consumers and transports')
         assert.error_matches(function() policy:check { consumers = 3 } end, "consumers must be a list")
         assert.error_matches(function() policy:check { consumers = { { name = "C" } } } end,
             "consumer 1: queue is missing; transport is missing; url is missing")
