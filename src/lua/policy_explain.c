@@ -159,13 +159,7 @@ static void set_failure(lua_State *L, const mull_failure *failure)
     lua_createtable(L, 0, 8);
     mull__set_text(L, "type", failure->error->type);
     mull__set_text(L, "message", failure->error->message);
-    mull__set_text(L, "consumer", failure->consumer);
-    mull__set_text(L, "transport", failure->transport);
-    mull__set_integer(L, "attempt", failure->attempt);
-    mull__set_integer(L, "redeliveries", failure->redeliveries);
-    mull__set_integer(L, "calls", failure->calls);
-    mull__set_integer(L, "deliveries", failure->deliveries);
-    mull__set_integer(L, "age_ms", failure->age_ms);
+    mull__set_where(L, failure);
     lua_setfield(L, -2, "failure");
 }
 

@@ -102,6 +102,17 @@ void mull__push_message(lua_State *L, const mull_message *message)
     mull__set_integer(L, "deliveries", message->deliveries);
 }
 
+void mull__set_where(lua_State *L, const mull_failure *failure)
+{
+    mull__set_text(L, "consumer", failure->consumer);
+    mull__set_text(L, "transport", failure->transport);
+    mull__set_integer(L, "attempt", failure->attempt);
+    mull__set_integer(L, "redeliveries", failure->redeliveries);
+    mull__set_integer(L, "calls", failure->calls);
+    mull__set_integer(L, "deliveries", failure->deliveries);
+    mull__set_integer(L, "age_ms", failure->age_ms);
+}
+
 void mull__push_failure(lua_State *L, const mull_failure *failure)
 {
     luaL_checkstack(L, 6, NULL);
@@ -110,13 +121,7 @@ void mull__push_failure(lua_State *L, const mull_failure *failure)
         push_error(L, failure->error, 0);
         lua_setfield(L, -2, "error");
     }
-    mull__set_text(L, "consumer", failure->consumer);
-    mull__set_text(L, "transport", failure->transport);
-    mull__set_integer(L, "attempt", failure->attempt);
-    mull__set_integer(L, "redeliveries", failure->redeliveries);
-    mull__set_integer(L, "calls", failure->calls);
-    mull__set_integer(L, "deliveries", failure->deliveries);
-    mull__set_integer(L, "age_ms", failure->age_ms);
+    mull__set_where(L, failure);
     lua_createtable(L, 0, 5);
     if (failure->message) {
         mull__set_text(L, "id", failure->message->id);
