@@ -38,11 +38,11 @@ void mull__push_message(lua_State *L, const mull_message *message);
 void mull__push_value(lua_State *L, const mull_value *value);
 void mull__push_failure(lua_State *L, const mull_failure *failure);
 void mull__push_verdict(lua_State *L, const mull_verdict *verdict);
-void mull__push_verdict_json(lua_State *L, const mull_verdict *verdict); /* mull__set_where sets in the table on top where a failure was, and its counters. */
-void mull__set_where(lua_State *L, const mull_failure *failure);
-
-/* a text */
+void mull__push_verdict_json(lua_State *L, const mull_verdict *verdict); /* a text */
 void mull__push_event(lua_State *L, const mull_event *event);
+
+/* mull__set_where sets in the table on top where a failure was, and its counters. */
+void mull__set_where(lua_State *L, const mull_failure *failure);
 
 /* mull__set_rule sets the field `rule` of the table on top; NULL, or without a file: it doesn't. */
 void mull__set_rule(lua_State *L, const mull_rule *rule);
