@@ -3,7 +3,6 @@
 
 local chains = require "support.generate.chains"
 local failures = require "support.generate.failures"
-local known = require "support.generate.known"
 local matchers = require "support.generate.matchers"
 local overrides = require "support.generate.overrides"
 local text = require "support.generate.text"
@@ -48,7 +47,7 @@ end
 
 local function random_types(random)
     local types = { words.any_type(random) }
-    while known.type_lists and random:chance(0.2) do
+    while random:chance(0.2) do
         local another = words.any_type(random)
         for _, name in ipairs(types) do
             if name == another then return types end
@@ -60,11 +59,11 @@ end
 
 local function random_rule(random)
     return {
-        word = known.on_cause and random:chance(0.3) and "on_cause" or "on",
+        word = random:chance(0.3) and "on_cause" or "on",
         types = random_types(random),
         matcher = random:chance(0.5) and matchers.random(random) or nil,
         chain = chains.random(random),
-        style = random(known.type_lists and 6 or 5), -- how it is written down
+        style = random(6), -- how it is written down
     }
 end
 
@@ -82,10 +81,8 @@ local SETTINGS = {
 }
 local SETTING_NAMES = {
     "dead_letter_queue", "max_age", "max_age", "max_age", "max_attempts", "max_attempts", "max_deliveries",
+    "rate_limit", "notify",
 }
-for _, name in ipairs { "rate_limit", "notify" } do
-    if known[name] then SETTING_NAMES[#SETTING_NAMES + 1] = name end
-end
 
 local function random_setting(random, name)
     name = name or random:pick(SETTING_NAMES)
@@ -112,9 +109,7 @@ local function random_preset(random)
     maybe("delayed", function() return random:pick { 0, 1, 3 } end)
     maybe("increase", function() return random:pick { "10s", "1m", 0, "30d" } end)
     maybe("max_age", function() return random:pick(words.AGES) end)
-    if known.unrecoverable then
-        maybe("unrecoverable", function() return random:chance(0.8) and { random:pick(words.TYPES) } or {} end)
-    end
+    maybe("unrecoverable", function() return random:chance(0.8) and { random:pick(words.TYPES) } or {} end)
     return { preset = "nservicebus", options = next(options) and options or nil }
 end
 
@@ -123,11 +118,11 @@ local function random_statement(random, scopes)
     local statement
     if dice <= 18 then
         statement = random_setting(random)
-    elseif dice <= 23 and known.override then
+    elseif dice <= 23 then
         statement = random_setting(random, "override")
-    elseif dice <= 29 and known.unrecoverable then
+    elseif dice <= 29 then
         statement = random_unrecoverable(random)
-    elseif dice <= 33 and known.presets then
+    elseif dice <= 33 then
         statement = random_preset(random)
     else
         statement = random_rule(random)
@@ -209,7 +204,7 @@ function generate.policy(random)
     local tree = { parents = random_parents(random), statements = {} }
     local scopes = random_scopes(random)
     for i = 1, random(20) - 1 do tree.statements[i] = random_statement(random, scopes) end
-    if known.include and random:chance(0.5) then random_includes(random, tree.statements) end
+    if random:chance(0.5) then random_includes(random, tree.statements) end
     bound(random, tree.statements)
     return tree
 end

@@ -1,6 +1,5 @@
 -- chains.lua: random chains (spec/support/naive/chain.lua says what they look like).
 
-local known = require "support.generate.known"
 local words = require "support.generate.words"
 
 local chains = {}
@@ -9,12 +8,12 @@ local ATTEMPTS = { 0, 1, 2, 3, 4, 5, 1000 }
 local BACKOFFS = { "constant", "linear", "exponential" }
 
 local function random_jitter(random)
-    if known.jitter and random:chance(0.4) then return "full" end
+    if random:chance(0.4) then return "full" end
     return random:pick { 0, 0.1, 0.25, 0.29, 0.5, 1 }
 end
 
 local function random_hint(random)
-    if known.hint and random:chance(0.35) then return random:chance(0.9) and "retry_after" or "status" end
+    if random:chance(0.35) then return random:chance(0.9) and "retry_after" or "status" end
 end
 
 local function listed(random)
@@ -32,13 +31,13 @@ local function named(random, word)
         if random:chance(chance) then args[key] = make() end
     end
     maybe("attempts", 0.6, function()
-        if known.unlimited and word == "redeliver" and random:chance(0.3) then return "unlimited" end
+        if word == "redeliver" and random:chance(0.3) then return "unlimited" end
         return random:pick(ATTEMPTS)
     end)
     maybe("delay", 0.5, function() return words.delay(random) end)
     maybe("max_delay", 0.3, function() return random:pick { 0, "100ms", "10s", "2h", "365d" } end)
     args.hint = random_hint(random)
-    if known.jitter and random:chance(0.2) then
+    if random:chance(0.2) then
         args.jitter = "decorrelated"
         return args
     end

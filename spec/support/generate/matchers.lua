@@ -1,7 +1,6 @@
 -- matchers.lua: random matchers and values (spec/support/naive/matcher.lua says what they look like).
 
 local functions = require "support.generate.functions"
-local known = require "support.generate.known"
 local words = require "support.generate.words"
 local BOMB = require "support.naive.matcher".BOMB
 
@@ -52,12 +51,10 @@ end
 
 -- Values for numbers, for texts, and for both.
 local FORMS = { "literal", "literal", "literal", "literal", "list", "present", "absent" }
-local NUMBER_FORMS, TEXT_FORMS = { "between", "at_least", "at_most" }, { "contains" }
-for i = 2, known.patterns and 4 or 1 do TEXT_FORMS[i] = "matches" end
+local NUMBER_FORMS, TEXT_FORMS = { "between", "at_least", "at_most" }, { "contains", "matches", "matches", "matches" }
 
 function matchers.value(random, pool, depth)
     depth = depth or 0
-    if not known.values then return makers.literal(random, pool) end
     if depth < 2 and random:chance(0.2) then return makers.is_not(random, pool, depth) end
     local form
     if random:chance(0.05) then
@@ -110,8 +107,8 @@ end
 function matchers.random(random, depth)
     depth = depth or 1
     local dice = random(100)
-    if dice <= 28 and known.composite and depth < 4 then return random_composite(random, depth) end
-    if dice <= 45 and known.ctx then return random_ctx(random) end
+    if dice <= 28 and depth < 4 then return random_composite(random, depth) end
+    if dice <= 45 then return random_ctx(random) end
     if dice <= 70 then return functions.random(random) end
     return random_fields(random)
 end
