@@ -276,7 +276,7 @@ typedef void (*mull_event_fn)(const mull_event *event, void *data);
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
 /* mull_policy is the holder of a policy: it points at the generation in force. Any thread may use
- * it; it must outlive its deciders and engines. */
+ * it, until it is freed. */
 typedef struct mull_policy mull_policy;
 
 /* mull_decider decides, on one thread at a time; one a thread. */
@@ -317,7 +317,9 @@ MULL_API void mull_policy_generation(mull_policy *policy, char name[33]);
 /* mull_policy_rules is how many rules the generation in force has, over all scopes. */
 MULL_API size_t mull_policy_rules(mull_policy *policy);
 
-/* mull_policy_free frees the holder. Its deciders must be gone. NULL is fine. */
+/* mull_policy_free ends your use of a policy, on any thread. Deciders and engines that are left go
+ * on by it, and its functions for events, problems and logs may be called, until the last of them
+ * is gone; its memory goes then. NULL is fine. */
 MULL_API void mull_policy_free(mull_policy *policy);
 
 /* mull_decider_new makes a decider. MULL_ENOMEM; MULL_EPOLICY if the policy's functions can't be
@@ -355,7 +357,7 @@ enum { MULL_NEVER = -1 };
 
 typedef struct mull_engine_options {
     size_t size;
-    mull_policy *policy;     /* required; borrowed until the engine is closed */
+    mull_policy *policy;     /* required; see mull_policy_free */
     struct uv_loop_s *loop;  /* yours; NULL: its own, which mull_engine_run runs */
     int64_t grace_ms;        /* how long mull_stop lets handlers work on; 0: 10 s */
     int stop_on_signals;     /* SIGTERM and SIGINT do what mull_stop does; 0 */

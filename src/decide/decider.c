@@ -110,11 +110,13 @@ void mull_decider_free(mull_decider *decider)
 {
     if (!decider)
         return;
+    /* Its seat still keeps what the policy may be the last to have let go of. */
+    const mull_allocator a = *mull__holder_allocator(decider->policy);
     mull__holder_leave(decider->policy, decider);
     uintptr_t waiting = atomic_load_explicit(&decider->slot, memory_order_acquire);
     mull__seat_drop((mull__seat *)(waiting & ~MULL__FRESH));
     mull__seat_drop(decider->seat);
-    mull__free(mull__holder_allocator(decider->policy), decider);
+    mull__free(&a, decider);
 }
 
 static void exchange_seats(mull_decider *decider)

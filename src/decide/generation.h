@@ -11,8 +11,8 @@
 
 #include "decide.h"
 
-/* mull__holder_keep and _drop count those who need the holder's guest: the embedder, until
- * mull_policy_free, and each generation. */
+/* mull__holder_keep and _drop count those who need the holder's guest: its users, until the last of
+ * them has left, and each generation. */
 void mull__holder_keep(mull_policy *policy);
 void mull__holder_drop(mull_policy *policy);
 const mull_allocator *mull__holder_allocator(const mull_policy *policy);

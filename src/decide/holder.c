@@ -82,6 +82,7 @@ static mull_policy *holder_new(const mull_policy_options *options, const mull__g
         return NULL;
     }
     atomic_init(&policy->keepers, 1);
+    atomic_init(&policy->users, 1);
     policy->guest = *guest;
     policy->guest_data = data;
     policy->has_files = !options->text;
@@ -111,12 +112,19 @@ int mull__policy_new(mull_policy **out, const mull_policy_options *options,
     return MULL_OK;
 }
 
-void mull_policy_free(mull_policy *policy)
+/* stop_using: without users nothing is in force any more. */
+static void stop_using(mull_policy *policy)
 {
-    if (!policy)
+    if (atomic_fetch_sub_explicit(&policy->users, 1, memory_order_acq_rel) > 1)
         return;
     mull__generation_drop(policy->current);
     mull__holder_drop(policy);
+}
+
+void mull_policy_free(mull_policy *policy)
+{
+    if (policy)
+        stop_using(policy);
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
@@ -131,6 +139,11 @@ mull__generation *mull__policy_current(mull_policy *policy)
 
 void mull_policy_generation(mull_policy *policy, char name[33])
 {
+    if (!name)
+        return;
+    name[0] = '\0';
+    if (!policy)
+        return;
     mull__generation *current = mull__policy_current(policy);
     memcpy(name, mull__generation_name(current), 33);
     mull__generation_drop(current);
@@ -138,6 +151,8 @@ void mull_policy_generation(mull_policy *policy, char name[33])
 
 size_t mull_policy_rules(mull_policy *policy)
 {
+    if (!policy)
+        return 0;
     mull__generation *current = mull__policy_current(policy);
     size_t rules = mull__table_rules(mull__generation_table(current));
     mull__generation_drop(current);
@@ -159,6 +174,7 @@ int mull__holder_join(mull_policy *policy, mull_decider *decider)
     mull__report report = {.problem = policy->problem, .data = policy->data};
     int status = mull__seat_new(&decider->seat, policy, policy->current, &report);
     if (status == MULL_OK) {
+        atomic_fetch_add_explicit(&policy->users, 1, memory_order_relaxed);
         pthread_mutex_lock(&policy->lock);
         mull__list_push(&policy->deciders, &decider->link);
         pthread_mutex_unlock(&policy->lock);
@@ -172,4 +188,5 @@ void mull__holder_leave(mull_policy *policy, mull_decider *decider)
     pthread_mutex_lock(&policy->lock);
     mull__list_remove(&policy->deciders, &decider->link);
     pthread_mutex_unlock(&policy->lock);
+    stop_using(policy);
 }

@@ -20,7 +20,8 @@
  * Deciding takes none of them. */
 struct mull_policy {
     mull_allocator allocator;
-    atomic_size_t keepers;
+    atomic_size_t keepers; /* of its memory: its users together, and each generation */
+    atomic_size_t users;   /* of the generation in force: the embedder, and each decider */
     mull__guest guest;
     void *guest_data;
     char *path; /* what the embedder calls it */
@@ -64,7 +65,8 @@ struct mull_decider {
  * MULL_ESTATE: called out of a load of the same policy. */
 int mull__holder_join(mull_policy *policy, mull_decider *decider);
 
-/* mull__holder_leave: from its return no reload touches the decider again. */
+/* mull__holder_leave: from its return no reload touches the decider again. The policy may be gone
+ * then. */
 void mull__holder_leave(mull_policy *policy, mull_decider *decider);
 
 /* mull__holder_first loads a policy's first generation. */

@@ -1,0 +1,96 @@
+/* desk.h: what the tests of wrong use share that decide: a policy with a rule for each way to look
+ * at an error, a decider, and all that a decision takes. */
+#ifndef DESK_H
+#define DESK_H
+
+#include "purse.h"
+#include "rig.h"
+
+/* A rule for each way to look at an error: plainly, by fields, by a function, by its causes. */
+static const char desk_policy[] =
+    "local policy = require 'mulligan.policy'\n"
+    "local bus = policy.bus()\n"
+    "bus:on('Plain'):discard('plain')\n"
+    "bus:on('Short', { text = 'a', count = 1 }):retry(3, '1s')\n"
+    "bus:on('Field', policy.any({ text = policy.contains('a') },\n"
+    "                           policy.ctx { message = { headers = { h = 'a' } } "
+    "})):discard('field')\n"
+    "bus:on('Absent', { text = policy.absent }):discard('absent')\n"
+    "local function count(t) local n = 0 for _ in pairs(t) do n = n + 1 end return n end\n"
+    "bus:on('Function', function(err, ctx)\n"
+    "    local depth, at = 0, err\n"
+    "    while at.cause do depth, at = depth + 1, at.cause end\n"
+    "    count(err) count(ctx) count(ctx.message.headers)\n"
+    "    if type(err.list) == 'table' then count(err.list) end\n"
+    "    if type(err.map) == 'table' then count(err.map) end\n"
+    "    return err.text == nil and not err:is('Nothing') and depth <= 16\n"
+    "       and ctx.message.headers.h == nil\n"
+    "end):discard('function')\n"
+    "bus:on_cause('Deep'):discard('cause')\n"
+    "bus:default():dead_letter('rest')\n";
+
+typedef struct desk {
+    mull_policy *policy;
+    mull_decider *decider;
+    mull_error error;
+    mull_message message;
+    mull_failure failure;
+    mull_verdict verdict;
+    int matchers_failed;
+    char why[256];
+} desk;
+
+static inline void desk_on_event(const mull_event *event, void *data)
+{
+    desk *d = data;
+    d->matchers_failed += event->kind == MULL_EVENT_MATCHER_FAILED;
+    snprintf(d->why, sizeof d->why, "%s", event->text);
+}
+
+static inline void desk_open_with(desk *d, const char *text, mull_allocator allocator)
+{
+    *d = (desk){.error = MULL_INIT(mull_error),
+                .message = MULL_INIT(mull_message),
+                .failure = MULL_INIT(mull_failure),
+                .verdict = MULL_INIT(mull_verdict)};
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    options.text = text;
+    options.problem = rig_problem;
+    options.event = desk_on_event;
+    options.data = d;
+    options.allocator = allocator;
+    assert_int_equal(mull_policy_load(&d->policy, &options), 0);
+    assert_int_equal(mull_decider_new(&d->decider, d->policy), 0);
+    d->error.type = "Plain";
+    d->failure.error = &d->error;
+    d->failure.message = &d->message;
+}
+
+static inline void desk_open(desk *d)
+{
+    desk_open_with(d, desk_policy, (mull_allocator){0});
+}
+
+static inline void desk_close(desk *d)
+{
+    mull_decider_free(d->decider);
+    mull_policy_free(d->policy);
+}
+
+static inline int desk_decide(desk *d)
+{
+    return mull_decide(d->decider, &d->failure, &d->verdict);
+}
+
+/* note_for gives the note of the discard by which a rule shows that it decided; "": none did. */
+static inline const char *desk_note_for(desk *d, const char *type)
+{
+    d->error.type = type;
+    assert_int_equal(desk_decide(d), 0);
+    if (d->matchers_failed > 0)
+        print_message("%s\n", d->why);
+    assert_int_equal(d->matchers_failed, 0);
+    return d->verdict.action == MULL_DISCARD ? d->verdict.note : "";
+}
+
+#endif
