@@ -66,7 +66,7 @@ static void what_is_no_error_ends_nothing(void **state)
     begin(&s, 1);
     mull_error bad[] = {oops, oops, oops, oops};
     bad[0].size = 0;
-    bad[1].size = sizeof bad[1] + 1;
+    bad[1].size = sizeof bad[1] - 1;
     bad[2].type = NULL;
     bad[3].type = "";
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)

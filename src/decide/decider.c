@@ -1,5 +1,6 @@
 /* decider.c: mull_decide, for one thread. It takes no lock and no memory. */
 #include "base/alloc.h"
+#include "base/given.h"
 #include "base/hash.h"
 #include "base/rare.h"
 #include "holder.h"
@@ -163,20 +164,25 @@ void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
 
 /* ---- What a failure must be ------------------------------------------------------------------ */
 
-/* has_parts: the structs are there, in the sizes known here, and the error has a type. */
+/* has_parts: the structs are there, in sizes of some release, and the error has a type. */
 static inline int has_parts(const mull_failure *f)
 {
-    if (!f || f->size < sizeof *f || !f->error || f->error->size < sizeof *f->error)
+    if (!f || f->size < MULL__FAILURE_LEAST || !f->error || f->error->size < MULL__ERROR_LEAST)
         return 0;
     if (!f->error->type || !*f->error->type)
         return 0;
-    return !f->message || f->message->size >= sizeof *f->message;
+    return !f->message || f->message->size >= MULL__MESSAGE_LEAST;
 }
 
-/* has_numbers: none is below 0, which is where its sign is set. */
+/* KNOWN are all flags that an embedder may set; OPTIONAL those that leave a failure complete. */
+#define OPTIONAL ((uint32_t)(MULL_CANNOT_RETRY | MULL_CANNOT_DELAY | MULL_NO_JITTER))
+#define KNOWN    (OPTIONAL | MULL_HAS_CHANCE)
+
+/* has_numbers: none is below 0, which is where its sign is set; and no flag is a mystery. */
 static int has_numbers(const mull_failure *f)
 {
-    return (f->attempt | f->redeliveries | f->calls | f->deliveries | f->age_ms) >= 0;
+    return (f->attempt | f->redeliveries | f->calls | f->deliveries | f->age_ms) >= 0 &&
+           !(f->flags & ~KNOWN);
 }
 
 static int64_t sum(int64_t a, int64_t b)
@@ -189,22 +195,19 @@ static uint64_t chance_of(const mull_message *message)
     return mull__hash_text(message && message->id ? message->id : "");
 }
 
-/* ENDS are flags that are not for embedders. */
-#define ENDS (MULL__JITTER_LOW | MULL__JITTER_HIGH)
-
-/* is_complete: no number is missing, nor wrong. */
+/* is_complete: no number is missing, nor wrong, and no field is. */
 static inline int is_complete(const mull_failure *failure)
 {
     return failure->attempt > 0 && failure->calls > 0 && failure->deliveries > 0 &&
            (failure->redeliveries | failure->age_ms) >= 0 &&
-           (failure->flags & (MULL_HAS_CHANCE | ENDS)) == MULL_HAS_CHANCE;
+           (failure->flags & ~OPTIONAL) == MULL_HAS_CHANCE && failure->size >= sizeof *failure;
 }
 
 /* completed is a failure with every default in its place. */
 static mull_failure completed(const mull_failure *failure)
 {
-    mull_failure full = *failure;
-    full.flags &= ~ENDS;
+    mull_failure full;
+    mull__struct_take(&full, sizeof full, MULL__FAILURE_LEAST, failure);
     if (full.attempt == 0)
         full.attempt = 1;
     if (full.calls == 0)
@@ -233,7 +236,7 @@ MULL__RARE static int decide_completed(const mull_decider *decider, const mull_f
 static MULL__IN_PLACE int decide(mull_decider *decider, const mull_failure *failure,
                                  mull_verdict *verdict)
 {
-    if (!verdict || verdict->size < sizeof *verdict || !has_parts(failure))
+    if (!verdict || verdict->size < MULL__VERDICT_LEAST || !has_parts(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;

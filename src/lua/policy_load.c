@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/given.h"
 #include "compile.h"
 #include "decide/decide.h"
 #include "functions.h"
@@ -231,7 +232,7 @@ static int guest_new(guest **out, const mull_policy_options *options)
     return status;
 }
 
-int mull_policy_load(mull_policy **out, const mull_policy_options *options)
+int mull_policy_load(mull_policy **out, const mull_policy_options *given)
 {
     static const mull__guest of_lua = {
         .compile = compile,
@@ -246,9 +247,11 @@ int mull_policy_load(mull_policy **out, const mull_policy_options *options)
     if (!out)
         return MULL_EINVAL;
     *out = NULL;
-    if (!options || options->size != sizeof *options || (!options->path && !options->text))
+    mull_policy_options options;
+    if (!mull__struct_take(&options, sizeof options, MULL__POLICY_OPTIONS_LEAST, given) ||
+        (!options.path && !options.text))
         return MULL_EINVAL;
     guest *g;
-    int status = guest_new(&g, options);
-    return status ? status : mull__policy_new(out, options, &of_lua, g);
+    int status = guest_new(&g, &options);
+    return status ? status : mull__policy_new(out, &options, &of_lua, g);
 }

@@ -5,6 +5,8 @@
  * inbox, linked through their flows: an end needs no memory but for a copy of its error. */
 #include "engine.h"
 
+#include "base/given.h"
+
 enum { INDEX_BITS = 24 };
 static const uint32_t index_mask = (1u << INDEX_BITS) - 1;
 
@@ -101,7 +103,7 @@ void mull__calls_free(mull_engine *engine)
 
 static int is_error(const mull_error *error)
 {
-    return error->size == sizeof *error && error->type && error->type[0];
+    return error->size >= MULL__ERROR_LEAST && error->type && error->type[0];
 }
 
 /* end ends a call: well, with a copy of its error, or, `short_of` memory for that, without. */
@@ -158,20 +160,21 @@ static int keep(mull_engine *engine, mull__flow *flow, const mull_outgoing *outg
     return 0;
 }
 
-int mull_send(mull_engine *engine, mull_call call, const mull_message *message, int64_t delay_ms)
+int mull_send(mull_engine *engine, mull_call call, const mull_message *given, int64_t delay_ms)
 {
-    if (!engine || !message || delay_ms < 0)
+    if (!engine || delay_ms < 0)
         return MULL_EINVAL;
-    int status = mull__message_check(message);
+    mull_message message;
+    int status = mull__message_take(&message, given);
     if (status != 0)
         return status;
     mull_outgoing outgoing;
     size_t bytes;
     int64_t due_ms = mull__engine_due(engine, delay_ms);
     char id[33] = "";
-    if (!message->id)
+    if (!message.id)
         mull__engine_id(engine, id);
-    status = mull__outgoing_copy(&engine->allocator, &outgoing, &bytes, message, id, due_ms);
+    status = mull__outgoing_copy(&engine->allocator, &outgoing, &bytes, &message, id, due_ms);
     if (status != 0)
         return status;
 

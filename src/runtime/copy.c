@@ -4,6 +4,7 @@
  * counts, then into one of the size that was counted. */
 #include "engine.h"
 
+#include "base/given.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -41,9 +42,9 @@ static size_t texts_in(const mull_value *value)
     for (size_t i = 0; i < value->count; i++) {
         const mull_value *item =
             value->kind == MULL_MAP ? &value->as.fields[i].value : &value->as.items[i];
-        if (value->kind == MULL_MAP)
+        if (value->kind == MULL_MAP && value->as.fields[i].name)
             bytes += strlen(value->as.fields[i].name);
-        if (item->kind == MULL_STRING && item->as.string)
+        if (mull__kind(item) == MULL_STRING)
             bytes += strlen(item->as.string);
         if (bytes > TEXTS_MAX)
             break;
@@ -65,19 +66,20 @@ static int has_room(block *b, const mull_value *value)
     return 1;
 }
 
-static const mull_field *take_fields(block *b, const mull_field *fields, size_t count, int depth);
+static const mull_field *take_fields(block *b, const mull_field *fields, size_t *count, int depth);
 
 static mull_value take_value(block *b, const mull_value *value, int depth)
 {
     mull_value copy = *value;
-    int nested = value->kind == MULL_LIST || value->kind == MULL_MAP;
+    copy.kind = mull__kind(value);
+    int nested = copy.kind == MULL_LIST || copy.kind == MULL_MAP;
     if (nested && (depth >= NESTING_MAX || !has_room(b, value))) {
         copy.kind = MULL_NIL;
-    } else if (value->kind == MULL_STRING) {
-        copy.as.string = take_text(b, value->as.string ? value->as.string : "");
-    } else if (value->kind == MULL_MAP) {
-        copy.as.fields = take_fields(b, value->as.fields, value->count, depth + 1);
-    } else if (value->kind == MULL_LIST) {
+    } else if (copy.kind == MULL_STRING) {
+        copy.as.string = take_text(b, value->as.string);
+    } else if (copy.kind == MULL_MAP) {
+        copy.as.fields = take_fields(b, value->as.fields, &copy.count, depth + 1);
+    } else if (copy.kind == MULL_LIST) {
         mull_value *items = take(b, value->count * sizeof *items);
         for (size_t i = 0; i < value->count; i++) {
             mull_value item = take_value(b, &value->as.items[i], depth + 1);
@@ -89,15 +91,21 @@ static mull_value take_value(block *b, const mull_value *value, int depth)
     return copy;
 }
 
-static const mull_field *take_fields(block *b, const mull_field *fields, size_t count, int depth)
+/* take_fields takes those of `count` that have a name, and says how many these are. */
+static const mull_field *take_fields(block *b, const mull_field *fields, size_t *count, int depth)
 {
-    mull_field *copy = take(b, count * sizeof *copy);
-    for (size_t i = 0; i < count; i++) {
+    mull_field *copy = take(b, *count * sizeof *copy);
+    size_t taken = 0;
+    for (size_t i = 0; i < *count; i++) {
+        if (!fields[i].name)
+            continue;
         mull_field field = {.name = take_text(b, fields[i].name),
                             .value = take_value(b, &fields[i].value, depth)};
         if (copy)
-            copy[i] = field;
+            copy[taken] = field;
+        taken++;
     }
+    *count = taken;
     return copy;
 }
 
@@ -117,16 +125,19 @@ static const char *const *take_texts(block *b, const char *const *texts, size_t 
 static const mull_error *take_error(block *b, const mull_error *error, int depth)
 {
     mull_error *copy = take(b, sizeof *copy);
+    size_t lineage_count = mull__lineage_count(error), field_count = mull__field_count(error);
+    const mull_field *fields = take_fields(b, error->fields, &field_count, 0);
     mull_error made = {.size = sizeof made,
                        .type = take_text(b, error->type ? error->type : "Error"),
                        .message = take_text(b, error->message),
                        .stack = take_text(b, error->stack),
-                       .lineage = take_texts(b, error->lineage, error->lineage_count),
-                       .lineage_count = error->lineage_count,
-                       .fields = take_fields(b, error->fields, error->field_count, 0),
-                       .field_count = error->field_count};
-    if (error->cause && depth < CAUSES_MAX)
-        made.cause = take_error(b, error->cause, depth + 1);
+                       .lineage = take_texts(b, error->lineage, lineage_count),
+                       .lineage_count = lineage_count,
+                       .fields = fields,
+                       .field_count = field_count};
+    const mull_error *cause = mull__cause(error);
+    if (cause && depth < CAUSES_MAX)
+        made.cause = take_error(b, cause, depth + 1);
     if (copy)
         *copy = made;
     return copy;
@@ -184,10 +195,9 @@ static int is_repeated(const mull_header *headers, size_t index)
     return 0;
 }
 
-int mull__message_check(const mull_message *message)
+static int check(const mull_message *message)
 {
-    if (message->size != sizeof *message || !message->queue || !message->queue[0] ||
-        (message->body_size > 0 && !message->body) ||
+    if (!message->queue || !message->queue[0] || (message->body_size > 0 && !message->body) ||
         (message->header_count > 0 && !message->headers))
         return MULL_EINVAL;
     if (message->body_size > MULL__BODY_MAX || message->header_count > MULL__HEADERS_MAX)
@@ -200,6 +210,12 @@ int mull__message_check(const mull_message *message)
         if (!take_header(&left, &message->headers[i]) || is_repeated(message->headers, i))
             return MULL_EINVAL;
     return left == 0 ? MULL_ETOOBIG : 0;
+}
+
+int mull__message_take(mull_message *own, const mull_message *given)
+{
+    return mull__struct_take(own, sizeof *own, MULL__MESSAGE_LEAST, given) ? check(own)
+                                                                           : MULL_EINVAL;
 }
 
 /* take_message puts the headers first: their address is the block's, even where there are none. */

@@ -8,6 +8,7 @@
 #include "engine.h"
 
 #include "base/clock.h"
+#include "base/given.h"
 #include "base/utf8.h"
 #include "reload.h"
 
@@ -305,15 +306,17 @@ static int init_mutexes(mull_engine *engine)
     return -1;
 }
 
-int mull_engine_new(mull_engine **out, const mull_engine_options *options)
+int mull_engine_new(mull_engine **out, const mull_engine_options *given)
 {
     if (!out)
         return MULL_EINVAL;
     *out = NULL;
-    if (!options || options->size != sizeof *options || !options->policy || options->grace_ms < 0 ||
-        (options->clock && (!options->clock->monotonic_ms || !options->clock->wall_ms)))
+    mull_engine_options options;
+    if (!mull__struct_take(&options, sizeof options, MULL__ENGINE_OPTIONS_LEAST, given) ||
+        !options.policy || options.grace_ms < 0 ||
+        (options.clock && (!options.clock->monotonic_ms || !options.clock->wall_ms)))
         return MULL_EINVAL;
-    mull_allocator allocator = mull__allocator_or_default(options->allocator);
+    mull_allocator allocator = mull__allocator_or_default(options.allocator);
     mull_engine *engine = mull__zalloc(&allocator, 1, sizeof *engine);
     if (!engine)
         return MULL_ENOMEM;
@@ -322,7 +325,7 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *options)
         mull__free(&allocator, engine);
         return MULL_EIO;
     }
-    int status = take_options(engine, options);
+    int status = take_options(engine, &options);
     if (status == 0)
         status = open_loop(engine);
     if (status != 0) {
@@ -438,9 +441,9 @@ int64_t mull_engine_turn(mull_engine *engine)
 
 int mull_engine_counts(const mull_engine *engine, mull_counts *counts)
 {
-    if (!engine || !counts || counts->size != sizeof *counts)
+    if (!engine ||
+        !mull__struct_give(counts, MULL__COUNTS_LEAST, &engine->counts, sizeof engine->counts))
         return MULL_EINVAL;
-    *counts = engine->counts;
     return 0;
 }
 

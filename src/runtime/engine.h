@@ -375,7 +375,10 @@ void mull__outgoing_free(const mull_allocator *allocator, mull_outgoing *outgoin
  * what the copy takes. */
 int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out, size_t *bytes,
                         const mull_message *message, const char *id, int64_t due_ms);
-int mull__message_check(const mull_message *message);
+
+/* mull__message_take copies the struct of a message to be published, and says whether it can be:
+ * MULL_EINVAL, MULL_ETOOBIG. */
+int mull__message_take(mull_message *own, const mull_message *given);
 int mull__delay_check(const mull_port *port, int64_t delay_ms); /* MULL_EREFUSED */
 
 /* check.c: from begin to end no policy is in force that the engine refuses. End may be called

@@ -43,42 +43,48 @@ static int asked(ticket *t, int status)
     return status;
 }
 
-static mull_port *open_port(mull_engine *engine, const char *name)
+/* reachable finds a transport that can be asked something. */
+static int reachable(mull_port **out, mull_engine *engine, const char *name)
 {
-    mull_port *port = name ? mull__port_named(engine, name) : NULL;
-    return port && port->state == MULL__PORT_OPEN ? port : NULL;
+    if (engine->closing)
+        return MULL_ESTATE;
+    *out = mull__port_named(engine, name);
+    if (!*out)
+        return MULL_EINVAL;
+    return (*out)->health == MULL_BROKEN ? MULL_EIO : 0;
+}
+
+static int publish(mull_port *port, mull_outgoing *outgoing, ticket *t)
+{
+    char id[33];
+    if (!outgoing->message.id) {
+        mull__engine_id(port->engine, id);
+        outgoing->message.id = id;
+    }
+    return port->ops->publish(port->self, outgoing, t);
 }
 
 int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                  int64_t delay_ms, mull_published_fn published, void *data)
 {
-    if (!engine || !message || delay_ms < 0)
+    if (!engine || !transport || delay_ms < 0)
         return MULL_EINVAL;
-    mull_port *port = open_port(engine, transport);
-    if (!port)
-        return MULL_EINVAL;
-    int status = mull__message_check(message);
+    mull_port *port = NULL;
+    mull_outgoing outgoing = {.due_ms = mull__engine_due(engine, delay_ms)};
+    int status = mull__message_take(&outgoing.message, message);
+    if (status == 0)
+        status = reachable(&port, engine, transport);
     if (status == 0)
         status = mull__delay_check(port, delay_ms);
     if (status != 0)
         return status;
-    if (engine->closing)
-        return MULL_ESTATE;
-    if (port->health == MULL_BROKEN)
-        return MULL_EIO;
     ticket *t = ticket_new(port, data);
     if (!t)
         return MULL_ENOMEM;
     t->published = published;
     if (mull__fault_hit(port, MULL__PUBLISH, &t->code))
         return asked(t, answer_fault(t));
-    char id[33] = "";
-    mull_outgoing outgoing = {.message = *message, .due_ms = mull__engine_due(engine, delay_ms)};
-    if (!message->id) {
-        mull__engine_id(engine, id);
-        outgoing.message.id = id;
-    }
-    return asked(t, port->ops->publish(port->self, &outgoing, t));
+    return asked(t, publish(port, &outgoing, t));
 }
 
 void mull_port_published(mull_port *port, void *data, int status)
@@ -93,13 +99,12 @@ void mull_port_published(mull_port *port, void *data, int status)
 int mull_queue_depth(mull_engine *engine, const char *transport, const char *queue,
                      mull_depth_fn answer, void *data)
 {
-    if (!engine || !queue || !queue[0] || !answer)
+    if (!engine || !transport || !queue || !queue[0] || !answer)
         return MULL_EINVAL;
-    mull_port *port = open_port(engine, transport);
-    if (!port)
-        return MULL_EINVAL;
-    if (port->health == MULL_BROKEN)
-        return MULL_EIO;
+    mull_port *port;
+    int status = reachable(&port, engine, transport);
+    if (status != 0)
+        return status;
     ticket *t = ticket_new(port, data);
     if (!t)
         return MULL_ENOMEM;

@@ -1,13 +1,21 @@
 /* setup.c: the transports and consumers of an engine, before it starts. */
 #include "engine.h"
 
+#include "base/given.h"
 #include "base/mask.h"
+#include "base/utf8.h"
 #include "transport/transports.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { TIMEOUT_MS = 30000 };
+
+/* is_name: what policies, logs and headers can call something. */
+static int is_name(const char *text)
+{
+    return text && text[0] && mull__utf8_valid(text);
+}
 
 /* ---- Transports ------------------------------------------------------------------------------ */
 
@@ -80,8 +88,10 @@ int mull__engine_attach(mull_engine *engine, const char *name, const mull_transp
 
 int mull_engine_transport(mull_engine *engine, const char *name, const char *url)
 {
-    if (!engine || !name || !name[0] || !url || engine->closing)
+    if (!engine || !is_name(name) || !url)
         return MULL_EINVAL;
+    if (engine->closing)
+        return MULL_ESTATE;
     if (mull__port_named(engine, name))
         return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
                                     "there is a transport '%s' already; give this one another name",
@@ -128,17 +138,12 @@ static void take_options(struct mull_subscription *c, const mull_consumer_option
 
 static int is_complete(const mull_consumer_options *options)
 {
-    return options && options->size == sizeof *options && options->name && options->name[0] &&
-           options->transport && options->queue && options->queue[0] && options->handler &&
-           options->timeout_ms >= MULL_NEVER;
+    return is_name(options->name) && options->transport && is_name(options->queue) &&
+           options->handler && options->timeout_ms >= MULL_NEVER;
 }
 
-int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *options)
+static int add_consumer(mull_engine *engine, const mull_consumer_options *options)
 {
-    if (!engine || !is_complete(options))
-        return MULL_EINVAL;
-    if (engine->state != MULL__NEW || engine->closing)
-        return MULL_ESTATE;
     mull_port *port = mull__port_named(engine, options->transport);
     if (!port) {
         char transport[256]; /* somebody may have given the URL for its name */
@@ -169,6 +174,18 @@ int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *optio
     take_options(c, options);
     mull__list_push(&engine->consumers, &c->link);
     return 0;
+}
+
+int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *given)
+{
+    mull_consumer_options options;
+    if (!engine ||
+        !mull__struct_take(&options, sizeof options, MULL__CONSUMER_OPTIONS_LEAST, given) ||
+        !is_complete(&options))
+        return MULL_EINVAL;
+    if (engine->state != MULL__NEW || engine->closing)
+        return MULL_ESTATE;
+    return add_consumer(engine, &options);
 }
 
 /* ---- Taking them down ------------------------------------------------------------------------ */

@@ -135,6 +135,8 @@ void mull__stop_look(mull_engine *engine)
 
 void mull_stop(mull_engine *engine)
 {
+    if (!engine)
+        return;
     uv_mutex_lock(&engine->mutex);
     engine->stop_asked = 1;
     mull__engine_wake(engine);
