@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/given.h"
 #include "sandbox.h"
 
 /* Keys of the registry and of views, by their addresses. */
@@ -166,8 +167,8 @@ static void push_text(lua_State *L, const char *text)
 
 static int is_nil(const mull_value *value, int level)
 {
-    return value->kind == MULL_NIL ||
-           (level >= LEVELS && (value->kind == MULL_LIST || value->kind == MULL_MAP));
+    mull_kind kind = mull__kind(value);
+    return kind == MULL_NIL || (level >= LEVELS && (kind == MULL_LIST || kind == MULL_MAP));
 }
 
 /* push_value pushes a value that is within so many others. */
@@ -212,7 +213,7 @@ static inline void count_search(lua_State *L, size_t looked_at, size_t length)
 /* is_named: a name has no zero byte, a key may have one. */
 static inline int is_named(const char *name, const char *key, size_t length)
 {
-    return *name == *key && strcmp(name, key) == 0 && strlen(name) == length;
+    return name && *name == *key && strcmp(name, key) == 0 && strlen(name) == length;
 }
 
 /* push_field pushes the first of `count` fields with a name; nil: there is none. */
@@ -233,6 +234,8 @@ static inline void push_field(lua_State *L, const mull_field *fields, size_t cou
 static void set_fields(lua_State *L, const mull_field *fields, size_t count, int level)
 {
     for (size_t i = count; i-- > 0;) {
+        if (!fields[i].name)
+            continue;
         lua_pushstring(L, fields[i].name);
         push_value(L, &fields[i].value, level);
         lua_rawset(L, -3);
@@ -306,7 +309,7 @@ static int error_is(lua_State *L)
     luaL_argcheck(L, kind_of(L, 1) == ERROR, 1, "only an error has a type");
     const mull_error *error = error_of(L, views_of(L));
     const char *type = lua_tostring(L, 2);
-    size_t count = 1 + (error->lineage_count < LINEAGE ? error->lineage_count : LINEAGE);
+    size_t sent = mull__lineage_count(error), count = 1 + (sent < LINEAGE ? sent : LINEAGE);
     count_search(L, count, lua_rawlen(L, 2));
     int is = same(type, "Error");
     for (size_t i = 0; i < count && !is; i++)
@@ -319,7 +322,7 @@ static int error_is(lua_State *L)
 /* push_cause: a circle is cut, and so is what is too deep. */
 static void push_cause(lua_State *L, const mull_error *error)
 {
-    const mull_error *at = views_of(L)->failure->error, *cause = error->cause;
+    const mull_error *at = views_of(L)->failure->error, *cause = mull__cause(error);
     int depth = 1, is_new = at != cause;
     for (; at != error && depth <= CAUSES; depth++) {
         at = at->cause;
@@ -377,7 +380,7 @@ static int error_index(lua_State *L)
     if (name >= 0)
         push_of_error(L, error, name);
     else
-        push_field(L, error->fields, error->field_count, key, length, 0);
+        push_field(L, error->fields, mull__field_count(error), key, length, 0);
     return 1;
 }
 
@@ -390,9 +393,10 @@ static void push_little_text(lua_State *L, const char *text)
 
 static void push_little(lua_State *L, const mull_value *value)
 {
-    if (value->kind == MULL_STRING)
+    mull_kind kind = mull__kind(value);
+    if (kind == MULL_STRING)
         push_little_text(L, value->as.string);
-    else if (value->kind == MULL_LIST || value->kind == MULL_MAP)
+    else if (kind == MULL_LIST || kind == MULL_MAP)
         lua_pushnil(L);
     else
         push_value(L, value, 0);
@@ -410,8 +414,8 @@ static void push_own_little(lua_State *L, const mull_error *error, int name)
 static void push_little_field(lua_State *L, const mull_error *error, const char *name)
 {
     const mull_field *fields = error->fields;
-    size_t count = error->field_count < CHECKED ? error->field_count : 0, i = 0;
-    while (i < count && (*fields[i].name != *name || !same(fields[i].name, name)))
+    size_t all = mull__field_count(error), count = all < CHECKED ? all : 0, i = 0;
+    while (i < count && !(fields[i].name && *fields[i].name == *name && same(fields[i].name, name)))
         i++;
     if (i < count)
         push_little(L, &fields[i].value);
@@ -531,10 +535,11 @@ static int headers_index(lua_State *L)
     const char *key = key_of(L, &length);
     if (!key)
         return 0;
-    while (i < message->header_count && !is_named(message->headers[i].name, key, length))
+    size_t count = mull__header_count(message);
+    while (i < count && !is_named(message->headers[i].name, key, length))
         i++;
     count_search(L, i, length);
-    push_text(L, i < message->header_count ? message->headers[i].value : NULL);
+    push_text(L, i < count ? message->headers[i].value : NULL);
     return 1;
 }
 
@@ -623,7 +628,9 @@ static void set_named(lua_State *L, view_kind kind, const void *data, int first,
 
 static void set_headers(lua_State *L, const mull_message *message)
 {
-    for (size_t i = message->header_count; i-- > 0;) {
+    for (size_t i = mull__header_count(message); i-- > 0;) {
+        if (!message->headers[i].name)
+            continue;
         push_text(L, message->headers[i].value);
         lua_setfield(L, -2, message->headers[i].name);
     }
@@ -636,7 +643,7 @@ static void set_all(lua_State *L, view_kind kind, const void *data, int level)
     const mull_value *value = data;
     switch (kind) {
     case ERROR:
-        set_fields(L, error->fields, error->field_count, 0);
+        set_fields(L, error->fields, mull__field_count(error), 0);
         set_named(L, kind, data, TYPE, TEXT);
         break;
     case CONTEXT:

@@ -44,8 +44,8 @@ mull__fact mull__fact_named(mull__subject subject, const char *name)
 static const char *header_of(const mull_message *message, const char *name)
 {
     if (message)
-        for (size_t i = 0; i < message->header_count; i++)
-            if (strcmp(message->headers[i].name, name) == 0)
+        for (size_t i = 0; i < mull__header_count(message); i++)
+            if (message->headers[i].name && strcmp(message->headers[i].name, name) == 0)
                 return message->headers[i].value;
     return NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/given.h"
 #include "plain.h"
 
 /* mull__fact is what a subject and a name mean together. */
@@ -30,12 +31,12 @@ typedef enum mull__fact {
 mull__fact mull__fact_named(mull__subject subject, const char *name);
 
 /* mull__field_in is the first field of a name, from `field` to before `end`, whatever its kind.
- * NULL: there is none. */
+ * NULL: there is none. A field without a name is none. */
 static inline const mull_field *mull__field_in(const mull_field *field, const mull_field *end,
                                                const char *name)
 {
     for (; field < end; field++)
-        if (field->name[0] == name[0] && strcmp(field->name, name) == 0)
+        if (field->name && field->name[0] == name[0] && strcmp(field->name, name) == 0)
             return field;
     return NULL;
 }
@@ -51,8 +52,8 @@ static inline const mull_field *mull__fields_end(const mull_error *error)
 static inline const mull_value *mull__field_of(const mull_error *error, const char *name)
 {
     const mull_field *field = mull__field_in(error->fields, mull__fields_end(error), name);
-    return field && field->value.kind != MULL_NIL && field->value.kind < MULL_LIST ? &field->value
-                                                                                   : NULL;
+    mull_kind kind = field ? mull__kind(&field->value) : MULL_NIL;
+    return kind != MULL_NIL && kind < MULL_LIST ? &field->value : NULL;
 }
 
 /* mull__fact_of gives the value of what a test looks at in a failure and one of its errors: its

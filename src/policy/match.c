@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/given.h"
 #include "base/pattern.h"
 #include "fact.h"
 #include "value.h"
@@ -205,8 +206,8 @@ static const mull__rule *pass_for_cause(const mull__inquiry *inquiry, const mull
 
 static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
 {
-    const mull_error *error = inquiry->failure->error, *cause = error->cause;
-    for (unsigned depth = 1; depth <= CAUSES && cause; depth++, cause = cause->cause) {
+    const mull_error *error = inquiry->failure->error, *cause = mull__cause(error);
+    for (unsigned depth = 1; depth <= CAUSES && cause; depth++, cause = mull__cause(cause)) {
         if (repeats(error, cause, depth))
             break;
         const mull__rule *rule = pass_for_cause(inquiry, cause, depth);

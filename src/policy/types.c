@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/given.h"
+
 /* The scratch of a lineage: one word for each type found, then one bit for each type seen. */
 
 static size_t bit_words(const mull__table *table)
@@ -43,7 +45,8 @@ enum { LINEAGE_MAX = 256 };
 
 static size_t sent_count(const mull_error *error)
 {
-    return 1 + (error->lineage_count < LINEAGE_MAX ? error->lineage_count : LINEAGE_MAX);
+    size_t count = mull__lineage_count(error);
+    return 1 + (count < LINEAGE_MAX ? count : LINEAGE_MAX);
 }
 
 /* sent is the `index`-th name that a failure gives its error: the type, then the sent lineage. */

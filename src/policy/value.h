@@ -14,7 +14,8 @@ int mull__value_passes(const mull__plain_value *wanted, const mull_value *given,
 /* mull__number_equals is false where one isn't a number. */
 int mull__number_equals(const mull_value *a, const mull_value *b);
 
-/* mull__value_equals compares two strings, numbers or booleans, type included. */
+/* mull__value_equals compares two strings, numbers or booleans, type included; the second may be
+ * whatever an embedder gave. */
 static inline int mull__value_equals(const mull_value *a, const mull_value *b)
 {
     if (a->kind == b->kind) {
@@ -23,7 +24,7 @@ static inline int mull__value_equals(const mull_value *a, const mull_value *b)
         if (a->kind == MULL_BOOLEAN)
             return a->as.boolean == b->as.boolean || !a->as.boolean == !b->as.boolean;
         if (a->kind == MULL_STRING)
-            return strcmp(a->as.string, b->as.string) == 0;
+            return b->as.string && strcmp(a->as.string, b->as.string) == 0;
     }
     return mull__number_equals(a, b);
 }
