@@ -41,8 +41,21 @@ extern "C" {
 /* mull_version is the version of the library that runs, MULL_VERSION that of this header. */
 MULL_API const char *mull_version(void);
 
-/* MULL_INIT is a struct of the type with its size set and all else zero. */
-#ifndef __cplusplus
+/* MULL_INIT is a struct of the type with its size set and all else zero, in C and in C++:
+ *
+ *   mull_error error = MULL_INIT(mull_error); */
+#ifdef __cplusplus
+#define MULL_INIT(type) (::mull_init<type>())
+extern "C++" {
+/* mull_init is what MULL_INIT is in C++. */
+template <typename T> inline T mull_init()
+{
+    T made = T();
+    made.size = sizeof(T);
+    return made;
+}
+}
+#else
 #define MULL_INIT(type) ((type){.size = sizeof(type)})
 #endif
 
