@@ -46,7 +46,7 @@ static void keep_function(lua_State *L, lua_Integer i, mull__own *own)
     mull__views_note_reads(L, &own->reads, count);
     for (int name = count; name-- > 0;)
         lua_rawseti(L, -3 - name, i * APART + NAMES + name);
-    mull__views_push_own(L, &own->views);
+    mull__views_push_own(L, &own->views, count);
     lua_rawseti(L, -4, i * APART + CTX);
     lua_rawseti(L, -3, i * APART + ERR);
     lua_rawseti(L, -2, i * APART + FUNCTION);

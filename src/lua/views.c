@@ -736,9 +736,9 @@ void mull__views_open(lua_State *L, int parents)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
 }
 
-void mull__views_push_own(lua_State *L, mull__views_own *own)
+void mull__views_push_own(lua_State *L, mull__views_own *own, int reads)
 {
-    lua_createtable(L, 0, 0);
+    lua_createtable(L, 0, reads);
     own->err = lua_topointer(L, -1);
     set_kind(L, ERROR);
     lua_createtable(L, 0, 1);

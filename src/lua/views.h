@@ -40,8 +40,9 @@ void mull__views_forget(lua_State *L, mull__views *views);
  * with the declared types. May raise, like all of these but begin and end. */
 void mull__views_open(lua_State *L, int parents);
 
-/* mull__views_push_own pushes an err and a ctx, for a function to keep, and notes them. */
-void mull__views_push_own(lua_State *L, mull__views_own *own);
+/* mull__views_push_own pushes an err and a ctx, for a function to keep, and notes them. The err has
+ * room for so many `reads`, so that the first call need not make any. */
+void mull__views_push_own(lua_State *L, mull__views_own *own, int reads);
 
 /* mull__views_begin: from now on an err and a ctx show a failure, NULL: they show nothing;
  * `has_error`: the ctx has the err in it. */
