@@ -32,8 +32,9 @@ end
 
 process.here = here
 
--- The program mulligan of the build that is tested.
-process.mulligan = absolute(os.getenv("MULLIGAN") or (os.getenv("MULL_BUILD") or "build/dev") .. "/mulligan")
+-- The build that is tested, and its program mulligan.
+process.build = absolute(os.getenv("MULL_BUILD") or "build/dev")
+process.mulligan = absolute(os.getenv("MULLIGAN") or process.build .. "/mulligan")
 
 function process.read(path)
     local file = io.open(path, "rb")
