@@ -9,7 +9,10 @@ local text = require "mulligan.policy.text"
 
 local cli = {}
 
-local names = { "run", "send", "init", "check", "table", "explain", "decide" }
+-- The commands, in the order in which they are listed.
+cli.names = { "run", "send", "init", "check", "table", "explain", "decide" }
+
+local names = cli.names
 local later = { "reload", "status", "stop", "dead" }
 
 -- The events that are told where there is no log that they go to.

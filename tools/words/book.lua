@@ -1,6 +1,6 @@
 -- book.lua: every word that users say or see, and what is said of it: the one source of
--- docs/reference.md and of the types for editors. Each file beside this one gives sections in the
--- order of the reference:
+-- docs/reference.md, of the types for editors, and of the man pages of files. Each file beside this
+-- one gives sections in the order of the reference:
 --
 --   { title =, text =, program =, words = { ... } }
 --
@@ -95,12 +95,15 @@ function book.show(verdict)
     return table.concat(words, " ")
 end
 
--- files gives all that is made of the words: { path =, text = }.
+-- files gives all that is made of the words, and of the commands: { path =, text = }.
 function book.files()
     local page, types = dofile "tools/words/render/page.lua", dofile "tools/words/render/types.lua"
     local files = { { path = "docs/reference.md", text = page(book) } }
     for _, module in ipairs { "policy", "mulligan", "testing" } do
         files[#files + 1] = { path = ("lua/mulligan/meta/%s.lua"):format(module), text = types(book, module) }
+    end
+    for _, made in ipairs { dofile "tools/words/render/man.lua"(book), dofile "tools/words/commands.lua".files() } do
+        table.move(made, 1, #made, #files + 1, files)
     end
     return files
 end
