@@ -18,35 +18,45 @@ install(TARGETS libmulligan EXPORT mulligan
 
 # ---- Static --------------------------------------------------------------------------------------
 
-# One object with all others in it, so that names that they share can be made local: a program may
-# have a mull__heap_push of its own. Compilers can't look into it, so there is none of LTO's objects.
-set(mull_whole "${CMAKE_BINARY_DIR}/mulligan.o")
-add_custom_command(
-    OUTPUT "${mull_whole}"
-    COMMAND ${CMAKE_LINKER} -r -o "${mull_whole}" $<TARGET_OBJECTS:mulligan_objects>
-    COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=mull_[!_]*" "${mull_whole}"
-    DEPENDS mulligan_objects $<TARGET_OBJECTS:mulligan_objects>
-    COMMENT "Joining the objects"
-    COMMAND_EXPAND_LISTS VERBATIM)
-set_source_files_properties("${mull_whole}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-add_library(libmulligan_static STATIC "${mull_whole}")
-add_library(mulligan::static ALIAS libmulligan_static)
-set_target_properties(libmulligan_static PROPERTIES OUTPUT_NAME mulligan EXPORT_NAME static
-    LINKER_LANGUAGE C)
-target_compile_definitions(libmulligan_static INTERFACE MULL_STATIC)
-target_include_directories(libmulligan_static INTERFACE
-    "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-target_link_libraries(libmulligan_static INTERFACE
-    "$<BUILD_INTERFACE:PkgConfig::LUA;PkgConfig::UV;PkgConfig::SQLITE;PkgConfig::JANSSON>"
-    "$<INSTALL_INTERFACE:PkgConfig::MULLIGAN_STATIC>" Threads::Threads m)
-install(TARGETS libmulligan_static EXPORT mulligan_static ARCHIVE COMPONENT development)
+# One object with all others in it, so that names that they share can be made local: see
+# docs/decisions/0012. Objects of link-time optimization can't be joined so.
+string(TOUPPER "CMAKE_C_FLAGS_${CMAKE_BUILD_TYPE}" mull_flags)
+if(CMAKE_INTERPROCEDURAL_OPTIMIZATION OR "${CMAKE_C_FLAGS} ${${mull_flags}}" MATCHES "-flto")
+    set(MULL_HAS_STATIC OFF)
+    message(STATUS "No static library: it can't be made with link-time optimization")
+else()
+    set(MULL_HAS_STATIC ON)
+endif()
+
+if(MULL_HAS_STATIC)
+    set(mull_whole "${CMAKE_BINARY_DIR}/mulligan.o")
+    add_custom_command(
+        OUTPUT "${mull_whole}"
+        COMMAND ${CMAKE_LINKER} -r -o "${mull_whole}" $<TARGET_OBJECTS:mulligan_objects>
+        COMMAND ${CMAKE_OBJCOPY} --wildcard "--keep-global-symbol=mull_[!_]*" "${mull_whole}"
+        DEPENDS mulligan_objects $<TARGET_OBJECTS:mulligan_objects>
+        COMMENT "Joining the objects"
+        COMMAND_EXPAND_LISTS VERBATIM)
+    set_source_files_properties("${mull_whole}" PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+    add_library(libmulligan_static STATIC "${mull_whole}")
+    add_library(mulligan::static ALIAS libmulligan_static)
+    set_target_properties(libmulligan_static PROPERTIES OUTPUT_NAME mulligan EXPORT_NAME static
+        LINKER_LANGUAGE C)
+    target_compile_definitions(libmulligan_static INTERFACE MULL_STATIC)
+    target_include_directories(libmulligan_static INTERFACE
+        "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+    target_link_libraries(libmulligan_static INTERFACE
+        "$<BUILD_INTERFACE:PkgConfig::LUA;PkgConfig::UV;PkgConfig::SQLITE;PkgConfig::JANSSON>"
+        "$<INSTALL_INTERFACE:PkgConfig::MULLIGAN_STATIC>" Threads::Threads m)
+    install(TARGETS libmulligan_static EXPORT mulligan_static ARCHIVE COMPONENT development)
+    install(EXPORT mulligan_static NAMESPACE mulligan:: FILE mulligan-static.cmake
+        DESTINATION "${mull_package_dir}" COMPONENT development)
+endif()
 
 # ---- For CMake -----------------------------------------------------------------------------------
 
-# The static library has exports of its own, since its users alone need what it stands on.
+# The static library's exports are apart, since its users alone need what it stands on.
 install(EXPORT mulligan NAMESPACE mulligan:: FILE mulligan-shared.cmake
-    DESTINATION "${mull_package_dir}" COMPONENT development)
-install(EXPORT mulligan_static NAMESPACE mulligan:: FILE mulligan-static.cmake
     DESTINATION "${mull_package_dir}" COMPONENT development)
 
 # What the static library stands on, as mulligan.pc and the CMake package name it.
