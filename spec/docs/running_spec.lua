@@ -71,4 +71,15 @@ describe("docs/running.md", function()
             dead[1].headers["mulligan-queue"],
         })
     end)
+
+    it("keeps a database where systemd says", function()
+        folder:write("mulligan.lua", block_with("docs/running.md", "STATE_DIRECTORY"))
+        folder:write("state/here", "")
+        url = "sqlite:" .. folder:path("state/orders.db")
+        local env = { STATE_DIRECTORY = folder:path("state") }
+        local sent = folder:mulligan({ "send", "orders", "--transport", url }, { stdin = "an order\n" })
+        assert.same({ code = 0, out = "", err = "" }, sent)
+        local run = folder:mulligan({ "run", "--until-empty" }, { env = env })
+        assert.same({ code = 0, out = "an order\n" .. summary(1, 0, 0, 0, 0), err = run.err }, run)
+    end)
 end)
