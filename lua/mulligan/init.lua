@@ -3,6 +3,7 @@
 
 local core = require "mulligan.core"
 local options = require "mulligan.options"
+local outcome = require "mulligan.outcome"
 local report = require "mulligan.check.report"
 local text = require "mulligan.policy.text"
 
@@ -17,8 +18,8 @@ local mulligan = {
 -- ---- Deciding ----------------------------------------------------------------------------------
 
 function mulligan.load(path, given)
-    if type(path) ~= "string" then
-        error("mulligan.load: the path must be a string", 2)
+    if type(path) ~= "string" or path:find("\0", 1, true) then
+        error("mulligan.load: the path must be a string without a NUL, not " .. text.show(path), 2)
     end
     local read = options.demand("mulligan.load", given or {}, { log = "callback", event = "callback" }, 2)
     return core.load(path, nil, nil, read.log, read.event)
@@ -26,62 +27,52 @@ end
 
 function mulligan.load_text(source, given)
     if type(source) ~= "string" then
-        error("mulligan.load_text: the text must be a string", 2)
+        error("mulligan.load_text: the text must be a string, not " .. text.show(source), 2)
     end
     local allowed = { log = "callback", event = "callback", name = "name" }
     local read = options.demand("mulligan.load_text", given or {}, allowed, 2)
     return core.load(nil, source, read.name, read.log, read.event)
 end
 
--- C blames misuse on the line that called it, which would be one of these; `outcome` gives what C
--- gave, or blames the line that called the function `name`, which must end in it.
-local function outcome(name, well, ...)
-    if not well then
-        local message = tostring((...)):gsub("'%?'", "'" .. name .. "'", 1)
-        error(message, 2)
-    end
-    return ...
-end
+local methods = core.policy_methods
+local decide, decide_json, explain, table_of = methods.decide, methods.decide_json, methods.explain, methods.table
 
-local decide, explain, table_of = core.policy_methods.decide, core.policy_methods.explain, core.policy_methods.table
+local decide_options = { seed = "seed", no_jitter = "flag" }
 
--- failure_and_options checks what `name` is given, for the line that called that.
-local function failure_and_options(name, failure, given)
-    if type(failure) ~= "table" then
-        error(name .. ": the failure must be a table, not " .. text.show(failure), 3)
+-- failure_and_options checks what `name` is given, for the line that called that: a failure of a
+-- type, "table" or "string".
+local function failure_and_options(name, kind, failure, given)
+    if type(failure) ~= kind then
+        error(("%s: the failure must be a %s, not %s"):format(name, kind, text.show(failure)), 3)
     elseif given ~= nil then
-        given = options.demand(name, given, { seed = "seed", no_jitter = "flag" }, 3)
+        given = options.demand(name, given, decide_options, 3)
     end
     return failure, given
 end
 
-function core.policy_methods:decide(failure, given)
-    return outcome("decide", pcall(decide, self, failure_and_options("policy:decide", failure, given)))
+function methods:decide(failure, given)
+    return outcome.of("decide", pcall(decide, self, failure_and_options("policy:decide", "table", failure, given)))
+end
+
+function methods:decide_json(failure, given)
+    return outcome.of("decide_json",
+        pcall(decide_json, self, failure_and_options("policy:decide_json", "string", failure, given)))
 end
 
 -- ---- Looking -----------------------------------------------------------------------------------
 
-function core.policy_methods:explain(failure, given)
-    return outcome("explain", pcall(explain, self, failure_and_options("policy:explain", failure, given)))
+function methods:explain(failure, given)
+    return outcome.of("explain", pcall(explain, self, failure_and_options("policy:explain", "table", failure, given)))
 end
 
-function core.policy_methods:table(given)
+function methods:table(given)
     local read = options.demand("policy:table", given or {}, { consumer = "name", transport = "name" }, 2)
-    return outcome("table", pcall(table_of, self, read.consumer, read.transport))
+    return outcome.of("table", pcall(table_of, self, read.consumer, read.transport))
 end
 
--- check takes consumers as engine:consumer does, but for a name and the URL of the transport.
-function core.policy_methods:check(given)
-    local read = given or {}
-    if type(read) ~= "table" then
-        error("policy:check: options must be a table, not " .. text.show(given), 2)
-    end
-    for name in pairs(read) do
-        if name ~= "consumers" and name ~= "transports" then
-            error(("policy:check: unknown option %s; there are consumers and transports"):format(text.show(name)), 2)
-        end
-    end
-    return report.of(self, read, 2)
+function methods:check(given)
+    local read = options.demand("policy:check", given or {}, { consumers = "consumers", transports = "names" }, 2)
+    return outcome.of("check", pcall(report.of, self, read.consumers, read.transports))
 end
 
 -- ---- Running -----------------------------------------------------------------------------------
@@ -101,14 +92,14 @@ function mulligan.engine(given)
     if read.grace_ms == 0 then
         read.grace_ms = 1 -- to C, 0 is the default
     end
-    return outcome("engine", pcall(core.engine, read))
+    return outcome.of("engine", pcall(core.engine, read))
 end
 
 local consumer, fault, after = core.engine_methods.consumer, core.engine_methods.fault, core.engine_methods.after
 
 function core.engine_methods:consumer(name, given)
     local read = options.demand("engine:consumer", given, options.consumer, 2)
-    return outcome("consumer", pcall(consumer, self, name, read))
+    return outcome.of("consumer", pcall(consumer, self, name, read))
 end
 
 function core.engine_methods:after(delay, callback)
@@ -116,14 +107,14 @@ function core.engine_methods:after(delay, callback)
         delay = "span!",
         callback = "callback!",
     }, 2)
-    return outcome("after", pcall(after, self, read.delay_ms, read.callback))
+    return outcome.of("after", pcall(after, self, read.delay_ms, read.callback))
 end
 
 function core.engine_methods:fault(transport, operation, given)
     local allowed = { skip = "seed", times = "count", code = "name" }
     local read = options.demand("engine:fault", given or {}, allowed, 2)
     read.times = read.times or 1
-    return outcome("fault", pcall(fault, self, transport, operation, read))
+    return outcome.of("fault", pcall(fault, self, transport, operation, read))
 end
 
 -- ---- The words of a mulligan.lua ---------------------------------------------------------------

@@ -12,6 +12,7 @@ local options = {}
 options.NEVER = -1 -- MULL_NEVER
 
 local UINT32_MAX = 0xFFFFFFFF
+local TIMEOUT_MS = 30000 -- of a consumer that names none
 local units = { B = 1, KiB = 1 << 10, MiB = 1 << 20, GiB = 1 << 30 }
 
 -- bytes reads a number of bytes, or a text such as "16MiB", whole and at least 1.
@@ -49,6 +50,7 @@ end
 
 local kinds = {
     flag = of_type("boolean", "true or false"),
+    table = of_type("table", "a table"),
     callback = of_type("function", "a function"),
     policy = with_methods(core.policy_methods, "a policy, as mulligan.load gives it"),
     clock = with_methods(core.clock_methods, "a clock, as testing.clock gives it"),
@@ -56,6 +58,15 @@ local kinds = {
     bytes = options.bytes,
     span = duration.read,
 }
+
+-- A policy, or the text of one.
+function kinds.source(value)
+    if type(value) == "string" then
+        return value
+    end
+    local policy = kinds.policy(value)
+    return policy, not policy and "must be a policy or the text of one, not " .. text.show(value) or nil
+end
 
 function kinds.name(value)
     if type(value) == "string" and value ~= "" and text.valid(value) then
@@ -91,14 +102,62 @@ function kinds.timeout(value)
     return ms, why
 end
 
+-- is_list says whether a table has the keys 1 … n and no others.
+local function is_list(value)
+    local keys = 0
+    for _ in pairs(type(value) == "table" and value or {}) do
+        keys = keys + 1
+    end
+    return type(value) == "table" and keys == #value
+end
+
+function kinds.names(value)
+    if not is_list(value) then
+        return nil, "must be a list of names, not " .. text.show(value)
+    end
+    for number, name in ipairs(value) do
+        local _, why = kinds.name(name)
+        if why then
+            return nil, ("number %d %s"):format(number, why)
+        end
+    end
+    return value
+end
+
+-- What policy:check is told of a consumer: `url` is its transport's.
+local checked_consumer = { name = "name!", transport = "name!", queue = "name!", url = "name!", timeout = "timeout" }
+
+function kinds.consumers(value)
+    if not is_list(value) then
+        return nil, "must be a list, not " .. text.show(value)
+    end
+    local consumers = {}
+    for number, consumer in ipairs(value) do
+        local read, problems = options.read(consumer, checked_consumer)
+        if #problems > 0 then
+            return nil, ("number %d: %s"):format(number, table.concat(problems, "; "))
+        end
+        read.timeout_ms = read.timeout_ms or TIMEOUT_MS
+        consumers[number] = read
+    end
+    return consumers
+end
+
 local is_span = { span = true, timeout = true }
 
+-- The names of what is allowed, in order: what is called often is read by the same table each time.
+local names_by_table = setmetatable({}, { __mode = "k" })
+
 local function names_of(allowed)
-    local names = {}
-    for name in pairs(allowed) do
-        names[#names + 1] = name
+    local names = names_by_table[allowed]
+    if not names then
+        names = {}
+        for name in pairs(allowed) do
+            names[#names + 1] = name
+        end
+        table.sort(names)
+        names_by_table[allowed] = names
     end
-    table.sort(names)
     return names
 end
 

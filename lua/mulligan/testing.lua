@@ -4,6 +4,9 @@
 local core = require "mulligan.core"
 local duration = require "mulligan.policy.duration"
 local mulligan = require "mulligan"
+local options = require "mulligan.options"
+local outcome = require "mulligan.outcome"
+local text = require "mulligan.policy.text"
 
 local testing = {}
 
@@ -11,21 +14,32 @@ local NEW_YEAR_2026_MS = 1767225600000
 
 -- ---- The clock ---------------------------------------------------------------------------------
 
-local function span(what, value)
-    local ms, why = duration.read(value)
-    if not ms then
-        error(what .. ": " .. why, 3)
-    end
-    return ms
+-- whole gives a whole number, or blames the line that called our caller.
+local function whole(what, value)
+    return math.type(value) and math.tointeger(value)
+        or error(("%s must be a whole number, not %s"):format(what, text.show(value)), 3)
 end
 
 -- clock gives a clock that stands still, at `wall_ms` since 1970.
 function testing.clock(wall_ms)
-    return core.clock(wall_ms or NEW_YEAR_2026_MS)
+    return core.clock(whole("testing.clock: wall_ms", wall_ms or NEW_YEAR_2026_MS))
 end
 
 local clock = core.clock_methods
-local move, engines_of = clock.move, clock.engines
+local now, move, engines_of = clock.now, clock.move, clock.engines
+
+-- span gives the moment of a clock and a time in ms, for the method `name`, or blames its caller.
+local function span(name, self, value)
+    local well, moment = pcall(now, self)
+    if not well then
+        error((moment:gsub("'%?'", "'" .. name .. "'", 1)), 3)
+    end
+    local ms, why = duration.read(value)
+    if not ms then
+        error(("clock:%s: %s"):format(name, why), 3)
+    end
+    return moment, ms
+end
 
 local function live_engines(self)
     local live, engines = {}, engines_of(self)
@@ -72,7 +86,8 @@ end
 
 -- advance moves both times on, and stops at every timer on the way.
 function clock:advance(value)
-    local target = self:now() + span("clock:advance", value)
+    local moment, ms = span("advance", self, value)
+    local target = moment + ms
     while true do
         local next_ms = turn(self)
         if next_ms and next_ms <= target then
@@ -87,7 +102,7 @@ end
 
 -- step moves the wall only, as an operator or a time server does.
 function clock:step(value, backwards)
-    local ms = span("clock:step", value)
+    local _, ms = span("step", self, value)
     move(self, 0, backwards and -ms or ms)
 end
 
@@ -115,16 +130,22 @@ function random:__call(n)
 end
 
 function random:pick(list)
+    if type(list) ~= "table" or #list == 0 then
+        error("random:pick takes a list that has something in it, not " .. text.show(list), 2)
+    end
     return list[self(#list)]
 end
 
 -- chance is true with the probability p.
 function random:chance(p)
+    if type(p) ~= "number" or not (p >= 0 and p <= 1) then
+        error("random:chance takes a number from 0 to 1, not " .. text.show(p), 2)
+    end
     return (next_bits(self) >> 11) * 0x1p-53 < p
 end
 
 function testing.random(seed)
-    return setmetatable({ state = assert(math.tointeger(seed), "the seed must be a whole number") }, random)
+    return setmetatable({ state = whole("testing.random: the seed", seed) }, random)
 end
 
 -- ---- The rig -----------------------------------------------------------------------------------
@@ -139,9 +160,14 @@ local function collector_name(queue)
     return "collector of " .. queue
 end
 
+-- sure gives what may not be nil; else what is raised is for testing.rig, whose caller is to blame.
+local function sure(value, message)
+    return value or error(message, 0)
+end
+
 local function policy_for(given)
-    local lines = { given.policy or "" }
-    for _, queue in ipairs(given.collect or {}) do
+    local lines = { given.policy }
+    for _, queue in ipairs(given.collect) do
         lines[#lines + 1] = ('require("mulligan.policy").consumer(%q):dead_letter_queue("uncollected")'):format(
             collector_name(queue))
         lines[#lines + 1] = ('require("mulligan.policy").consumer(%q):default():dead_letter()'):format(
@@ -154,27 +180,27 @@ local function load_policy(self, given)
     if type(given.policy) == "userdata" then
         return given.policy
     end
-    self.own_policy = assert(mulligan.load_text(policy_for(given), {
+    self.own_policy = sure(mulligan.load_text(policy_for(given), {
         event = function(event)
             table.insert(self.told, event)
         end,
-        log = function(level, text)
-            table.insert(self.lines, level .. ": " .. text)
+        log = function(level, line)
+            table.insert(self.lines, level .. ": " .. line)
         end,
     }))
     return self.own_policy
 end
 
 local function new_engine(self, given)
-    return assert(mulligan.engine {
+    return sure(mulligan.engine {
         policy = load_policy(self, given),
         clock = self.clock,
         grace = given.grace,
-        seed = given.seed or 1,
+        seed = given.seed,
         reload_on_sighup = given.reload_on_sighup,
         reload_on_change = given.reload_on_change,
-        log = function(level, text)
-            table.insert(self.lines, level .. ": " .. text)
+        log = function(level, line)
+            table.insert(self.lines, level .. ": " .. line)
         end,
         event = function(event)
             table.insert(self.told, event)
@@ -182,69 +208,90 @@ local function new_engine(self, given)
     })
 end
 
+local function add_consumer(self, name, consumer)
+    sure(self.engine:consumer(name, consumer))
+    self.queues[#self.queues + 1] = consumer.queue
+end
+
+-- with_transport gives a consumer's options, on the rig's transport where they name none.
+local function with_transport(name, given)
+    local consumer = { transport = TRANSPORT }
+    for key, value in pairs(given) do
+        consumer[key] = value
+    end
+    local _, problems = options.read(consumer, options.consumer)
+    sure(#problems == 0, ("testing.rig: consumer %s: %s"):format(text.show(name), table.concat(problems, "; ")))
+    return consumer
+end
+
 local function add_consumers(self, given)
     for _, name in ipairs(self.names) do
-        local consumer = { transport = TRANSPORT }
-        for key, value in pairs(given.consumers[name]) do
-            consumer[key] = value
-        end
-        assert(self.engine:consumer(name, consumer))
-        self.queues[#self.queues + 1] = consumer.queue
+        add_consumer(self, name, given.consumers[name])
     end
-    for _, queue in ipairs(given.collect or {}) do
+    for _, queue in ipairs(given.collect) do
         self.caught[queue] = {}
-        assert(self.engine:consumer(collector_name(queue), {
+        add_consumer(self, collector_name(queue), {
             transport = TRANSPORT,
             queue = queue,
             handler = function(msg)
                 table.insert(self.caught[queue], msg)
             end,
-        }))
-        self.queues[#self.queues + 1] = queue
+        })
     end
-end
-
-local function sorted_names(map)
-    local names = {}
-    for name in pairs(map or {}) do
-        names[#names + 1] = name
-    end
-    table.sort(names)
-    return names
 end
 
 local known = {
-    policy = true, url = true, clock = true, consumers = true, collect = true, grace = true, seed = true,
-    start = true, reload_on_sighup = true, reload_on_change = true,
+    policy = "source", url = "text", clock = "clock", consumers = "table", collect = "names", grace = "span",
+    seed = "seed", start = "flag", reload_on_sighup = "flag", reload_on_change = "flag",
 }
 
--- rig gives an engine on a test's clock, with one transport, "orders". Besides what the manual names:
--- grace, seed and both reload_on_... of the engine; start = false leaves starting to the test.
-function testing.rig(given)
-    for name in pairs(given) do
-        if not known[name] then
-            error(("testing.rig: unknown option %q"):format(name), 2)
-        end
+-- read_rig gives the options with what is missing, and the consumers' names in order.
+local function read_rig(given)
+    local _, problems = options.read(given, known)
+    sure(#problems == 0, "testing.rig: " .. table.concat(problems, "; "))
+    local read = { policy = "", url = "memory:", clock = testing.clock(), collect = {}, seed = 1, start = true }
+    for option, value in pairs(given) do
+        read[option] = value
     end
-    local self = setmetatable({ lines = {}, told = {}, caught = {}, queues = {} }, rig)
-    self.clock = given.clock or testing.clock()
-    self.names = sorted_names(given.consumers)
-    self.engine = new_engine(self, given)
-    assert(self.engine:transport(TRANSPORT, given.url or "memory:"))
-    add_consumers(self, given)
-    if given.start ~= false then
-        assert(self.engine:start())
+    read.consumers = {}
+    local names = {}
+    for name, consumer in pairs(given.consumers or {}) do
+        sure(type(name) == "string" and type(consumer) == "table",
+            "testing.rig: consumers must be tables of options by name")
+        names[#names + 1] = name
+        read.consumers[name] = with_transport(name, consumer)
+    end
+    table.sort(names)
+    return read, names
+end
+
+local function make_rig(given)
+    local read, names = read_rig(given)
+    local self = setmetatable({ names = names, lines = {}, told = {}, caught = {}, queues = {} }, rig)
+    self.clock = read.clock
+    self.engine = new_engine(self, read)
+    sure(self.engine:transport(TRANSPORT, read.url))
+    add_consumers(self, read)
+    if read.start then
+        sure(self.engine:start())
         self.clock:turn()
     end
     return self
 end
 
+-- rig gives an engine on a test's clock, with one transport, "orders".
+function testing.rig(given)
+    return outcome.of("rig", pcall(make_rig, given))
+end
+
 -- publish returns when the message is safe: true; or nil, why and the code.
 function rig:publish(queue, body, given)
     local answer
-    local taken, message, code = self.engine:publish(TRANSPORT, queue, body, given, function(...)
-        answer = table.pack(...)
-    end)
+    local engine = self.engine
+    local taken, message, code = outcome.within("publish",
+        pcall(engine.publish, engine, TRANSPORT, queue, body, given, function(...)
+            answer = table.pack(...)
+        end))
     if not taken then
         return nil, message, code
     end
@@ -256,15 +303,20 @@ function rig:publish(queue, body, given)
 end
 
 function rig:advance(value)
-    self.clock:advance(value)
+    return outcome.of("advance", pcall(self.clock.advance, self.clock, value))
 end
 
 -- depth gives { ready, delayed, claimed, next_due_ms }; or nil, why and the code.
 function rig:depth(queue)
     local answer
-    assert(self.engine:depth(TRANSPORT, queue, function(...)
-        answer = table.pack(...)
-    end))
+    local engine = self.engine
+    local asked, message, code = outcome.within("depth",
+        pcall(engine.depth, engine, TRANSPORT, queue, function(...)
+            answer = table.pack(...)
+        end))
+    if not asked then
+        return nil, message, code
+    end
     self.clock:turn()
     if not answer then
         error("the question for the depth was not answered", 2)
@@ -309,7 +361,7 @@ function rig:collected(queue)
 end
 
 function rig:fault(operation, given)
-    self.engine:fault(TRANSPORT, operation, given)
+    return outcome.of("fault", pcall(self.engine.fault, self.engine, TRANSPORT, operation, given))
 end
 
 -- log gives the lines so far, as "level: text".
@@ -317,10 +369,19 @@ function rig:log()
     return self.lines
 end
 
+local is_event = {}
+for _, name in ipairs(core.events) do
+    is_event[name] = true
+end
+
 -- events gives the events so far; with a name, those of that name.
 function rig:events(name)
     if not name then
         return self.told
+    elseif not is_event[name] then
+        local near = text.nearest(name, core.events)
+        error(("there is no event %s; %s"):format(text.show(name), near and ("did you mean %q?"):format(near)
+            or "there are " .. text.list(core.events, "and")), 2)
     end
     local some = {}
     for _, event in ipairs(self.told) do
@@ -335,11 +396,14 @@ function rig:counts()
     return self.engine:counts()
 end
 
+-- close may be called by a handler: then the engine closes later, and the collector its policy.
 function rig:close()
     self.engine:close()
     if self.own_policy then
-        self.own_policy:close()
+        pcall(self.own_policy.close, self.own_policy)
     end
 end
+
+rig.__close = rig.close
 
 return testing

@@ -120,7 +120,9 @@ describe("mulligan decide", function()
             { '{"error": {"type": "A", "cause": "B"}}', "cause must be an error" },
             { '{"error": {"type": "A"}, "consumer": ""}', "consumer must not be empty" },
             { '{"error": {"type": "A"}, "transport": 5}', "transport must be a string" },
-            { '{"error": {"type": "A"}, "atempt": 1}', 'unknown key "atempt" in the failure; there are error, '
+            { '{"error": {"type": "A"}, "atempt": 1}',
+                'unknown key "atempt" in the failure; did you mean "attempt"?' },
+            { '{"error": {"type": "A"}, "tries": 1}', 'unknown key "tries" in the failure; there are error, '
                 .. "consumer, transport, attempt, redeliveries, calls, deliveries, age_ms, message and can" },
             { '{"error": {"type": "A"}, "message": {"body": "x"}}', 'unknown key "body" in message; there are '
                 .. "id, type, key, size and headers" },

@@ -1,4 +1,5 @@
 -- mulligan.testing itself: a clock that specs can rely on.
+local blamed = require "support.blamed"
 local mulligan = require "mulligan"
 local testing = require "mulligan.testing"
 
@@ -125,12 +126,6 @@ describe("testing.random", function()
 end)
 
 describe("testing.rig", function()
-    it("raises for an option that it doesn't know", function()
-        assert.has_error(function()
-            testing.rig { polcy = "" }
-        end)
-    end)
-
     it("gives the problems of a policy", function()
         assert.error_matches(function()
             testing.rig { policy = "x =" }
@@ -158,4 +153,65 @@ describe("testing.rig", function()
         end
         assert.same(ids(), ids())
     end)
+end)
+
+describe("misuse of mulligan.testing", function()
+    local rig, clock, random
+
+    setup(function()
+        rig, clock, random = testing.rig {}, testing.clock(), testing.random(1)
+    end)
+
+    teardown(function()
+        rig:close()
+    end)
+
+    local function nothing() end
+
+    for _, case in ipairs {
+        { "testing.clock: wall_ms must be a whole number, not \"x\"", function() local _ = testing.clock "x" end },
+        { "testing.random: the seed must be a whole number, not nil", function() local _ = testing.random() end },
+        { "random(n) takes a whole number from 1", function() local _ = random(0) end },
+        { "random:pick takes a list that has something in it", function() local _ = random:pick {} end },
+        { "random:chance takes a number from 0 to 1, not 50", function() local _ = random:chance(50) end },
+        { 'clock:advance: 5 has no unit; "5ms" or "5s"?', function() clock:advance(5) end },
+        { 'clock:step: 5 has no unit; "5ms" or "5s"?', function() clock:step(5) end },
+        { "bad argument #1 to 'advance' (mulligan.clock expected", function() clock.advance "5s" end },
+        { "testing.rig: options must be a table, not nil", function() local _ = testing.rig() end },
+        { 'testing.rig: unknown option "polcy"; did you mean "policy"?', function()
+            local _ = testing.rig { polcy = "" }
+        end },
+        { "testing.rig: policy must be a policy or the text of one, not 5", function()
+            local _ = testing.rig { policy = 5 }
+        end },
+        { "testing.rig: clock must be a clock, as testing.clock gives it", function()
+            local _ = testing.rig { clock = io.stdout }
+        end },
+        { "testing.rig: collect must be a list of names", function() local _ = testing.rig { collect = "error" } end },
+        { "testing.rig: consumers must be tables of options by name", function()
+            local _ = testing.rig { consumers = { { queue = "q", handler = nothing } } }
+        end },
+        { 'testing.rig: consumer "C": queue is missing; unknown option "queu"; did you mean "queue"?', function()
+            local _ = testing.rig { consumers = { C = { queu = "q", handler = nothing } } }
+        end },
+        { "policy.lua:1: unexpected symbol", function() local _ = testing.rig { policy = "x =" } end },
+        { "transport 'orders': there is no 'pigeon:'", function() local _ = testing.rig { url = "pigeon:" } end },
+        { "consumer 'C' reads the queue 'error', to which its dead letters go", function()
+            local _ = testing.rig { consumers = { C = { queue = "error", handler = nothing } } }
+        end },
+        { "queue must be a name in UTF-8", function() local _ = rig:publish(5, "x") end },
+        { 'unknown key "delya" in the message\'s options; did you mean "delay"?', function()
+            local _ = rig:publish("q", "x", { delya = "1s" })
+        end },
+        { "queue must be a name in UTF-8", function() local _ = rig:depth() end },
+        { "clock:advance: nil", function() rig:advance() end },
+        { 'no operation "setle"', function() rig:fault("setle") end },
+        { 'engine:fault: unknown option "tmies"', function() rig:fault("settle", { tmies = 1 }) end },
+        { 'queue "q" is not in `collect`', function() local _ = rig:collected "q" end },
+        { 'there is no event "decide"; did you mean "decided"?', function() local _ = rig:events "decide" end },
+    } do
+        it("is blamed on the line of the caller: " .. case[1], function()
+            blamed(case[1], case[2])
+        end)
+    end
 end)

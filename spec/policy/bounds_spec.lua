@@ -140,10 +140,15 @@ describe("bounds", function()
         local policy = loading.good ""
         assert.error_matches(function() policy:check(3) end, "policy:check: options must be a table, not 3")
         assert.error_matches(function() policy:check { consumer = {} } end,
-            'unknown option "consumer"; there are consumers and transports')
-        assert.error_matches(function() policy:check { consumers = 3 } end, "consumers must be a list")
+            'unknown option "consumer"; did you mean "consumers"?', 1, true)
+        assert.error_matches(function() policy:check { consumers = 3 } end,
+            "policy:check: consumers must be a list, not 3")
         assert.error_matches(function() policy:check { consumers = { { name = "C" } } } end,
-            "consumer 1: queue is missing; transport is missing; url is missing")
+            "policy:check: consumers number 1: queue is missing; transport is missing; url is missing")
+        assert.error_matches(function() policy:check { transports = { "t", 1 } } end,
+            "policy:check: transports number 2 must be a name in UTF-8, not 1", 1, true)
+        assert.error_matches(function() policy:check { transports = { t = true } } end,
+            "policy:check: transports must be a list of names, not a table")
         policy:close()
     end)
 end)

@@ -5,6 +5,7 @@
 #include "base/duration.h"
 #include "base/utf8.h"
 #include "host.h"
+#include "keys.h"
 #include "raise.h"
 #include "runtime/seams.h"
 
@@ -602,37 +603,6 @@ static void read_headers(source *s, mull_message *message)
     message->header_count = count;
 }
 
-/* push_names pushes and gives "a, b and c". */
-static const char *push_names(lua_State *L, const char *const *names)
-{
-    luaL_Buffer out;
-    luaL_buffinit(L, &out);
-    for (const char *const *name = names; *name; name++) {
-        if (name != names)
-            luaL_addstring(&out, name[1] ? ", " : " and ");
-        luaL_addstring(&out, *name);
-    }
-    luaL_pushresult(&out);
-    return lua_tostring(L, -1);
-}
-
-/* check_keys raises at a key that isn't in the list. */
-static void check_keys(lua_State *L, int index, const char *const *known, const char *where)
-{
-    index = lua_absindex(L, index);
-    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
-        const char *const *k = known;
-        while (key && *k && strcmp(*k, key) != 0)
-            k++;
-        if (!key)
-            luaL_error(L, "unknown key in %s: a %s", where, luaL_typename(L, -2));
-        if (!*k)
-            luaL_error(L, "unknown key \"%s\" in %s; there are %s", key, where,
-                       push_names(L, known));
-    }
-}
-
 static void read_names(source *s, int index, mull_message *message)
 {
     message->id = optional_text(s, index, SIZE_MAX, "id");
@@ -657,7 +627,7 @@ void mull__read_outgoing(lua_State *L, int first, mull__arena *arena, mull_messa
     if (lua_isnoneornil(L, first + 2))
         return;
     luaL_checktype(L, first + 2, LUA_TTABLE);
-    check_keys(L, first + 2, known, "the message's options");
+    mull__check_keys(L, first + 2, known, "the message's options");
     read_names(&s, first + 2, message);
     if (raw_field(L, first + 2, "delay") != LUA_TNIL)
         *delay_ms = mull__read_duration(L, -1, "delay");
@@ -696,7 +666,7 @@ static void read_message(source *s, int index, mull_failure *failure)
         if (type != LUA_TTABLE)
             luaL_error(s->L, "message must be none or have id, type, key, size or headers");
         int at = lua_gettop(s->L);
-        check_keys(s->L, at, known, "message");
+        mull__check_keys(s->L, at, known, "message");
         mull_message *message = mull__arena_take(s->L, s->arena, 1, sizeof *message);
         *message = MULL_INIT(mull_message);
         read_names(s, at, message);
@@ -724,7 +694,7 @@ static void read_abilities(lua_State *L, int index, mull_failure *failure)
         if (type != LUA_TTABLE)
             luaL_error(L, "can must be none or have retry or delay");
         int at = lua_gettop(L);
-        check_keys(L, at, known, "can");
+        mull__check_keys(L, at, known, "can");
         if (denied(L, at, "retry"))
             failure->flags |= MULL_CANNOT_RETRY;
         if (denied(L, at, "delay"))
@@ -740,7 +710,7 @@ void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failur
                                         "message",      "can",      NULL};
     source s = of_message(L, arena), error = of_error(L, arena, 1);
     index = lua_absindex(L, index);
-    check_keys(L, index, known, "the failure");
+    mull__check_keys(L, index, known, "the failure");
     *failure = MULL_INIT(mull_failure);
     if (raw_field(L, index, "error") != LUA_TTABLE)
         luaL_error(L, "error must have a type");

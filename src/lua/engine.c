@@ -6,6 +6,7 @@
 
 #include <lauxlib.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char type_name[] = "mulligan.engine";
 
@@ -222,7 +223,9 @@ static int transport(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
     const char *name = mull__read_name(L, 2, "the transport's name");
-    const char *url = luaL_checkstring(L, 3);
+    size_t size;
+    const char *url = luaL_checklstring(L, 3, &size);
+    luaL_argcheck(L, strlen(url) == size, 3, "a URL has no NUL");
     return answer(L, engine, mull_engine_transport(engine->engine, name, url));
 }
 

@@ -114,6 +114,17 @@ static void on_published(int status, void *data)
     give_answer(asked);
 }
 
+/* fail is mull__fail of a request, which can only be invalid for its transport. */
+static int fail(lua_State *L, int status, const char *transport)
+{
+    if (status != MULL_EINVAL)
+        return mull__fail(L, status, NULL);
+    char shown[256]; /* somebody may have given the URL for its name */
+    mull__mask(shown, sizeof shown, transport, transport);
+    lua_pushfstring(L, "there is no transport \"%s\"", shown);
+    return mull__fail(L, status, lua_tostring(L, -1));
+}
+
 int mull__engine_publish(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
@@ -131,14 +142,8 @@ int mull__engine_publish(lua_State *L)
     if (status != 0)
         forget(L, asked);
     mull__lines_hand_out(engine);
-    if (status == MULL_EINVAL) {
-        char shown[256]; /* somebody may have given the URL for its name */
-        mull__mask(shown, sizeof shown, transport, transport);
-        lua_pushfstring(L, "there is no transport \"%s\"", shown);
-        return mull__fail(L, status, lua_tostring(L, -1));
-    }
     if (status != 0)
-        return mull__fail(L, status, NULL);
+        return fail(L, status, transport);
     lua_pushboolean(L, 1);
     return 1;
 }
@@ -164,7 +169,7 @@ int mull__engine_depth(lua_State *L)
         forget(L, asked);
     mull__lines_hand_out(engine);
     if (status != 0)
-        return mull__fail(L, status, NULL);
+        return fail(L, status, transport);
     lua_pushboolean(L, 1);
     return 1;
 }

@@ -47,6 +47,16 @@ static int moment(lua_State *L)
     return 1;
 }
 
+/* push_events pushes the list of the events' names. */
+static void push_events(lua_State *L)
+{
+    lua_createtable(L, MULL_EVENT_LAST, 0);
+    for (int kind = 0; kind < MULL_EVENT_LAST; kind++) {
+        lua_pushstring(L, mull_event_name((mull_event_kind)kind));
+        lua_rawseti(L, -2, kind + 1);
+    }
+}
+
 static int open_core(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"load", mull__lua_load},
@@ -70,6 +80,8 @@ static int open_core(lua_State *L)
     lua_setfield(L, -2, "clock_methods");
     mull__open_json(L);
     lua_setfield(L, -2, "json");
+    push_events(L);
+    lua_setfield(L, -2, "events");
     lua_pushstring(L, mull_version());
     lua_setfield(L, -2, "version");
     return 1;

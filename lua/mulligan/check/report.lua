@@ -2,7 +2,6 @@
 -- bounds.
 
 local core = require "mulligan.core"
-local options = require "mulligan.options"
 local text = require "mulligan.policy.text"
 local url = require "mulligan.url"
 local words = require "mulligan.check.words"
@@ -11,26 +10,7 @@ local report = {}
 
 local check = core.policy_methods.check
 
-local REFUSED, DEAD_LETTERS_READ, NOT_THERE, TIMEOUT_MS = 14, 15, 17, 30000
-
-local consumer_options = { name = "name!", transport = "name!", queue = "name!", url = "name!", timeout = "timeout" }
-
--- read_consumers checks what is given in place of a mulligan.lua.
-local function read_consumers(given, level)
-    if type(given) ~= "table" then
-        error("policy:check: consumers must be a list, not " .. text.show(given), level + 1)
-    end
-    local consumers = {}
-    for number, consumer in ipairs(given) do
-        local read, problems = options.read(consumer, consumer_options)
-        if #problems > 0 then
-            error(("policy:check: consumer %d: %s"):format(number, table.concat(problems, "; ")), level + 1)
-        end
-        read.timeout_ms = read.timeout_ms or TIMEOUT_MS
-        consumers[number] = read
-    end
-    return consumers
-end
+local REFUSED, DEAD_LETTERS_READ, NOT_THERE = 14, 15, 17
 
 -- names_for gives the names that a scope of a label's kind could have.
 local function names_for(label, consumers, transports)
@@ -84,13 +64,14 @@ local function before(a, b)
     return a.order < b.order
 end
 
--- of gives { generation =, findings = { … }, bounds = { … } }; `given` may have `consumers`, each with
--- name, transport, url, queue and timeout, and the names of all `transports`.
-function report.of(policy, given, level)
-    given = given or {}
-    local consumers = given.consumers and read_consumers(given.consumers, level + 1)
-    local transports = given.transports or consumers and transports_of(consumers)
-    local raw = check(policy, consumers, transports)
+-- of gives { generation =, findings = { … }, bounds = { … } }; `consumers`, each with name, transport, url,
+-- queue and timeout_ms, and the names of all `transports` may be nil.
+function report.of(policy, consumers, transports)
+    transports = transports or consumers and transports_of(consumers)
+    local well, raw = pcall(check, policy, consumers, transports)
+    if not well then
+        error(raw, 0) -- in C's own words, without a place in here
+    end
     local findings, seen = {}, {}
     for _, finding in ipairs(raw.findings) do
         if finding.kind == NOT_THERE then
