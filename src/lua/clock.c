@@ -2,6 +2,8 @@
  * are in lua/mulligan/testing.lua. See engine.h. */
 #include "engine.h"
 
+#include "base/clock.h"
+
 #include <lauxlib.h>
 
 static const char type_name[] = "mulligan.clock";
@@ -79,11 +81,23 @@ static int engines(lua_State *L)
     return 1;
 }
 
+static int show(lua_State *L)
+{
+    const test_clock *given = clock_at(L, 1);
+    char moment[MULL__MOMENT_SIZE];
+    mull__moment_write(atomic_load(&given->wall_ms), moment);
+    lua_pushfstring(L, "%s: %I ms, %s", type_name, (LUAI_UACINT)atomic_load(&given->now_ms),
+                    moment);
+    return 1;
+}
+
 int mull__open_clock(lua_State *L)
 {
     static const luaL_Reg methods[] = {
         {"now", now}, {"wall", wall}, {"move", move}, {"engines", engines}, {NULL, NULL}};
     luaL_newmetatable(L, type_name);
+    lua_pushcfunction(L, show);
+    lua_setfield(L, -2, "__tostring");
     luaL_newlib(L, methods);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "__index");

@@ -71,10 +71,16 @@ static void close_now(mull__lua_engine *engine)
     }
 }
 
+/* is_over: it is closed, or will be once its callbacks are through. */
+static int is_over(const mull__lua_engine *engine)
+{
+    return !engine || !engine->engine || engine->closing;
+}
+
 mull__lua_engine *mull__engine_at(lua_State *L, int index)
 {
     mull__lua_engine **slot = luaL_checkudata(L, index, type_name);
-    if (!*slot || !(*slot)->engine || (*slot)->closing)
+    if (is_over(*slot))
         luaL_error(L, "the engine is closed");
     mull__lines_here(*slot);
     return *slot;
@@ -351,8 +357,22 @@ static int emptied(lua_State *L)
 
 static int is_closed(lua_State *L)
 {
-    mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
-    lua_pushboolean(L, !*slot || !(*slot)->engine || (*slot)->closing);
+    mull__lua_engine *const *slot = luaL_checkudata(L, 1, type_name);
+    lua_pushboolean(L, is_over(*slot));
+    return 1;
+}
+
+static int show(lua_State *L)
+{
+    mull__lua_engine *const *slot = luaL_checkudata(L, 1, type_name);
+    const char *state = "running";
+    if (is_over(*slot))
+        state = "closed";
+    else if ((*slot)->stopped)
+        state = "stopped";
+    else if (!mull__engine_started((*slot)->engine))
+        state = "not started";
+    lua_pushfstring(L, "%s: %s", type_name, state);
     return 1;
 }
 
@@ -413,9 +433,10 @@ int mull__open_engine(lua_State *L)
                                        {"fault", fault},
                                        {"close", close_engine},
                                        {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__gc", collect}, {"__close", close_engine}, {"__tostring", show}, {NULL, NULL}};
     luaL_newmetatable(L, type_name);
-    lua_pushcfunction(L, collect);
-    lua_setfield(L, -2, "__gc");
+    luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "__index");

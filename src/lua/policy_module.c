@@ -238,6 +238,37 @@ static int close_policy(lua_State *L)
     return collect(L);
 }
 
+/* leave is what `local policy <close>` does at the end of its block. An error on its way there, the
+ * second argument, isn't replaced by one of ours: the collector closes what can't be closed yet. */
+static int leave(lua_State *L)
+{
+    mull__lua_policy *const *slot = luaL_checkudata(L, 1, type_name);
+    int in_use = *slot && ((*slot)->users > 1 || (*slot)->busy);
+    return in_use && !lua_isnoneornil(L, 2) ? 0 : close_policy(L);
+}
+
+static int is_closed(lua_State *L)
+{
+    mull__lua_policy *const *slot = luaL_checkudata(L, 1, type_name);
+    lua_pushboolean(L, !*slot);
+    return 1;
+}
+
+static int show(lua_State *L)
+{
+    mull__lua_policy *const *slot = luaL_checkudata(L, 1, type_name);
+    if (!*slot) {
+        lua_pushfstring(L, "%s: closed", type_name);
+        return 1;
+    }
+    char name[33];
+    mull_policy_generation((*slot)->policy, name);
+    size_t count = mull_policy_rules((*slot)->policy);
+    lua_pushfstring(L, "%s: %I rule%s, generation %s", type_name, (LUAI_UACINT)count,
+                    count == 1 ? "" : "s", name);
+    return 1;
+}
+
 int mull__open_policy(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"decide", decide},
@@ -250,10 +281,12 @@ int mull__open_policy(lua_State *L)
                                        {"explain", mull__policy_explain},
                                        {"check", mull__policy_check},
                                        {"close", close_policy},
+                                       {"closed", is_closed},
                                        {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__gc", collect}, {"__close", leave}, {"__tostring", show}, {NULL, NULL}};
     luaL_newmetatable(L, type_name);
-    lua_pushcfunction(L, collect);
-    lua_setfield(L, -2, "__gc");
+    luaL_setfuncs(L, meta, 0);
     luaL_newlib(L, methods);
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, "__index");

@@ -394,6 +394,11 @@ static int leave_loop(mull_engine *engine)
     return 1;
 }
 
+int mull__engine_started(const mull_engine *engine)
+{
+    return engine->state != MULL__NEW;
+}
+
 int mull_engine_run(mull_engine *engine)
 {
     if (!engine)

@@ -39,6 +39,9 @@ int mull__done_short(mull_engine *engine, mull_call call);
 int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
                        uint32_t skip, uint32_t times, int code);
 
+/* mull__engine_started says whether it was started, be it stopped since. */
+int mull__engine_started(const mull_engine *engine);
+
 /* mull__engine_emptied says whether it stopped since its queues were empty, as it was asked to. */
 int mull__engine_emptied(const mull_engine *engine);
 

@@ -70,7 +70,8 @@ local deciding = {
     policy("generation", nil, "Gives the name of the generation in force.", { returns = "string" }),
     policy("rules", nil, "Says how many rules it has.", { returns = "integer" }),
     policy("scopes", nil, "Says how many scopes it has.", { returns = "integer" }),
-    policy("close", nil, "Lets go of it."),
+    policy("close", nil, "Lets go of it. Raises while an engine uses it. A variable with `<close>` does the same."),
+    policy("closed", nil, "Says whether it was closed.", { returns = "boolean" }),
     {
         class = "TableOptions",
         exact = true,
@@ -181,7 +182,7 @@ local running = {
     engine("counts", nil, "Says what became of messages so far.", { returns = "mulligan.Counts" }),
     engine("stop", nil, "Stops, once the handlers at work have ended, or after the grace time."),
     engine("stop_when_empty", nil, "Stops once its queues are empty."),
-    engine("close", nil, "Lets go of it."),
+    engine("close", nil, "Stops without grace, and lets go of it. A variable with `<close>` does the same."),
     engine("stopped", nil, "Says whether it has stopped.", { returns = "boolean" }),
     engine("closed", nil, "Says whether it was closed.", { returns = "boolean" }),
     engine("emptied", nil, "Says whether it stopped since its queues were empty.", { returns = "boolean" }),

@@ -286,8 +286,12 @@ function Policy:rules() end
 ---@return integer
 function Policy:scopes() end
 
----Lets go of it.
+---Lets go of it. Raises while an engine uses it. A variable with `<close>` does the same.
 function Policy:close() end
+
+---Says whether it was closed.
+---@return boolean
+function Policy:closed() end
 
 ---Makes an engine, which belongs to this thread.
 ---@param options mulligan.EngineOptions
@@ -361,7 +365,7 @@ function Engine:stop() end
 ---Stops once its queues are empty.
 function Engine:stop_when_empty() end
 
----Lets go of it.
+---Stops without grace, and lets go of it. A variable with `<close>` does the same.
 function Engine:close() end
 
 ---Says whether it has stopped.
