@@ -3,6 +3,7 @@
 local mulligan = require "mulligan"
 local core = require "mulligan.core"
 local testing = require "mulligan.testing"
+local fits = require "support.fits"
 local loading = require "support.loading"
 local process = require "support.process"
 local types = require "support.types"
@@ -205,6 +206,8 @@ local calls = {
     LoadTextOptions = function(given) return mulligan.load_text("", given) end,
     DecideOptions = function(given) return own:decide({ error = { type = "A" } }, given) end,
     TableOptions = function(given) return own:table(given) end,
+    CheckOptions = function(given) return own:check(given) end,
+    CheckedConsumer = function(given) return own:check { consumers = { given } } end,
     GivenFailure = decides(nil),
     GivenMessage = decides "message",
     Can = decides "can",
@@ -355,6 +358,15 @@ describe("choices in the types", function()
         assert.same(declared "MULL_EVENTS", read.aliases["mulligan.EventName"].choices)
     end)
 
+    it("are the codes, in their order", function()
+        local codes = {}
+        for code in assert(process.read "include/mulligan.h"):gmatch('X%(MULL_E%u+, %-%d+, "([%l_]+)", ') do
+            codes[#codes + 1] = code
+        end
+        assert.is_true(#codes > 5)
+        assert.same(codes, read.aliases["mulligan.Code"].choices)
+    end)
+
     it("are the actions, tiers and fallbacks", function()
         local policy = loading.good(loading.statements [[
 bus:on("A"):retry()
@@ -481,6 +493,101 @@ bus:default():dead_letter()]],
             assert(class("ToldEvent").fields[key], key)
         end
         assert.same(class("ToldEvent").fields.name, class("Event").fields.name)
+    end)
+end)
+
+-- ---- Looking at policies -----------------------------------------------------------------------
+
+-- A policy that has all that one can have, and what is asked of it.
+local EVERYTHING = loading.statements [[
+policy.errors { A = "B" }
+policy.host():on("H"):discard("note")
+policy.bus():include(policy.host())
+bus:dead_letter_queue("errors")
+bus:max_age("1d")
+bus:max_attempts(1500)
+bus:max_deliveries(7)
+bus:rate_limit { after = 3, wait = "2s" }
+bus:unrecoverable("U", { fatal = true })
+bus:override(function(failure) if failure.error.type == "O" then return "wrong" end end)
+bus:notify(function() end)
+bus:on("A", policy.all({ x = policy.between(1, 2), y = policy.is_not(policy.contains("z")) }))
+    :retry(1, "1s", "constant")
+bus:on("A", policy.any(policy.ctx { attempt = 1000, message = { headers = { h = policy.matches("^v") } } },
+    policy.none({ w = policy.present }), function() error "why" end)):retry { "1s", "2s" }
+bus:on("A", { x = policy.at_least(9), v = policy.absent }):retry(2, "1s", "exponential")
+bus:on("A", function() error "why" end):discard()
+bus:on("A", { x = { 1, "a" } }):retry(2, "1s", "linear")
+bus:on("B"):retry(2)
+bus:on("B"):retry(1):then_redeliver { attempts = "unlimited", delay = "1h", hint = "retry_after", jitter = "full" }
+bus:on("D"):redeliver { attempts = 5, delay = "1s", jitter = "decorrelated" }
+bus:on_cause("C"):discard()
+bus:on("O"):redeliver(30, "1h"):then_dead_letter("parked")
+bus:default():redeliver { attempts = "unlimited", delay = 0 }:then_dead_letter("q")
+policy.consumer("K"):on("X"):retry()]]
+
+-- How each of the three is asked, and what its answers must fit.
+local looks = {}
+
+function looks.table(policy, fitting)
+    fitting:check("mulligan.InForce", policy:table())
+    fitting:check("mulligan.InForce", policy:table { consumer = "K", transport = "T" })
+end
+
+function looks.explain(policy, fitting)
+    for _, failure in ipairs {
+        { error = { type = "A", x = 5, w = 1, cause = { type = "C" } }, message = { headers = { h = "x" } } },
+        { error = { type = "O", message = "m" }, consumer = "C", transport = "T", age_ms = 1000 },
+        { error = { type = "U", fatal = true } },
+        { error = { type = "U" }, can = { delay = false } },
+        { error = { type = "H" } },
+        { error = { type = "E", cause = { type = "C" } } },
+        { error = { type = "D", cause = { type = "Z" } } },
+    } do
+        fitting:check("mulligan.Explanation", policy:explain(failure))
+    end
+end
+
+function looks.check(policy, fitting)
+    local function consumer(name, queue)
+        return { name = name, transport = "T", url = "memory:", queue = queue }
+    end
+    -- The second reads what the first puts aside.
+    local found = policy:check { consumers = { consumer("K", "orders"), consumer("Reader", "errors") } }
+    assert.is_true(#found.findings > 3)
+    fitting:check("mulligan.CheckReport", found)
+    fitting:check("mulligan.CheckReport", policy:check())
+end
+
+describe("what looking at a policy gives, in the types", function()
+    local policy
+
+    setup(function()
+        policy = loading.good(EVERYTHING)
+    end)
+
+    teardown(function()
+        policy:close()
+    end)
+
+    for _, name in ipairs(types.names(looks)) do
+        it("is what policy:" .. name .. " gives", function()
+            looks[name](policy, fits.new(read))
+        end)
+    end
+
+    it("is no more than that: every key was there", function()
+        local fitting, count = fits.new(read), 0
+        for _, name in ipairs(types.names(looks)) do
+            looks[name](policy, fitting)
+        end
+        for name in pairs(fitting.seen) do
+            for field in pairs(fitting:fields(name)) do
+                assert(fitting.seen[name][field], ("%s.%s was never there"):format(name, field))
+                count = count + 1
+            end
+        end
+        assert.is_true(count > 130, count)
     end)
 end)
 

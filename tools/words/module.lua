@@ -13,10 +13,10 @@ end
 
 local module, policy, engine = words_of "Module", words_of "Policy", words_of "Engine"
 
-local problems = { returns = { "mulligan.Policy?", "string?", "string?", "mulligan.Problem[]?" } }
-local done = { returns = { "true?", "string?", "string?" } }
+local problems = { returns = { "mulligan.Policy?", "string?", "mulligan.Code?", "mulligan.Problem[]?" } }
+local done = { returns = { "true?", "string?", "mulligan.Code?" } }
+local set_up = { returns = { "true?", "string?", "mulligan.Code?", "mulligan.Problem[]?" } }
 
-local name = { "name", "string", "" }
 local failure = { "failure", "mulligan.GivenFailure", "" }
 local decide_options = { "options?", "mulligan.DecideOptions", "" }
 
@@ -24,7 +24,7 @@ local deciding = {
     module("load", { { "path", "string", "of the policy" }, { "options?", "mulligan.LoadOptions", "" } },
         "Loads a policy; else nil, what is wrong, a code, and the list of mistakes.", problems),
     module("load_text", { { "text", "string", "of the policy" }, { "options?", "mulligan.LoadTextOptions", "" } },
-        "The same for a text, which has no files beside it.", problems),
+        "The same for a text. What it requires is looked for beside the file that `name` says.", problems),
     {
         class = "LoadOptions",
         exact = true,
@@ -56,20 +56,20 @@ local deciding = {
     policy("decide", { failure, decide_options }, "Gives the verdict for a failure. An unknown key raises.",
         { returns = "mulligan.Verdict" }),
     policy("explain", { failure, decide_options },
-        "Says why a failure gets its verdict and what follows; keys as of `mulligan explain --format json`.",
-            { returns = "table" }),
+        "Says why a failure gets its verdict and what follows; [explain.md](explain.md#json) has the keys.",
+        { returns = "mulligan.Explanation" }),
     policy("table", { { "options?", "mulligan.TableOptions", "" } },
-        "Gives what is in force there; keys as of `mulligan table --format json`.", { returns = "table" }),
-    policy("check", { { "options?", "table", "`consumers` and `transports` that it is for" } },
-        "Gives findings and bounds; keys as of `mulligan check --format json`.", { returns = "table" }),
+        "Gives what is in force there; [table.md](table.md#json) has the keys.", { returns = "mulligan.InForce" }),
+    policy("check", { { "options?", "mulligan.CheckOptions", "" } },
+        "Gives findings and bounds; [check.md](check.md#json) has the keys.", { returns = "mulligan.CheckReport" }),
     policy("decide_json", { { "text", "string", "a failure in JSON" }, decide_options },
         "As `decide`, from JSON to JSON; raises where the text is no failure.", { returns = "string" }),
     policy("reload", { { "text?", "string", "the new text, of a policy that was loaded from one" } },
         'Loads the files anew: true, or `"unchanged"`; else as `load`, and what was in force stays.',
-        { returns = { 'true|"unchanged"|nil', "string?", "string?", "mulligan.Problem[]?" } }),
+        { returns = { 'true|"unchanged"|nil', "string?", "mulligan.Code?", "mulligan.Problem[]?" } }),
     policy("generation", nil, "Gives the name of the generation in force.", { returns = "string" }),
     policy("rules", nil, "Says how many rules it has.", { returns = "integer" }),
-    policy("scopes", nil, "Says how many scopes it has.", { returns = "integer" }),
+    policy("scopes", nil, "Says how many scopes have rules.", { returns = "integer" }),
     policy("close", nil, "Lets go of it. Raises while an engine uses it. A variable with `<close>` does the same."),
     policy("closed", nil, "Says whether it was closed.", { returns = "boolean" }),
     {
@@ -79,9 +79,30 @@ local deciding = {
         fields = { { "consumer?", "string", "for which consumer" }, { "transport?", "string", "for which transport" } },
     },
     {
+        class = "CheckOptions",
+        exact = true,
+        heading = "Options of `check`",
+        fields = {
+            { "consumers?", "mulligan.CheckedConsumer[]", "that the policy is for", default = "any" },
+            { "transports?", "string[]", "the names of all transports", default = "those of the consumers" },
+        },
+    },
+    {
+        class = "CheckedConsumer",
+        exact = true,
+        heading = "A consumer that `check` is told of",
+        fields = {
+            { "name", "string", "what policies call it" },
+            { "transport", "string", "the name of its transport" },
+            { "url", "string", "that transport's" },
+            { "queue", "string", "what it reads" },
+            { "timeout?", "mulligan.Duration|false", "how long a call may take; `false`: any time", default = "`30s`" },
+        },
+    },
+    {
         class = "DecideOptions",
         exact = true,
-        heading = "Options of `decide` and `explain`",
+        heading = "Options of `decide`, `explain` and `decide_json`",
         fields = {
             { "seed?", "integer", "changes every jitter", default = "0" },
             { "no_jitter?", "boolean", "as if every jitter were 0", default = "false" },
@@ -140,40 +161,61 @@ local deciding = {
     },
 }
 
+local codes = {
+    alias = "Code",
+    heading = "Codes",
+    text = "The third thing that a failure returns, behind nil and a message.",
+    choices = {
+        { "invalid", "a name that is taken or isn't known, a URL that can't be, text that isn't UTF-8" },
+        { "memory", "out of memory" },
+        { "policy", "the policy can't be loaded" },
+        { "done", "the call has ended already" },
+        { "lost", "the claim on the message is gone" },
+        { "io", "the transport, or a file, could not be used" },
+        { "state", "not possible in the state that the engine is in" },
+        { "too_big", "the message is larger than allowed" },
+        { "refused", "the engine would not work like this" },
+    },
+}
+
 local running = {
     module("engine", { { "options", "mulligan.EngineOptions", "" } }, "Makes an engine, which belongs to this thread.",
-        { returns = { "mulligan.Engine?", "string?", "string?" } }),
+        { returns = { "mulligan.Engine?", "string?", "mulligan.Code?", "mulligan.Problem[]?" } }),
     {
         class = "EngineOptions",
         exact = true,
         heading = "Options of an engine",
         fields = {
             { "policy", "mulligan.Policy", "that decides" },
-            { "grace?", "mulligan.Duration", "how long a stop waits for handlers" },
+            { "grace?", "mulligan.Duration", "how long a stop waits for handlers", default = "`10s`" },
             { "log?", "fun(level: string, text: string)", "gets its lines" },
-            { "event?", "fun(event: mulligan.ToldEvent)", "is told of each message's verdict" },
+            { "event?", "fun(event: mulligan.ToldEvent)", "is told of verdicts that were carried out, of headers \z
+                that were ignored, and of a `notify` that failed" },
             { "stop_on_signals?", "boolean", "SIGTERM and SIGINT stop it", default = "false" },
             { "reload_on_sighup?", "boolean", "SIGHUP reloads the policy", default = "false" },
             { "reload_on_change?", "boolean", "a changed file reloads the policy", default = "false" },
-            { "seed?", "integer", "changes every jitter", default = "0" },
-            { "clock?", "mulligan.Clock", "a test's clock" },
+            { "seed?", "integer", "for the ids of messages that have none", default = "from the system" },
+            { "clock?", "mulligan.Clock", "a test's clock", default = "the real ones" },
         },
     },
     { class = "Engine", before = "engine:", heading = "An engine", text = "What `mulligan.engine` gives. What fails \z
         gives nil, why, and a code." },
-    engine("transport", { name, { "url", "string", "" } }, "Opens a transport.", done),
-    engine("consumer", { name, { "options", "mulligan.ConsumerOptions", "" } }, "Adds a consumer.", done),
-    engine("start", nil, "Begins to take messages.", done),
-    engine("run", nil, "Starts, and returns when the engine has stopped.",
-        { returns = { "true?", "string?", "string?", "mulligan.Problem[]?" } }),
+    engine("transport", {
+        { "name", "string", "for consumers, policies and logs" },
+        { "url", "string", "`memory:` or `sqlite:FILE`" },
+    }, "Opens a transport.", set_up),
+    engine("consumer", { { "name", "string", "unique" }, { "options", "mulligan.ConsumerOptions", "" } },
+        "Adds a consumer, before the engine starts.", set_up),
+    engine("start", nil, "Begins to take messages, for programs that call `turn`.", set_up),
+    engine("run", nil, "Starts where nothing has, and returns when the engine has stopped.", set_up),
     engine("status", nil, "True, unless it stops or has stopped by itself.", done),
     engine("publish", {
         { "transport", "string", "its name" },
         { "queue", "string", "" },
         { "body", "string", "" },
         { "options?", "mulligan.SendOptions", "" },
-        { "callback?", "fun(safe?: true, message?: string, code?: string)", "once it is safe" },
-    }, "Puts a message on a queue.", done),
+        { "callback?", "fun(safe?: true, message?: string, code?: string)", "called once it is safe, or isn't" },
+    }, "Puts a message on a queue; true: it was taken.", done),
     engine("depth", {
         { "transport", "string", "its name" },
         { "queue", "string", "" },
@@ -181,41 +223,40 @@ local running = {
     }, "Asks how many messages are in a queue.", done),
     engine("counts", nil, "Says what became of messages so far.", { returns = "mulligan.Counts" }),
     engine("stop", nil, "Stops, once the handlers at work have ended, or after the grace time."),
-    engine("stop_when_empty", nil, "Stops once its queues are empty."),
+    engine("stop_when_empty", nil, "Stops once its queues are empty.", set_up),
     engine("close", nil, "Stops without grace, and lets go of it. A variable with `<close>` does the same."),
     engine("stopped", nil, "Says whether it has stopped.", { returns = "boolean" }),
     engine("closed", nil, "Says whether it was closed.", { returns = "boolean" }),
     engine("emptied", nil, "Says whether it stopped since its queues were empty.", { returns = "boolean" }),
     engine("after", { { "delay", "mulligan.Duration", "" }, { "callback", "fun()", "" } }, "Calls back once, on the \z
-        engine's clock.",
-        done),
+        engine's clock."),
     engine("turn", nil, "With a test's clock: runs what is due. Gives the moment of the next timer in ms, or nil.",
         { returns = "integer?" }),
     engine("fault", {
         { "transport", "string", "its name" },
         { "operation", "mulligan.Operation", "" },
         { "options?", "mulligan.FaultOptions", "" },
-    }, "For tests: lets the next operations of a transport fail.", done),
+    }, "For tests: lets the next operations of a transport fail."),
     {
         class = "Depth",
         heading = "How deep a queue is",
         fields = {
-            { "ready", "integer", "messages" },
-            { "delayed", "integer", "messages" },
-            { "claimed", "integer", "messages" },
-            { "next_due_ms?", "integer", "until the next delayed one is due" },
+            { "ready", "integer", "messages that could be taken now" },
+            { "delayed", "integer", "messages that wait for their time" },
+            { "claimed", "integer", "messages that some engine has in hand" },
+            { "next_due_ms?", "integer", "when the next delayed one is due, in ms since 1970" },
         },
     },
     {
         class = "Counts",
         heading = "What became of messages",
         fields = {
-            { "done", "integer", "messages" },
-            { "retried", "integer", "verdicts" },
-            { "redelivered", "integer", "verdicts" },
+            { "done", "integer", "messages whose handler succeeded" },
+            { "retried", "integer", "verdicts carried out" },
+            { "redelivered", "integer", "verdicts carried out" },
             { "dead_lettered", "integer", "messages" },
             { "discarded", "integer", "messages" },
-            { "notify_failed", "integer", "calls" },
+            { "notify_failed", "integer", "calls of the policy's `notify`" },
         },
     },
     { alias = "Operation", choices = { { "settle" }, { "publish" }, { "depth" }, { "hold" } }, text = "What a fault \z
@@ -227,7 +268,7 @@ local running = {
         fields = {
             { "skip?", "integer", "so many go well first", default = "0" },
             { "times?", "integer", "so many fail", default = "1" },
-            { "code?", "string", "of the failure", default = '`"io"`' },
+            { "code?", "mulligan.Code", "of the failure", default = '`"io"`' },
         },
     },
 }
@@ -249,4 +290,11 @@ policy:close()]],
         words = deciding,
     },
     { title = "Running an engine", words = running },
+    { title = "What a failure returns", words = { codes } },
+    {
+        title = "What looking at a policy gives",
+        text = "`policy:table`, `policy:explain` and `policy:check` give tables, whose keys are in \z
+            [table.md](table.md#json), [explain.md](explain.md#json) and [check.md](check.md#json). Editors know them.",
+        words = dofile "tools/words/looks.lua",
+    },
 }

@@ -85,7 +85,22 @@ local Policy = {}
 ---@field transport? string for which transport
 ---@field [string] mulligan.UnknownOption there is no such option
 
----Options of `decide` and `explain`
+---Options of `check`
+---@class (exact) mulligan.CheckOptions
+---@field consumers? mulligan.CheckedConsumer[] that the policy is for (default: any)
+---@field transports? string[] the names of all transports (default: those of the consumers)
+---@field [string] mulligan.UnknownOption there is no such option
+
+---A consumer that `check` is told of
+---@class (exact) mulligan.CheckedConsumer
+---@field name string what policies call it
+---@field transport string the name of its transport
+---@field url string that transport's
+---@field queue string what it reads
+---@field timeout? mulligan.Duration|false how long a call may take; `false`: any time (default: `30s`)
+---@field [string] mulligan.UnknownOption there is no such option
+
+---Options of `decide`, `explain` and `decide_json`
 ---@class (exact) mulligan.DecideOptions
 ---@field seed? integer changes every jitter (default: 0)
 ---@field no_jitter? boolean as if every jitter were 0 (default: false)
@@ -132,14 +147,14 @@ local Policy = {}
 ---Options of an engine
 ---@class (exact) mulligan.EngineOptions
 ---@field policy mulligan.Policy that decides
----@field grace? mulligan.Duration how long a stop waits for handlers
+---@field grace? mulligan.Duration how long a stop waits for handlers (default: `10s`)
 ---@field log? fun(level: string, text: string) gets its lines
----@field event? fun(event: mulligan.ToldEvent) is told of each message's verdict
+---@field event? fun(event: mulligan.ToldEvent) is told of verdicts that were carried out, of headers that were ignored, and of a `notify` that failed
 ---@field stop_on_signals? boolean SIGTERM and SIGINT stop it (default: false)
 ---@field reload_on_sighup? boolean SIGHUP reloads the policy (default: false)
 ---@field reload_on_change? boolean a changed file reloads the policy (default: false)
----@field seed? integer changes every jitter (default: 0)
----@field clock? mulligan.Clock a test's clock
+---@field seed? integer for the ids of messages that have none (default: from the system)
+---@field clock? mulligan.Clock a test's clock (default: the real ones)
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---What `mulligan.engine` gives. What fails gives nil, why, and a code.
@@ -148,19 +163,19 @@ local Engine = {}
 
 ---How deep a queue is
 ---@class mulligan.Depth
----@field ready integer messages
----@field delayed integer messages
----@field claimed integer messages
----@field next_due_ms? integer until the next delayed one is due
+---@field ready integer messages that could be taken now
+---@field delayed integer messages that wait for their time
+---@field claimed integer messages that some engine has in hand
+---@field next_due_ms? integer when the next delayed one is due, in ms since 1970
 
 ---What became of messages
 ---@class mulligan.Counts
----@field done integer messages
----@field retried integer verdicts
----@field redelivered integer verdicts
+---@field done integer messages whose handler succeeded
+---@field retried integer verdicts carried out
+---@field redelivered integer verdicts carried out
 ---@field dead_lettered integer messages
 ---@field discarded integer messages
----@field notify_failed integer calls
+---@field notify_failed integer calls of the policy's `notify`
 
 ---What a fault is for.
 ---@alias mulligan.Operation
@@ -173,8 +188,264 @@ local Engine = {}
 ---@class (exact) mulligan.FaultOptions
 ---@field skip? integer so many go well first (default: 0)
 ---@field times? integer so many fail (default: 1)
----@field code? string of the failure (default: `"io"`)
+---@field code? mulligan.Code of the failure (default: `"io"`)
 ---@field [string] mulligan.UnknownOption there is no such option
+
+---The third thing that a failure returns, behind nil and a message.
+---@alias mulligan.Code
+---| "invalid" # a name that is taken or isn't known, a URL that can't be, text that isn't UTF-8
+---| "memory" # out of memory
+---| "policy" # the policy can't be loaded
+---| "done" # the call has ended already
+---| "lost" # the claim on the message is gone
+---| "io" # the transport, or a file, could not be used
+---| "state" # not possible in the state that the engine is in
+---| "too_big" # the message is larger than allowed
+---| "refused" # the engine would not work like this
+
+---What no message comes beyond; what has no bound isn't there.
+---@class mulligan.Bounds
+---@field calls? integer of the handler, at most
+---@field shortest_ms? integer from the first failure to the end, at least; nil: there is no end
+---@field longest_ms? integer at most
+---@field rough boolean they hold, but may not be the least
+
+---What `policy:check` gives.
+---@class mulligan.CheckReport
+---@field generation string the content hash of the policy's files
+---@field findings mulligan.Finding[] in the order of the files
+---@field bounds mulligan.ScopeBounds[] of each scope
+
+---What is wrong or suspicious.
+---@class mulligan.Finding
+---@field code string its page under docs/findings
+---@field file? string relative to the policy's folder
+---@field line? integer in it
+---@field text string what, and what would be right
+---@field consumer? string whom it is about
+
+---Bounds of a scope.
+---@class mulligan.ScopeBounds: mulligan.Bounds
+---@field scope string `host`, `bus`, `transport:NAME` or `consumer:NAME`
+---@field rules mulligan.RuleBounds[] as they are tried
+
+---Bounds of a failure that one rule decides every time.
+---@class mulligan.RuleBounds: mulligan.Bounds
+---@field file string relative to the policy's folder
+---@field line integer in it
+---@field scope string where it was written
+---@field type string that it is for
+---@field cause boolean an `on_cause` rule
+---@field matcher boolean it has one
+
+---What `policy:explain` gives.
+---@class mulligan.Explanation
+---@field generation string the content hash of the policy's files
+---@field failure mulligan.ExplainedFailure with defaults filled in
+---@field verdict mulligan.Verdict as `decide` gives it
+---@field override? mulligan.ExplainedOverride where one is in force
+---@field scopes mulligan.ScopeInForce[] nearest first
+---@field candidates mulligan.Candidate[] in the order in which they were looked at
+---@field timeline mulligan.Timeline if every call fails with the same error
+
+---What is explained.
+---@class mulligan.ExplainedFailure
+---@field type string of the error
+---@field message? string of the error
+---@field consumer? string its name
+---@field transport? string its name
+---@field attempt integer from 1
+---@field redeliveries integer from 0
+---@field calls integer from 1
+---@field deliveries integer from 1
+---@field age_ms integer since the first failure
+
+---What was decided, as in a verdict.
+---@class mulligan.Decided
+---@field action mulligan.Action what is to be done
+---@field queue? string of a dead letter
+---@field reason? mulligan.Reason why
+---@field note? string of a discard
+---@field tier? mulligan.Tier of a retry or a redelivery
+---@field step? integer the how-manyth of the tier
+---@field of? integer of how many
+---@field rule? mulligan.LookedAt the rule that decided
+---@field fallback? mulligan.Fallback what the transport could not do
+
+---What an override did.
+---@class mulligan.ExplainedOverride
+---@field before mulligan.DecidedBefore the verdict of the rules alone
+---@field failed? string why its answer doesn't count
+
+---A verdict before its override.
+---@class mulligan.DecidedBefore: mulligan.Decided
+---@field delay_ms integer whole milliseconds
+
+---A rule, or an `unrecoverable` declaration, of which the built-in one has its type alone.
+---@class mulligan.LookedAt
+---@field file? string relative to the policy's folder
+---@field line? integer in it
+---@field scope? string where it was written
+---@field type string that it is for
+
+---What was looked at.
+---@class mulligan.Candidate
+---@field kind "unrecoverable"|"rule"|"cause_rule"
+---@field result "passed"|"lost"|"raised"
+---@field rule mulligan.LookedAt
+---@field matcher? mulligan.PlainMatcher nil: it always passes
+---@field test? mulligan.LostTest at which it lost
+---@field why? string it raised
+---@field depth? integer which cause, from 1
+---@field cause? string the cause's type
+
+---What follows, from now on.
+---@class mulligan.Timeline
+---@field both mulligan.Strip while the shortest and the longest delays lead to the same
+---@field shortest? mulligan.Strip from where they part
+---@field longest? mulligan.Strip from where they part
+---@field cut boolean it goes on
+
+---Calls that failed, in their order.
+---@class mulligan.Strip
+---@field first mulligan.Step[] at most 1,000
+---@field left_out integer how many are not shown behind these
+---@field last mulligan.Step[] at most 100, behind those
+
+---A call that failed, and what was decided.
+---@class mulligan.Step: mulligan.Decided
+---@field calls integer from 1
+---@field attempt integer from 1
+---@field redeliveries integer from 0
+---@field earliest_ms integer when, from now
+---@field latest_ms integer when, from now
+---@field shortest_delay_ms integer until the next call
+---@field longest_delay_ms integer until the next call
+
+---What `policy:table` gives.
+---@class mulligan.InForce
+---@field generation string the content hash of the policy's files
+---@field consumer? string for whom
+---@field transport? string for whom
+---@field scopes mulligan.ScopeInForce[] nearest first
+---@field others mulligan.ScopeSize[] of other consumers and transports
+---@field rules mulligan.RuleInForce[] in the order in which they are tried within a type
+---@field cause_rules mulligan.RuleInForce[] likewise
+---@field bounds mulligan.Bounds of whatever fails, whichever of these rules decide
+---@field unrecoverable mulligan.Unrecoverable[] declarations of all scopes
+---@field replaced mulligan.Replaced[] rules that are no longer in force
+---@field parents table<string, string> declared types: what each descends from
+---@field settings mulligan.SettingsInForce by name
+
+---A scope that is looked at.
+---@class mulligan.ScopeInForce
+---@field scope string `host`, `bus`, `transport:NAME` or `consumer:NAME`
+---@field exists boolean it is in the policy
+---@field in_force boolean its rules are
+---@field rules integer how many it has, included ones too
+---@field includes? mulligan.IncludedScope[] of one that exists
+
+---A scope that another one includes.
+---@class mulligan.IncludedScope
+---@field scope string which
+---@field file string relative to the policy's folder
+---@field line integer in it
+
+---A scope that isn't looked at.
+---@class mulligan.ScopeSize
+---@field scope string which
+---@field rules integer how many it has
+
+---A rule.
+---@class mulligan.RuleInForce
+---@field type string that it is for
+---@field file string relative to the policy's folder
+---@field line integer in it
+---@field scope string where it was written
+---@field matcher? mulligan.PlainMatcher nil: it always passes
+---@field retry? mulligan.TierInForce nil: no such tier
+---@field redeliver? mulligan.TierInForce nil: no such tier
+---@field action "dead_letter"|"discard" at the end
+---@field queue? string of the dead letter
+---@field note? string of the discard
+---@field bounds mulligan.Bounds of a failure that it decides every time
+
+---Retries or redeliveries.
+---@class mulligan.TierInForce
+---@field attempts integer|"unlimited" how many
+---@field backoff "constant"|"linear"|"exponential"|"list"
+---@field factor? number of an exponential one
+---@field max_delay_ms? integer no delay is longer
+---@field jitter number|"full"|"decorrelated" a fraction from 0 to 1
+---@field hint? string the error's field
+---@field steps mulligan.TierStep[] the first 32
+
+---A delay.
+---@class mulligan.TierStep
+---@field delay_ms integer before jitter and hint
+---@field shortest_ms integer with them
+---@field longest_ms integer with them
+
+---A declaration; the built-in one has its type alone.
+---@class mulligan.Unrecoverable
+---@field type string that is never tried again
+---@field file? string relative to the policy's folder
+---@field line? integer in it
+---@field scope? string where it was written
+---@field matcher? mulligan.PlainMatcher nil: it always passes
+
+---A rule in whose place a later one stands.
+---@class mulligan.Replaced
+---@field word "on"|"on_cause"
+---@field type string that it was for
+---@field scope string where it was written
+---@field file string relative to the policy's folder
+---@field line integer in it
+---@field by_file string the later one's
+---@field by_line integer the later one's
+
+---Settings by name.
+---@class mulligan.SettingsInForce
+---@field dead_letter_queue mulligan.SettingInForce
+---@field max_age_ms mulligan.SettingInForce
+---@field max_attempts mulligan.SettingInForce
+---@field max_deliveries mulligan.SettingInForce
+---@field rate_limit mulligan.SettingInForce its value: `after` and `wait_ms`
+---@field override mulligan.SettingInForce
+---@field notify mulligan.SettingInForce
+
+---A setting.
+---@class mulligan.SettingInForce
+---@field value any false: none; true: a function
+---@field scope? string where it was set; nil: the default holds
+---@field file? string relative to the policy's folder
+---@field line? integer in it
+
+---What must hold.
+---@class mulligan.PlainMatcher
+---@field kind "tests"|"function"|"all"|"any"|"none"
+---@field tests? mulligan.PlainTest[] of `tests`
+---@field number? integer of `function`: which
+---@field parts? mulligan.PlainMatcher[] of the rest
+
+---A test of one field.
+---@class mulligan.PlainTest
+---@field subject "error"|"ctx"|"message"|"header"
+---@field name string of the field
+---@field value mulligan.PlainValue that it must have
+
+---The test at which a matcher lost.
+---@class mulligan.LostTest: mulligan.PlainTest
+---@field given? any what the field was
+
+---What a field must be.
+---@class mulligan.PlainValue
+---@field kind "one_of"|"between"|"contains"|"matches"|"present"|"absent"|"not"
+---@field literals? any[] of `one_of`
+---@field low? number of `between`
+---@field high? number of `between`
+---@field text? string of `contains` and `matches`
+---@field value? mulligan.PlainValue of `not`
 
 ---Says which policy; once, required.
 ---@param path string relative to mulligan.lua
@@ -225,16 +496,16 @@ function Json.list(t) end
 ---@param options? mulligan.LoadOptions
 ---@return mulligan.Policy?
 ---@return string?
----@return string?
+---@return mulligan.Code?
 ---@return mulligan.Problem[]?
 function Module.load(path, options) end
 
----The same for a text, which has no files beside it.
+---The same for a text. What it requires is looked for beside the file that `name` says.
 ---@param text string of the policy
 ---@param options? mulligan.LoadTextOptions
 ---@return mulligan.Policy?
 ---@return string?
----@return string?
+---@return mulligan.Code?
 ---@return mulligan.Problem[]?
 function Module.load_text(text, options) end
 
@@ -244,20 +515,20 @@ function Module.load_text(text, options) end
 ---@return mulligan.Verdict
 function Policy:decide(failure, options) end
 
----Says why a failure gets its verdict and what follows; keys as of `mulligan explain --format json`.
+---Says why a failure gets its verdict and what follows; [explain.md](explain.md#json) has the keys.
 ---@param failure mulligan.GivenFailure
 ---@param options? mulligan.DecideOptions
----@return table
+---@return mulligan.Explanation
 function Policy:explain(failure, options) end
 
----Gives what is in force there; keys as of `mulligan table --format json`.
+---Gives what is in force there; [table.md](table.md#json) has the keys.
 ---@param options? mulligan.TableOptions
----@return table
+---@return mulligan.InForce
 function Policy:table(options) end
 
----Gives findings and bounds; keys as of `mulligan check --format json`.
----@param options? table `consumers` and `transports` that it is for
----@return table
+---Gives findings and bounds; [check.md](check.md#json) has the keys.
+---@param options? mulligan.CheckOptions
+---@return mulligan.CheckReport
 function Policy:check(options) end
 
 ---As `decide`, from JSON to JSON; raises where the text is no failure.
@@ -270,7 +541,7 @@ function Policy:decide_json(text, options) end
 ---@param text? string the new text, of a policy that was loaded from one
 ---@return true|"unchanged"|nil
 ---@return string?
----@return string?
+---@return mulligan.Code?
 ---@return mulligan.Problem[]?
 function Policy:reload(text) end
 
@@ -282,7 +553,7 @@ function Policy:generation() end
 ---@return integer
 function Policy:rules() end
 
----Says how many scopes it has.
+---Says how many scopes have rules.
 ---@return integer
 function Policy:scopes() end
 
@@ -297,53 +568,57 @@ function Policy:closed() end
 ---@param options mulligan.EngineOptions
 ---@return mulligan.Engine?
 ---@return string?
----@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
 function Module.engine(options) end
 
 ---Opens a transport.
----@param name string
----@param url string
+---@param name string for consumers, policies and logs
+---@param url string `memory:` or `sqlite:FILE`
 ---@return true?
 ---@return string?
----@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
 function Engine:transport(name, url) end
 
----Adds a consumer.
----@param name string
+---Adds a consumer, before the engine starts.
+---@param name string unique
 ---@param options mulligan.ConsumerOptions
 ---@return true?
 ---@return string?
----@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
 function Engine:consumer(name, options) end
 
----Begins to take messages.
+---Begins to take messages, for programs that call `turn`.
 ---@return true?
 ---@return string?
----@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
 function Engine:start() end
 
----Starts, and returns when the engine has stopped.
+---Starts where nothing has, and returns when the engine has stopped.
 ---@return true?
 ---@return string?
----@return string?
+---@return mulligan.Code?
 ---@return mulligan.Problem[]?
 function Engine:run() end
 
 ---True, unless it stops or has stopped by itself.
 ---@return true?
 ---@return string?
----@return string?
+---@return mulligan.Code?
 function Engine:status() end
 
----Puts a message on a queue.
+---Puts a message on a queue; true: it was taken.
 ---@param transport string its name
 ---@param queue string
 ---@param body string
 ---@param options? mulligan.SendOptions
----@param callback? fun(safe?: true, message?: string, code?: string) once it is safe
+---@param callback? fun(safe?: true, message?: string, code?: string) called once it is safe, or isn't
 ---@return true?
 ---@return string?
----@return string?
+---@return mulligan.Code?
 function Engine:publish(transport, queue, body, options, callback) end
 
 ---Asks how many messages are in a queue.
@@ -352,7 +627,7 @@ function Engine:publish(transport, queue, body, options, callback) end
 ---@param callback fun(depth?: mulligan.Depth, message?: string, code?: string)
 ---@return true?
 ---@return string?
----@return string?
+---@return mulligan.Code?
 function Engine:depth(transport, queue, callback) end
 
 ---Says what became of messages so far.
@@ -363,6 +638,10 @@ function Engine:counts() end
 function Engine:stop() end
 
 ---Stops once its queues are empty.
+---@return true?
+---@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
 function Engine:stop_when_empty() end
 
 ---Stops without grace, and lets go of it. A variable with `<close>` does the same.
@@ -383,9 +662,6 @@ function Engine:emptied() end
 ---Calls back once, on the engine's clock.
 ---@param delay mulligan.Duration
 ---@param callback fun()
----@return true?
----@return string?
----@return string?
 function Engine:after(delay, callback) end
 
 ---With a test's clock: runs what is due. Gives the moment of the next timer in ms, or nil.
@@ -396,9 +672,6 @@ function Engine:turn() end
 ---@param transport string its name
 ---@param operation mulligan.Operation
 ---@param options? mulligan.FaultOptions
----@return true?
----@return string?
----@return string?
 function Engine:fault(transport, operation, options) end
 
 return Module
