@@ -402,7 +402,8 @@ MULL_API int mull_engine_new(mull_engine **out, const mull_engine_options *optio
 
 /* mull_engine_transport adds a transport: a name for policies and logs, and a URL such as
  * "sqlite:orders.db" or "memory:". It is opened at once. MULL_EINVAL: the name is taken, or the
- * URL is none that is known; MULL_EIO: it can't be opened. `problem` says why. */
+ * URL is none that is known; MULL_EIO: it can't be opened. `problem` says why. A transport of your
+ * own: mulligan/transport.h. */
 MULL_API int mull_engine_transport(mull_engine *engine, const char *name, const char *url);
 
 /* mull_handler works on a message, now or later: `message` is yours to read until you end the call

@@ -11,6 +11,23 @@
  * but calls mull_port_... from the loop's thread only, never from inside a call of its ops, except
  * mull_port_log, _now, _wall, _allocator, _loop, _after, _cancel and _working, which may be called
  * there as well. A transport copies `mulligan-` headers and understands none of them.
+ *
+ * To write one:
+ *
+ * 1. Fill in a mull_transport_ops, all but `hold` and `look`, and give it to mull_engine_scheme.
+ *    From then on mull_engine_transport knows its URLs.
+ * 2. Say in `open` no more than is true. What a transport can't do, the policy's fallback sees to;
+ *    what it wrongly says it can, loses messages.
+ * 3. Answer on a later turn: keep what is to be answered in a list, wake the loop (uv_async_send,
+ *    the broker's socket), and call mull_port_... from there. Around that, mull_port_working +1
+ *    and -1, so that a test's clock waits for it.
+ * 4. Of two copies rather one too many than one too few: in `settle`, what takes a message's place
+ *    (a redelivery, a dead letter, what its handler sent) is safe before the message is gone. Where
+ *    any of it fails, answer an error with nothing changed; the engine tries again.
+ * 5. A delivery is yours. Settled, its message must still be readable, until `release`: a handler
+ *    that was cut off may be at it.
+ *
+ * examples/own_transport.c is one in full, and docs/embedding.md leads through it.
  */
 #ifndef MULLIGAN_TRANSPORT_H
 #define MULLIGAN_TRANSPORT_H
@@ -82,10 +99,11 @@ enum { MULL_TRANSPORT_VERSION = 1 };
  * gave. Every slot is called on the loop's thread. */
 typedef struct mull_transport_ops {
     int version;        /* MULL_TRANSPORT_VERSION */
-    const char *scheme; /* of its URLs, without the colon */
+    const char *scheme; /* of its URLs, without the colon: a-z, 0-9, '+', '-', '.'; at most 31 */
 
     /* open makes ready what `url` names (scheme and all) and says what it can. On failure: a
-     * negative code, nothing left behind, and in `why` what is wrong and what would be right. */
+     * negative code, nothing left behind, and in `why` what is wrong and what would be right. What
+     * was given to mull_engine_scheme is mull_port_data. */
     int (*open)(void **self, mull_port *port, const char *url, mull_abilities *abilities, char *why,
                 size_t why_size);
 
@@ -113,7 +131,7 @@ typedef struct mull_transport_ops {
     int (*depth)(void *self, const char *queue, void *ticket);
 
     /* release frees a delivery's memory. Called once, after it was settled or lost, or after close
-     * began. */
+     * began; never while a settle of it is unanswered. */
     void (*release)(void *self, mull_delivery *delivery);
 
     /* close ends what is under way (settles and publishes that were taken are carried out and
@@ -126,6 +144,14 @@ typedef struct mull_transport_ops {
      * touches nothing. NULL: that isn't known beforehand. */
     int (*look)(const char *url, mull_abilities *abilities, char *why, size_t why_size);
 } mull_transport_ops;
+
+/* mull_engine_scheme makes a transport of yours known to an engine: mull_engine_transport then
+ * takes URLs that begin with its scheme and a colon. `ops` and the scheme's text are borrowed until
+ * the engine is closed; `data` is yours, mull_port_data gives it to each transport of that scheme.
+ * Several engines may have the same ops, or different ones for one scheme. On the loop's thread.
+ * MULL_EINVAL: another version, no scheme, one that is built in (or will be: amqp, redis, nats) or
+ * taken, or a slot is missing; `problem` says which. MULL_ENOMEM; MULL_ESTATE: it is closing. */
+MULL_API int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *ops, void *data);
 
 /* ---- What a transport calls ------------------------------------------------------------------ */
 
@@ -183,6 +209,9 @@ MULL_API void mull_port_working(mull_port *port, int change);
 /* mull_port_now and _wall read the engine's clocks, in milliseconds. Any thread. */
 MULL_API int64_t mull_port_now(const mull_port *port);
 MULL_API int64_t mull_port_wall(const mull_port *port);
+
+/* mull_port_data is what was given to mull_engine_scheme; NULL for a transport that is built in. */
+MULL_API void *mull_port_data(const mull_port *port);
 
 MULL_API struct uv_loop_s *mull_port_loop(mull_port *port);
 MULL_API const mull_allocator *mull_port_allocator(const mull_port *port);

@@ -151,7 +151,7 @@ int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t w
     /* Where it can't be told, nothing is found fault with. */
     worker->can = (mull_abilities){.can_retry = 1, .can_delay = 1};
     if (!ops) {
-        mull__transport_unknown(url, why, why_size);
+        mull__transport_unknown(url, "", why, why_size);
         return MULL_EINVAL;
     }
     if (!ops->look)

@@ -208,6 +208,7 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     engine->clock =
         options->clock ? *options->clock : (mull_clock){real_monotonic, real_wall, NULL};
     mull__rand_init(&engine->rand, options->seed);
+    mull__list_init(&engine->schemes);
     mull__list_init(&engine->ports);
     mull__list_init(&engine->consumers);
     mull__list_init(&engine->inbox);
@@ -271,6 +272,7 @@ static void free_memory(mull_engine *engine)
     if (engine->decider)
         mull_decider_free(engine->decider);
     mull__reload_free(engine);
+    mull__schemes_free(engine);
     mull__timers_free(engine);
     mull__calls_free(engine);
     mull__tell_close(engine);

@@ -111,11 +111,19 @@ typedef enum mull__port_state {
     MULL__PORT_CLOSED
 } mull__port_state;
 
+/* mull__scheme is a transport that the embedder brought along. */
+typedef struct mull__scheme {
+    mull__link link;
+    const mull_transport_ops *ops;
+    void *data;
+} mull__scheme;
+
 struct mull_port {
     mull__link link;
     mull_engine *engine;
     char *name;
     const mull_transport_ops *ops;
+    void *data; /* of its scheme */
     void *self;
     mull_abilities abilities;
     mull__port_state state;
@@ -261,7 +269,7 @@ struct mull_engine {
     mull__timers timers;
     mull__rand rand;
 
-    mull__list ports, consumers;
+    mull__list schemes, ports, consumers;
     int64_t working;     /* transports at work, for a test's clock */
     uint32_t open_calls; /* handlers at work that weren't cut off */
     int alone;           /* a suspect's handler is at work: nobody else's starts */
@@ -395,5 +403,6 @@ void mull__empty_look(mull_engine *engine); /* is it time to ask for depths? */
 
 /* setup.c */
 void mull__close_look(mull_engine *engine); /* may a closing engine go on? */
+void mull__schemes_free(mull_engine *engine);
 
 #endif

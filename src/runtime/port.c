@@ -197,6 +197,11 @@ void mull_port_working(mull_port *port, int change)
         mull__engine_touch(port->engine); /* a stop may have waited for it */
 }
 
+void *mull_port_data(const mull_port *port)
+{
+    return port ? port->data : NULL;
+}
+
 int64_t mull_port_now(const mull_port *port)
 {
     return mull__engine_now(port->engine);

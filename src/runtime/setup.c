@@ -17,6 +17,106 @@ static int is_name(const char *text)
     return text && text[0] && mull__utf8_valid(text);
 }
 
+enum { SCHEME_MAX = 31 };
+
+/* ---- Schemes --------------------------------------------------------------------------------- */
+
+/* scheme_for finds what the embedder brought for a URL; NULL: nothing. */
+static const mull__scheme *scheme_for(mull_engine *engine, const char *url)
+{
+    for (mull__link *link = mull__list_first(&engine->schemes); link;
+         link = mull__list_after(&engine->schemes, link)) {
+        const mull__scheme *scheme = MULL__ENTRY(link, mull__scheme, link);
+        if (mull__has_scheme(url, scheme->ops->scheme))
+            return scheme;
+    }
+    return NULL;
+}
+
+/* is_scheme: as a URL's is, in small letters, since URLs are compared as they are. */
+static int is_scheme(const char *text)
+{
+    size_t length = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+-.") : 0;
+    return length > 0 && length <= SCHEME_MAX && !text[length] && text[0] >= 'a' && text[0] <= 'z';
+}
+
+/* missing_slot names the first slot that a transport needs and hasn't; NULL: none. */
+static const char *missing_slot(const mull_transport_ops *ops)
+{
+    const struct {
+        const char *name;
+        int there;
+    } slots[] = {
+        {"open", ops->open != NULL},       {"subscribe", ops->subscribe != NULL},
+        {"credit", ops->credit != NULL},   {"publish", ops->publish != NULL},
+        {"settle", ops->settle != NULL},   {"depth", ops->depth != NULL},
+        {"release", ops->release != NULL}, {"close", ops->close != NULL},
+    };
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
+        if (!slots[i].there)
+            return slots[i].name;
+    return NULL;
+}
+
+/* refuse_ops says what is wrong with a transport, if anything is. Only its version may be looked at
+ * before that is known to be ours. */
+static int refuse_ops(mull_engine *engine, const mull_transport_ops *ops)
+{
+    char url[SCHEME_MAX + 2];
+    if (ops->version != MULL_TRANSPORT_VERSION)
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "a transport of version %d; this library takes version %d: "
+                                    "compile it anew, with mulligan/transport.h of this library",
+                                    ops->version, MULL_TRANSPORT_VERSION);
+    if (!is_scheme(ops->scheme))
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "a transport's scheme is 1 to %d of a-z, 0-9, '+', '-' and "
+                                    "'.', a letter first, without the colon",
+                                    SCHEME_MAX);
+    snprintf(url, sizeof url, "%s:", ops->scheme);
+    if (mull__transport_for(url) || mull__transport_is_later(url))
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "'%s' is built in, or will be; give this transport a scheme "
+                                    "of its own",
+                                    url);
+    if (scheme_for(engine, url))
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "there is a transport for '%s' already; give this one another "
+                                    "scheme",
+                                    url);
+    const char *slot = missing_slot(ops);
+    if (slot)
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "the transport for '%s' has no `%s`; only `hold` and `look` "
+                                    "may be missing",
+                                    url, slot);
+    return 0;
+}
+
+int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *ops, void *data)
+{
+    if (!engine || !ops)
+        return MULL_EINVAL;
+    if (engine->closing)
+        return MULL_ESTATE;
+    int status = refuse_ops(engine, ops);
+    if (status != 0)
+        return status;
+    mull__scheme *scheme = mull__zalloc(&engine->allocator, 1, sizeof *scheme);
+    if (!scheme)
+        return MULL_ENOMEM;
+    scheme->ops = ops;
+    scheme->data = data;
+    mull__list_push(&engine->schemes, &scheme->link);
+    return 0;
+}
+
+void mull__schemes_free(mull_engine *engine)
+{
+    for (mull__link *link; (link = mull__list_pop(&engine->schemes));)
+        mull__free(&engine->allocator, MULL__ENTRY(link, mull__scheme, link));
+}
+
 /* ---- Transports ------------------------------------------------------------------------------ */
 
 static void port_free(mull_port *port)
@@ -62,18 +162,25 @@ static int refuse_url(mull_engine *engine, int status, const char *name, const c
 
 static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
 {
-    char why[256];
-    mull__transport_unknown(url, why, sizeof why);
+    char why[256], more[128] = "";
+    size_t length = 0;
+    for (mull__link *link = mull__list_first(&engine->schemes); link && length < sizeof more;
+         link = mull__list_after(&engine->schemes, link))
+        length += (size_t)snprintf(more + length, sizeof more - length,
+                                   ", %s:", MULL__ENTRY(link, mull__scheme, link)->ops->scheme);
+    mull__transport_unknown(url, more, why, sizeof why);
     return refuse_url(engine, MULL_EINVAL, name, url, why);
 }
 
-int mull__engine_attach(mull_engine *engine, const char *name, const mull_transport_ops *ops,
-                        const char *url)
+static int attach(mull_engine *engine, const char *name, const mull__scheme *scheme,
+                  const char *url)
 {
     mull_port *port = port_new(engine, name);
     if (!port)
         return MULL_ENOMEM;
+    const mull_transport_ops *ops = scheme->ops;
     port->ops = ops;
+    port->data = scheme->data;
     char why[512] = "";
     int status = ops->open(&port->self, port, url, &port->abilities, why, sizeof why);
     if (status != 0) {
@@ -86,6 +193,12 @@ int mull__engine_attach(mull_engine *engine, const char *name, const mull_transp
     return 0;
 }
 
+int mull__engine_attach(mull_engine *engine, const char *name, const mull_transport_ops *ops,
+                        const char *url)
+{
+    return attach(engine, name, &(mull__scheme){.ops = ops}, url);
+}
+
 int mull_engine_transport(mull_engine *engine, const char *name, const char *url)
 {
     if (!engine || !is_name(name) || !url)
@@ -96,10 +209,11 @@ int mull_engine_transport(mull_engine *engine, const char *name, const char *url
         return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
                                     "there is a transport '%s' already; give this one another name",
                                     name);
+    const mull__scheme *scheme = scheme_for(engine, url);
+    if (scheme)
+        return attach(engine, name, scheme, url);
     const mull_transport_ops *ops = mull__transport_for(url);
-    if (!ops || ops->version != MULL_TRANSPORT_VERSION)
-        return refuse_scheme(engine, name, url);
-    return mull__engine_attach(engine, name, ops, url);
+    return ops ? mull__engine_attach(engine, name, ops, url) : refuse_scheme(engine, name, url);
 }
 
 /* ---- Consumers ------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ static const mull_transport_ops *const transports[] = {TRANSPORTS(ROW)};
 
 enum { COUNT = sizeof transports / sizeof transports[0] };
 
-static int has_scheme(const char *url, const char *scheme)
+int mull__has_scheme(const char *url, const char *scheme)
 {
     size_t length = strlen(scheme);
     return strncmp(url, scheme, length) == 0 && url[length] == ':';
@@ -25,14 +25,15 @@ static int has_scheme(const char *url, const char *scheme)
 const mull_transport_ops *mull__transport_for(const char *url)
 {
     for (size_t i = 0; i < COUNT; i++)
-        if (has_scheme(url, transports[i]->scheme))
+        if (mull__has_scheme(url, transports[i]->scheme))
             return transports[i];
     return NULL;
 }
 
 int mull__transport_is_later(const char *url)
 {
-    return has_scheme(url, "amqp") || has_scheme(url, "redis") || has_scheme(url, "nats");
+    return mull__has_scheme(url, "amqp") || mull__has_scheme(url, "redis") ||
+           mull__has_scheme(url, "nats");
 }
 
 void mull__transport_schemes(char *text, size_t size)
@@ -43,7 +44,7 @@ void mull__transport_schemes(char *text, size_t size)
                                    transports[i]->scheme);
 }
 
-void mull__transport_unknown(const char *url, char *why, size_t size)
+void mull__transport_unknown(const char *url, const char *more, char *why, size_t size)
 {
     char known[128];
     size_t length = strcspn(url, ":");
@@ -52,5 +53,5 @@ void mull__transport_unknown(const char *url, char *why, size_t size)
     if (mull__transport_is_later(url))
         snprintf(why, size, "'%.*s:' is not in this version yet", scheme, url);
     else
-        snprintf(why, size, "there is no '%.*s:'; known are %s", scheme, url, known);
+        snprintf(why, size, "there is no '%.*s:'; known are %s%s", scheme, url, known, more);
 }
