@@ -58,9 +58,9 @@ need() {
 build() {
     case $1 in
     release) more= ;;
-    clang) more="libcmocka-dev clang" ;;
+    clang) more="libcmocka-dev clang g++" ;;
     fuzz) more=clang ;;
-    *) more=libcmocka-dev ;;
+    *) more="libcmocka-dev g++" ;;
     esac
     # shellcheck disable=SC2086
     need $build_packages $more

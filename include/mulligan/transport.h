@@ -27,7 +27,7 @@
  * 5. A delivery is yours. Settled, its message must still be readable, until `release`: a handler
  *    that was cut off may be at it.
  *
- * examples/own_transport.c is one in full, and docs/embedding.md leads through it.
+ * examples/board/board.c is one in full, and docs/embedding.md leads through it.
  */
 #ifndef MULLIGAN_TRANSPORT_H
 #define MULLIGAN_TRANSPORT_H

@@ -1,6 +1,6 @@
 /* own_scheme.c: an engine takes a transport that its embedder brings: which it refuses and what it
  * says then, which URLs it finds it by, how long it needs it, and whose data it gets. What such a
- * transport can do to messages is shown by examples/own_transport.c. */
+ * transport can do to messages is shown by transport/board_spec.lua. */
 #include "purse.h"
 #include "rig.h"
 

@@ -27,9 +27,9 @@ describe("an installed mulligan", function()
 
     it("has a library that a program runs with", function()
         local here = "LD_LIBRARY_PATH='" .. prefix .. "/lib' "
-        local libraries = run(here .. "ldd " .. build .. "/examples/embed")
+        local libraries = run(here .. "ldd " .. build .. "/examples/run")
         assert.is_truthy(libraries:find(prefix .. "/lib/libmulligan.so.0", 1, true), libraries)
-        assert.is_truthy(run(here .. build .. "/examples/embed"):find("^done %d+\n"))
+        assert.is_truthy(run(here .. build .. "/examples/run"):find("^done %d+\n"))
     end)
 
     it("exports what the headers declare, and nothing else", function()

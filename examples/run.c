@@ -1,7 +1,7 @@
-/* main.c: mulligan in a C program. Thirty payments are published to a queue in memory; a handler
+/* run.c: an engine in a C program. Thirty payments are published to a queue in memory; a handler
  * in C takes them, some fail, and the policy below says what happens to those.
  *
- *   cc main.c -lmulligan -o payments && ./payments
+ *   cc run.c $(pkg-config --cflags --libs mulligan) -o run && ./run
  */
 #include <mulligan.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ int main(void)
         mull_engine_close(engine, NULL, NULL);
     }
     if (status)
-        fprintf(stderr, "payments: %s\n", mull_strerror(status));
+        fprintf(stderr, "run: %s\n", mull_strerror(status));
     mull_policy_free(policy);
     return status ? 1 : 0;
 }

@@ -1,0 +1,56 @@
+/* board_module.c: the Lua module, with the transport of examples/board built in: so that the tests
+ * which every transport has to pass can be run with it. "board:NAME" is a board of that name, which
+ * lives as long as the process. */
+#include "board/board.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct named {
+    struct named *next;
+    board *board;
+    char url[];
+} named;
+
+static named *boards;
+static board *opening; /* what board.c takes for the data of its scheme */
+
+static board *board_named(const char *url)
+{
+    for (named *n = boards; n; n = n->next)
+        if (strcmp(n->url, url) == 0)
+            return n->board;
+    named *made = malloc(sizeof *made + strlen(url) + 1);
+    if (!made)
+        abort();
+    made->board = board_new();
+    made->next = boards;
+    memcpy(made->url, url, strlen(url) + 1);
+    boards = made;
+    return made->board;
+}
+
+static int named_open(void **self, mull_port *port, const char *url, mull_abilities *abilities,
+                      char *why, size_t why_size)
+{
+    opening = board_named(url);
+    return board_transport.open(self, port, "board:", abilities, why, why_size);
+}
+
+void *__wrap_mull_port_data(const mull_port *port);
+const mull_transport_ops *__real_mull__transport_for(const char *url);
+const mull_transport_ops *__wrap_mull__transport_for(const char *url);
+
+void *__wrap_mull_port_data(const mull_port *port)
+{
+    (void)port;
+    return opening;
+}
+
+const mull_transport_ops *__wrap_mull__transport_for(const char *url)
+{
+    static mull_transport_ops ops;
+    ops = board_transport;
+    ops.open = named_open;
+    return strncmp(url, "board:", 6) == 0 ? &ops : __real_mull__transport_for(url);
+}
