@@ -15,7 +15,7 @@ cd "$(dirname "$0")"
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config lua5.4
     liblua5.4-dev libuv1-dev libsqlite3-dev libjansson-dev libxxhash-dev"
-test_packages="lua-busted lua-check libcmocka-dev clang-format g++ sqlite3 scdoc zsh fish"
+test_packages="lua-busted lua-check libcmocka-dev clang-format g++ sqlite3 python3 scdoc zsh fish"
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "do: $*"; exit 2; }
@@ -134,7 +134,7 @@ checks() {
     check "layers" lua5.4 tools/layers.lua
     check "lengths" lua5.4 tools/lengths.lua
     # shellcheck disable=SC2046
-    check "clang-format" clang-format --dry-run -Werror $(find include src spec examples bench -name '*.[ch]')
+    check "clang-format" clang-format --dry-run -Werror $(find include src spec examples bench -name '*.[ch]' -o -name '*.cpp')
     check "luacheck" luacheck -q .
 }
 

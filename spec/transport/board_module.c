@@ -1,6 +1,6 @@
 /* board_module.c: the Lua module, with the transport of examples/board built in: so that the tests
  * which every transport has to pass can be run with it. "board:NAME" is a board of that name, which
- * lives as long as the process. */
+ * lives as long as the module is loaded. */
 #include "board/board.h"
 
 #include <stdlib.h>
@@ -28,6 +28,15 @@ static board *board_named(const char *url)
     memcpy(made->url, url, strlen(url) + 1);
     boards = made;
     return made->board;
+}
+
+__attribute__((destructor)) static void free_boards(void)
+{
+    for (named *n = boards, *next; n; n = next) {
+        next = n->next;
+        board_free(n->board);
+        free(n);
+    }
 }
 
 static int named_open(void **self, mull_port *port, const char *url, mull_abilities *abilities,
