@@ -1,19 +1,21 @@
 /* decide.c: what one decision costs, through mull_decide, by a policy of 100 rules in 10 scopes.
  *
- *   decide                    ns a decision, the median of many batches, of each case
- *   decide CASE ID|CHANCE N   decides N times, for callgrind, which counts instructions
+ *   decide                    ns and instructions a decision of each case; then what others take
+ *                             for the same decision
+ *   decide CASE id|chance N   decides N times, for callgrind, which counts instructions
  *
  * Each case comes in two variants: with the chance given, as engines give it, or taken from the
  * message's id. bench/README.md has the commands, and what came out. */
+#include "kit/compare.h"
+#include "kit/count.h"
+#include "kit/ours.h"
 #include "mulligan.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { BATCHES = 2001, BATCH = 500 };
 enum { CONSUMERS = 4, TRANSPORTS = 4, SCOPE_RULES = 10 };
 
 static void die(const char *what)
@@ -154,19 +156,6 @@ static void facts_init(facts *f, const bench_case *c, int by_id)
                                 .flags = by_id ? 0 : MULL_HAS_CHANCE};
 }
 
-/* decide_often sums up the delays, which a compiler can't leave out. */
-static int64_t decide_often(mull_decider *decider, const facts *f, long count)
-{
-    mull_verdict verdict = MULL_INIT(mull_verdict);
-    int64_t sum = 0;
-    for (long i = 0; i < count; i++) {
-        if (mull_decide(decider, &f->failure, &verdict) != 0)
-            die("a decision failed");
-        sum += verdict.delay_ms;
-    }
-    return sum;
-}
-
 /* check that a case is what it says: a retry by the scope's rule for the type. */
 static void check(mull_decider *decider, const facts *f, const bench_case *c)
 {
@@ -176,72 +165,84 @@ static void check(mull_decider *decider, const facts *f, const bench_case *c)
         die("not the verdict that was meant");
 }
 
-/* ---- Time ------------------------------------------------------------------------------------ */
+/* ---- What is printed ------------------------------------------------------------------------- */
 
-static double now_ns(void)
+/* count_instructions runs this program for one case; below 0: they can't be counted. */
+static double count_instructions(const char *program, const char *name, const char *chance)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+    enum { COUNT = 20000 };
+    char count[16];
+    snprintf(count, sizeof count, "%d", COUNT);
+    const char *const argv[] = {program, name, chance, count, NULL};
+    return bench_count("mull_decide", argv) / COUNT;
 }
 
-static int by_size(const void *a, const void *b)
+static void print_variant(mull_decider *decider, const char *program, const bench_case *c,
+                          int by_id)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    facts f;
+    facts_init(&f, c, by_id);
+    check(decider, &f, c);
+    printf(" %12.1f", bench_decide_ns(decider, &f.failure, BENCH_MOST_BATCHES));
+    double instructions = count_instructions(program, c->name, by_id ? "id" : "chance");
+    if (instructions < 0)
+        printf(" %12s", "-");
+    else
+        printf(" %12.0f", instructions);
 }
 
-static double median_ns(mull_decider *decider, const facts *f)
+static void print_cases(mull_decider *decider, const char *program)
 {
-    static double took[BATCHES];
-    for (int i = 0; i < BATCHES; i++) {
-        double from = now_ns();
-        decide_often(decider, f, BATCH);
-        took[i] = (now_ns() - from) / BATCH;
-    }
-    qsort(took, BATCHES, sizeof *took, by_size);
-    return took[BATCHES / 2];
-}
-
-static void print_times(mull_decider *decider)
-{
-    printf("%-10s %18s %18s\n", "", "chance given, ns", "from the id, ns");
+    printf("%-10s %25s %25s\n", "", "chance given", "chance from the id");
+    printf("%-10s %12s %12s %12s %12s\n", "", "ns", "instructions", "ns", "instructions");
     for (int i = 0; i < CASES; i++) {
-        double took[2];
-        for (int by_id = 0; by_id < 2; by_id++) {
-            facts f;
-            facts_init(&f, &cases[i], by_id);
-            check(decider, &f, &cases[i]);
-            took[by_id] = median_ns(decider, &f);
-        }
-        printf("%-10s %18.1f %18.1f\n", cases[i].name, took[0], took[1]);
+        printf("%-10s", cases[i].name);
+        print_variant(decider, program, &cases[i], 0);
+        print_variant(decider, program, &cases[i], 1);
+        printf("\n");
+        fflush(stdout);
     }
 }
 
-/* ---- Instructions ---------------------------------------------------------------------------- */
-
-static void decide_case(mull_decider *decider, const char *name, int by_id, long count)
+static const bench_case *find_case(const char *name)
 {
     for (int i = 0; i < CASES; i++)
-        if (strcmp(cases[i].name, name) == 0) {
-            facts f;
-            facts_init(&f, &cases[i], by_id);
-            printf("%lld\n", (long long)decide_often(decider, &f, count));
-            return;
-        }
+        if (strcmp(cases[i].name, name) == 0)
+            return &cases[i];
     die("no such case");
+    return NULL;
+}
+
+static void compare(mull_decider *decider)
+{
+    facts names;
+    facts_init(&names, find_case("type"), 0);
+    const bench_way ways[] = {{"by names", &names.failure}};
+    if (bench_compare(decider, ways, sizeof ways / sizeof *ways) != 0)
+        die("no comparison");
+}
+
+/* decide_case is what callgrind looks at. */
+static void decide_case(mull_decider *decider, const char *name, int by_id, long count)
+{
+    facts f;
+    facts_init(&f, find_case(name), by_id);
+    printf("%lld\n", (long long)bench_decide_often(decider, &f.failure, count));
 }
 
 int main(int argc, char **argv)
 {
     mull_policy *policy;
     mull_decider *decider = new_decider(&policy);
-    if (argc == 1)
-        print_times(decider);
-    else if (argc == 4)
+    if (argc == 4) {
         decide_case(decider, argv[1], strcmp(argv[2], "id") == 0, atol(argv[3]));
-    else
+    } else if (argc == 1) {
+        print_cases(decider, argv[0]);
+        printf("\n");
+        compare(decider);
+    } else {
         die("usage: decide [CASE id|chance COUNT]");
+    }
     mull_decider_free(decider);
     mull_policy_free(policy);
     return 0;
