@@ -62,6 +62,15 @@ static void complain(const char *file, int line, const char *text, void *data)
     fprintf(stderr, "%s\n", text);
 }
 
+/* tell hears of each verdict once it is carried out; a person wants to know of dead letters. */
+static void tell(const mull_event *event, void *data)
+{
+    (void)data;
+    if (event->kind == MULL_EVENT_DECIDED && event->verdict->action == MULL_DEAD_LETTER)
+        printf("dead letter: %s in '%s', for a %s\n", event->failure->message->id,
+               event->verdict->queue, event->failure->error->type);
+}
+
 /* published counts the payments that are safe; after the last one, an empty queue is the end. */
 static void published(int status, void *data)
 {
@@ -133,6 +142,7 @@ int main(void)
     mull_engine_options engine_options = MULL_INIT(mull_engine_options);
     engine_options.policy = policy;
     engine_options.problem = complain;
+    engine_options.event = tell;
     int status = mull_engine_new(&engine, &engine_options);
     if (!status) {
         status = run(engine);

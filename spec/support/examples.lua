@@ -5,6 +5,7 @@ local examples = {}
 
 local build = os.getenv("MULL_BUILD") or "build/dev"
 build = build:sub(1, 1) == "/" and build or process.here .. "/" .. build
+examples.build = build -- its folder
 
 -- What the library under test was built with, if it isn't plain: a program of it needs the same.
 examples.sanitizer = process.read(build .. "/CMakeCache.txt"):match("\nMULL_SANITIZE:STRING=([^\n]+)")
