@@ -4,6 +4,8 @@
  *   any thread ── board_put ──┐
  *   engine ── publish, settle ┴─> board ── uv_async_send ──> turn ─┬─ mull_port_settled, _published
  *                                                                  └─ mull_port_delivered
+ *
+ * A board is one list, which is walked: good for thousands of messages, not for millions.
  */
 #include "board.h"
 
@@ -36,7 +38,7 @@ typedef struct item {
     TAILQ_ENTRY(item) link; /* on the board */
     TAILQ_ENTRY(item) out;  /* among those that a transport handed out */
     struct reader *reader;  /* who was handed it; NULL: nobody */
-    int64_t due_ms;         /* monotonic; 0: at once */
+    int64_t due_ms;         /* monotonic, as all engines of a process have it; 0: at once */
     uint64_t sequence;
     int settled;   /* off the board */
     answer answer; /* to its settle */
