@@ -16,14 +16,14 @@
 namespace
 {
 
-// ---- The wrapping
-// --------------------------------------------------------------------------------
+/* ---- The wrapping ---------------------------------------------------------------------------- */
 
 struct closer {
     void operator()(mull_policy *policy) const
     {
         mull_policy_free(policy);
     }
+
     void operator()(mull_decider *decider) const
     {
         mull_decider_free(decider);
@@ -75,8 +75,7 @@ decider_ptr new_decider(const policy_ptr &policy)
     return decider_ptr(made);
 }
 
-// ---- The program
-// ---------------------------------------------------------------------------------
+/* ---- The program ----------------------------------------------------------------------------- */
 
 struct database_error : std::runtime_error {
     using runtime_error::runtime_error;

@@ -1,4 +1,5 @@
 -- What README.md shows has to work as it stands there.
+local examples = require "support.examples"
 local mulligan = require "mulligan"
 local process = require "support.process"
 
@@ -66,12 +67,20 @@ describe("README.md", function()
         assert.is_true(delay ~= nil and delay >= 300 and delay <= 500, printed[1])
     end)
 
-    it("shows C that compiles", function()
+    it("shows C that compiles and runs by its own command", function()
         assert.equal("c", blocks[4].language)
-        write(folder .. "/decide.c", blocks[4].text)
-        local command = "cc -std=c17 -Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only '%s/decide.c' 2>&1"
-        local pipe = assert(io.popen(command:format(folder)))
-        local output = pipe:read("a")
-        assert.is_true(pipe:close(), output)
+        assert.equal(read("examples/decide.c"), blocks[4].text .. "\n")
+        local ran = examples.run("decide.c", { ["policy.lua"] = blocks[1].text })
+        assert.equal(0, ran.code, ran.err)
+        assert.equal("", ran.err)
+        local delay = tonumber(ran.out:match("^retry in (%d+) ms\n$"))
+        assert.is_true(delay ~= nil and delay >= 300 and delay <= 500, ran.out)
+    end)
+
+    it("shows C that says what is wrong", function()
+        local ran = examples.run("decide.c", { ["policy.lua"] = "no policy" })
+        assert.equal(1, ran.code)
+        assert.equal("policy.lua: the policy cannot be loaded\n", ran.err)
+        assert.equal("", ran.out)
     end)
 end)
