@@ -13,6 +13,7 @@ target_link_libraries(libmulligan PRIVATE mulligan_objects PkgConfig::LUA)
 target_include_directories(libmulligan INTERFACE
     "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 mull_exports(libmulligan libmulligan.map)
+target_link_options(libmulligan PRIVATE LINKER:--gc-sections)
 install(TARGETS libmulligan EXPORT mulligan
     LIBRARY COMPONENT library NAMELINK_COMPONENT development)
 
