@@ -292,7 +292,9 @@ typedef void (*mull_event_fn)(const mull_event *event, void *data);
  * it, until it is freed. */
 typedef struct mull_policy mull_policy;
 
-/* mull_decider decides, on one thread at a time; one a thread. */
+/* mull_decider decides, on one thread at a time; one a thread. In a debug build (of the CMake build
+ * type Debug, or with -DMULL_CHECKS=ON) a second thread that comes meanwhile gets MULL_ESTATE; in
+ * others that is a race, since looking for it would cost what a decision does. */
 typedef struct mull_decider mull_decider;
 
 typedef struct mull_policy_options {

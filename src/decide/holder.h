@@ -59,6 +59,9 @@ struct mull_decider {
     mull_event_fn hear;    /* NULL: nobody but the policy's own event function */
     void *hear_data;
     int deciding; /* an event of it may not decide with it: the seat is in use */
+#if defined(MULL__CHECKS)
+    atomic_int entered; /* a thread is in mull_decide with it */
+#endif
 };
 
 /* mull__holder_join takes in a decider and gives it its first seat. Errors as mull__seat_new;
