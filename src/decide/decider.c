@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/rare.h"
 #include "holder.h"
+#include "policy/brief.h"
 
 /* ---- What a decision meets -------------------------------------------------------------------
  *
@@ -16,7 +17,7 @@ static int ask(void *state, uint32_t function, const mull_failure *failure, char
     mull_decider *decider = state;
     void *data;
     const mull__guest *guest = mull__holder_guest(decider->policy, &data);
-    int before = decider->deciding;
+    uintptr_t before = decider->deciding;
     decider->deciding = 1;
     int answer = guest->match(decider->seat->state, function, failure, why, why_size);
     decider->deciding = before;
@@ -30,7 +31,7 @@ static int ask_override(void *state, uint32_t function, const mull_failure *fail
     mull_decider *decider = state;
     void *data;
     const mull__guest *guest = mull__holder_guest(decider->policy, &data);
-    int before = decider->deciding;
+    uintptr_t before = decider->deciding;
     decider->deciding = 1;
     int status = guest->override(decider->seat->state, function, failure, verdict, config, answer,
                                  why, why_size);
@@ -40,9 +41,9 @@ static int ask_override(void *state, uint32_t function, const mull_failure *fail
 
 static void tell(mull_decider *decider, mull_event *event)
 {
-    int before = decider->deciding;
+    uintptr_t before = decider->deciding;
     decider->deciding = 1;
-    event->generation = decider->seat->name;
+    event->generation = decider->generation;
     mull__holder_tell(decider->policy, event);
     if (decider->hear)
         decider->hear(event, decider->hear_data);
@@ -71,6 +72,7 @@ static void override_failed(void *data, const mull_failure *failure, const mull_
 static void sit(mull_decider *decider, mull__seat *seat)
 {
     decider->seat = seat;
+    decider->generation = seat->name;
     decider->desk = (mull__desk){seat->table, &decider->runner, seat->seen};
 }
 
@@ -130,9 +132,10 @@ static void exchange_seats(mull_decider *decider)
     sit(decider, (mull__seat *)(fresh & ~MULL__FRESH));
 }
 
-static inline int has_fresh_seat(mull_decider *decider)
+/* has_fresh_seat is FRESH, or 0. */
+static inline uintptr_t has_fresh_seat(mull_decider *decider)
 {
-    return (atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH) != 0;
+    return atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH;
 }
 
 /* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
@@ -167,24 +170,37 @@ void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
 
 /* ---- What a failure must be ------------------------------------------------------------------ */
 
-/* has_parts: the structs are there, in sizes of some release, and the error has a type. */
-static inline int has_parts(const mull_failure *f)
+/* has_parts: the structs are there, in sizes of some release, and the error has a type, be it
+ * empty. */
+static int has_parts(const mull_failure *f)
 {
-    if (!f || f->size < MULL__FAILURE_LEAST || !f->error || f->error->size < MULL__ERROR_LEAST)
-        return 0;
-    if (!f->error->type || !*f->error->type)
-        return 0;
-    return !f->message || f->message->size >= MULL__MESSAGE_LEAST;
+    return f && f->size >= MULL__FAILURE_LEAST && f->error && f->error->size >= MULL__ERROR_LEAST &&
+           f->error->type && (!f->message || f->message->size >= MULL__MESSAGE_LEAST);
+}
+
+static int has_room(const mull_verdict *verdict)
+{
+    return verdict && verdict->size >= MULL__VERDICT_LEAST;
+}
+
+/* is_current: both are there, with all the parts that this release knows. */
+static MULL__IN_PLACE int is_current(const mull_failure *f, const mull_verdict *verdict)
+{
+    return verdict && verdict->size >= sizeof *verdict && f && f->size >= sizeof *f && f->error &&
+           f->error->size >= sizeof *f->error && f->error->type &&
+           (!f->message || f->message->size >= sizeof *f->message);
 }
 
 /* KNOWN are all flags that an embedder may set; OPTIONAL those that leave a failure complete. */
 #define OPTIONAL ((uint32_t)(MULL_CANNOT_RETRY | MULL_CANNOT_DELAY | MULL_NO_JITTER))
 #define KNOWN    (OPTIONAL | MULL_HAS_CHANCE)
 
-/* has_numbers: none is below 0, which is where its sign is set; and no flag is a mystery. */
-static int has_numbers(const mull_failure *f)
+/* is_right: the type isn't empty, no number is below 0, which is where its sign is set, and no flag
+ * is a mystery. */
+static int is_right(const mull_failure *f)
 {
-    return (f->attempt | f->redeliveries | f->calls | f->deliveries | f->age_ms) >= 0 &&
+    return *f->error->type &&
+           (f->attempt | f->redeliveries | f->calls | f->deliveries | f->age_ms) >= 0 &&
            !(f->flags & ~KNOWN);
 }
 
@@ -226,47 +242,44 @@ static mull_failure completed(const mull_failure *failure)
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-MULL__RARE static int decide_completed(const mull_decider *decider, const mull_failure *failure,
-                                       mull_verdict *verdict)
+/* decide_checked: `briefly`, the short way wasn't tried yet. */
+static int decide_checked(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict,
+                          int briefly)
 {
-    if (!has_numbers(failure))
+    if (!has_room(verdict) || !has_parts(failure) || !is_right(failure))
         return MULL_EINVAL;
-    verdict->generation = decider->seat->name;
+    if (decider->deciding)
+        return MULL_ESTATE;
+    verdict->generation = decider->generation;
+    if (is_complete(failure))
+        return briefly ? mull__decide(&decider->desk, failure, verdict)
+                       : mull__decide_at_length(&decider->desk, failure, verdict);
     const mull_failure full = completed(failure);
     return mull__decide(&decider->desk, &full, verdict);
 }
 
-static MULL__IN_PLACE int decide(mull_decider *decider, const mull_failure *failure,
-                                 mull_verdict *verdict)
-{
-    if (!verdict || verdict->size < MULL__VERDICT_LEAST || !has_parts(failure))
-        return MULL_EINVAL;
-    if (decider->deciding)
-        return MULL_ESTATE;
-    if (!is_complete(failure))
-        return decide_completed(decider, failure, verdict);
-    verdict->generation = decider->seat->name;
-    return mull__decide(&decider->desk, failure, verdict);
-}
-
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
-    return decide(decider, failure, verdict);
+    return decide_checked(decider, failure, verdict, 1);
 }
 
-MULL__RARE static int decide_afresh(mull_decider *decider, const mull_failure *failure,
-                                    mull_verdict *verdict)
+static MULL__APART int decide_otherwise(mull_decider *decider, const mull_failure *failure,
+                                        mull_verdict *verdict)
 {
     take_fresh_seat(decider);
-    return mull__decide_on(decider, failure, verdict);
+    return decide_checked(decider, failure, verdict, 0);
 }
 
+/* decide_by_latest: what is wrong with a failure's numbers, the short way finds. */
 static MULL__IN_PLACE int decide_by_latest(mull_decider *decider, const mull_failure *failure,
                                            mull_verdict *verdict)
 {
-    if (has_fresh_seat(decider))
-        return decide_afresh(decider, failure, verdict);
-    return decide(decider, failure, verdict);
+    if (!MULL__MOSTLY(!(has_fresh_seat(decider) | decider->deciding) &&
+                      is_current(failure, verdict)) ||
+        !MULL__MOSTLY(mull__decide_briefly(decider->desk.table, failure, verdict)))
+        return decide_otherwise(decider, failure, verdict);
+    verdict->generation = decider->generation;
+    return MULL_OK;
 }
 
 #if defined(MULL__CHECKS)
@@ -291,7 +304,7 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
 int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
                        void *data)
 {
-    if (!has_parts(failure) || !has_numbers(failure))
+    if (!has_parts(failure) || !is_right(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;

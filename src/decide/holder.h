@@ -53,12 +53,13 @@ struct mull_decider {
     mull__link link; /* in the holder's list */
     mull_policy *policy;
     mull__seat *seat;
-    mull__runner runner;   /* its state is the seat's */
-    mull__desk desk;       /* the seat's table and scratch */
-    atomic_uintptr_t slot; /* a mull__seat, marked or not; 0 */
-    mull_event_fn hear;    /* NULL: nobody but the policy's own event function */
+    const char *generation; /* its name, which is the seat's */
+    mull__runner runner;    /* its state is the seat's */
+    mull__desk desk;        /* the seat's table and scratch */
+    atomic_uintptr_t slot;  /* a mull__seat, marked or not; 0 */
+    mull_event_fn hear;     /* NULL: nobody but the policy's own event function */
     void *hear_data;
-    int deciding; /* an event of it may not decide with it: the seat is in use */
+    uintptr_t deciding; /* 0 or 1: an event of it may not decide with it: the seat is in use */
 #if defined(MULL__CHECKS)
     atomic_int entered; /* a thread is in mull_decide with it */
 #endif

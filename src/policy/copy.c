@@ -5,6 +5,7 @@
 
 #include "delay.h"
 #include "fact.h"
+#include "value.h"
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
@@ -147,12 +148,18 @@ static const mull__plain_test *copy_tests(mull__room *room, const mull__plain_ma
 }
 
 /* equalities are what tests come down to that were copied. */
-static const mull_field *equalities(mull__room *room, const mull__plain_test *tests, size_t count)
+static const mull__equality *equalities(mull__room *room, const mull__plain_test *tests,
+                                        size_t count)
 {
-    mull_field *fields = mull__take(room, count, sizeof *fields);
-    for (size_t i = 0; i < count; i++)
-        fields[i] = (mull_field){tests[i].name, tests[i].value.literals[0]};
-    return fields;
+    mull__equality *wanted = mull__take(room, count, sizeof *wanted);
+    for (size_t i = 0; i < count; i++) {
+        wanted[i].initial = *tests[i].name;
+        wanted[i].name = mull__short_text_of(tests[i].name);
+        wanted[i].value = *tests[i].value.literals;
+        if (wanted[i].value.kind == MULL_STRING)
+            wanted[i].text = mull__short_text_of(wanted[i].value.as.string);
+    }
+    return wanted;
 }
 
 mull__plain_matcher mull__copy_matcher(mull__room *room, const mull__plain_matcher *plain)
@@ -163,8 +170,10 @@ mull__plain_matcher mull__copy_matcher(mull__room *room, const mull__plain_match
     } else if (plain->kind == MULL__MATCH_TESTS) {
         matcher.tests = copy_tests(room, plain);
         matcher.test_count = plain->test_count;
-        if (are_equalities(plain->tests, plain->test_count))
+        if (are_equalities(plain->tests, plain->test_count)) {
             matcher.equals = equalities(room, matcher.tests, matcher.test_count);
+            matcher.equals_end = matcher.equals + matcher.test_count;
+        }
     } else if (has_parts(plain->kind)) {
         mull__plain_matcher *parts = mull__take(room, plain->part_count, sizeof *parts);
         for (size_t i = 0; i < plain->part_count; i++)
@@ -188,7 +197,7 @@ void mull__measure_tier(mull__size *size, const mull__plain_tier *tier)
     mull__measure_things(size, delays_of(tier), sizeof *tier->delays);
     if (tier->on)
         mull__measure_text(size, tier->hint);
-    mull__measure_things(size, (size_t)mull__ahead(tier), sizeof *tier->spans);
+    mull__measure_things(size, (size_t)mull__ahead(tier), sizeof *tier->lots);
 }
 
 mull__plain_tier mull__copy_tier(mull__room *room, const mull__plain_tier *plain)
@@ -205,10 +214,10 @@ mull__plain_tier mull__copy_tier(mull__room *room, const mull__plain_tier *plain
         tier.delays = delays;
     }
     tier.hint = mull__copy_text(room, plain->hint);
-    tier.span_count = mull__ahead(plain);
-    mull__span *spans = mull__take(room, (size_t)tier.span_count, sizeof *spans);
-    for (int64_t step = 1; step <= tier.span_count; step++)
-        spans[step - 1] = mull__tier_span(plain, step);
-    tier.spans = spans;
+    tier.lot_count = mull__ahead(plain);
+    mull__lot *lots = mull__take(room, (size_t)tier.lot_count, sizeof *lots);
+    for (int64_t step = 1; step <= tier.lot_count; step++)
+        lots[step - 1] = mull__lot_of(mull__tier_span(plain, step));
+    tier.lots = lots;
     return tier;
 }

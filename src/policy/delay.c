@@ -141,7 +141,7 @@ int64_t mull__ahead(const mull__plain_tier *tier)
     if (!tier->on || tier->hint || tier->jitter_kind == MULL__JITTER_DECORRELATED)
         return 0;
     int unlimited = tier->attempts == MULL_UNLIMITED;
-    return unlimited || tier->attempts > MULL__SPANS ? MULL__SPANS : tier->attempts;
+    return unlimited || tier->attempts > MULL__LOTS ? MULL__LOTS : tier->attempts;
 }
 
 int64_t mull__longest_round(const mull__plain_tier *tier)
@@ -164,7 +164,7 @@ static int64_t drawn(mull__span span, const mull__facts *facts, int64_t step)
     int64_t redeliveries = facts->redeliveries;
     if (facts->tier == MULL_TIER_REDELIVER)
         redeliveries -= facts->step - step;
-    return mull__draw(span, mull__chance_of(facts, redeliveries, step));
+    return mull__draw(mull__lot_of(span), mull__chance_of(facts, redeliveries, step));
 }
 
 /* decorrelated draws each step from the one before. */

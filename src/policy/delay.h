@@ -65,15 +65,19 @@ static inline uint64_t mull__high_word(uint64_t a, uint64_t b)
 #endif
 }
 
-/* mull__draw takes one of a span, each with the same chance, by a 64-bit hash. */
-static inline int64_t mull__draw(mull__span span, uint64_t hash)
+static inline mull__lot mull__lot_of(mull__span span)
 {
-    uint64_t choices = (uint64_t)(span.high_ms - span.low_ms) + 1;
-    return span.low_ms + (int64_t)mull__high_word(hash, choices);
+    return (mull__lot){span.low_ms, (uint64_t)(span.high_ms - span.low_ms) + 1};
 }
 
-/* MULL__SPANS is of how many steps of a tier the spans are worked out ahead. */
-enum { MULL__SPANS = 8 };
+/* mull__draw takes one of a lot, each with the same chance, by a 64-bit hash. */
+static inline int64_t mull__draw(mull__lot lot, uint64_t hash)
+{
+    return lot.low_ms + (int64_t)mull__high_word(hash, lot.choices);
+}
+
+/* MULL__LOTS is of how many steps of a tier the lots are worked out ahead. */
+enum { MULL__LOTS = 8 };
 
 /* mull__ahead is of how many steps of a tier that can be done. */
 int64_t mull__ahead(const mull__plain_tier *tier);

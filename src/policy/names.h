@@ -98,9 +98,11 @@ static inline mull__name mull__name_of(const char *text)
  */
 static inline int mull__same_between(const char *a, const char *b, size_t size)
 {
-    for (size_t at = 8; at + 8 < size - 1; at += 8)
+    size_t at = 8;
+    do
         if (mull__load_8(a + at) != mull__load_8(b + at))
             return 0;
+    while ((at += 8) + 8 < size - 1);
     return 1;
 }
 

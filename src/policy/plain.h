@@ -65,9 +65,10 @@ typedef struct mull__plain_matcher {
     mull__matcher_kind kind;
     const mull__plain_test *tests;
     size_t test_count;
-    const mull_field *equals; /* the table's own: the tests again, where each is for a field of the
-                                 error to equal one literal; NULL */
-    uint32_t function;        /* from 0, in the order in which the statements ran */
+    const struct mull__equality *equals; /* the table's own: the tests again, where each is for a
+                                            field of the error to equal one literal; NULL */
+    const struct mull__equality *equals_end;
+    uint32_t function; /* from 0, in the order in which the statements ran */
     const struct mull__plain_matcher *parts;
     size_t part_count;
 } mull__plain_matcher;
@@ -92,6 +93,12 @@ typedef struct mull__span {
     int64_t low_ms, high_ms;
 } mull__span;
 
+/* mull__lot is a span as it is drawn from: each of so many milliseconds from the lowest on. */
+typedef struct mull__lot {
+    int64_t low_ms;
+    uint64_t choices;
+} mull__lot;
+
 /* mull__plain_tier is `retry` or `redeliver` with its arguments, defaults filled in. */
 typedef struct mull__plain_tier {
     int on;                /* 0: the chain has no such step, and the rest is not looked at */
@@ -104,10 +111,9 @@ typedef struct mull__plain_tier {
     int64_t max_delay_ms; /* MULL__NO_CAP: none */
     double jitter;        /* 0 ... 1; for MULL__JITTER_FRACTION */
     mull__jitter_kind jitter_kind;
-    const char *hint; /* a field of the error, in seconds; NULL: none */
-    const mull__span
-        *spans;         /* the table's own: where its first steps may wait to, worked out ahead */
-    int64_t span_count; /* 0 where a step depends on more than its span and chance */
+    const char *hint;      /* a field of the error, in seconds; NULL: none */
+    const mull__lot *lots; /* the table's own: what its first steps draw from, worked out ahead */
+    int64_t lot_count;     /* 0 where a step depends on more than its lot and chance */
 } mull__plain_tier;
 
 typedef struct mull__plain_rule {

@@ -46,6 +46,9 @@ typedef struct mull__rule {
     uint32_t next; /* of the same type in the same rules, as an index; MULL__NONE */
     mull__plain_matcher matcher;
     mull__plain_tier retry, redeliver; /* all zero where the chain has no such step */
+    /* How many steps of each the short way may take, see brief.h: 0 where the matcher is too much
+     * for it, or the type isn't plain. */
+    int64_t brief_retries, brief_redeliveries;
     mull_action end;
     const char *queue, *note;
 } mull__rule;
@@ -57,9 +60,9 @@ typedef struct mull__group {
 
 /* mull__rules is a list of rules in the order written, found by type. */
 typedef struct mull__rules {
-    const mull__rule *items;
+    mull__rule *items;
     size_t count;
-    const mull__group *groups;
+    const mull__group *groups, *last_group;
     uint32_t group_mask;
 } mull__rules;
 
@@ -111,7 +114,6 @@ struct mull__table {
     mull_allocator allocator;
     mull__names type_names, consumers, transports;
     mull__type *types;
-    const uint32_t *plain_types; /* by number: the number again, or MULL__NONE; see types.h */
     size_t type_count;
     size_t declared_types; /* the first so many are those that policy.errors names, and two that
                               are built in */
@@ -136,16 +138,16 @@ static inline size_t mull__scope_rules(const mull__scope *scope)
     return scope->rules.count + scope->cause_rules.count;
 }
 
-/* mull__first_rule is the first rule for a type, NULL where there is none, as for MULL__NONE. */
+/* mull__first_rule is the first rule for a type, NULL where there is none. */
 static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint32_t type)
 {
-    uint32_t at = type & rules->group_mask;
-    while (rules->groups[at].type != type) {
-        if (rules->groups[at].type == MULL__NONE)
+    const mull__group *group = &rules->groups[type & rules->group_mask];
+    while (!MULL__MOSTLY(group->type == type)) {
+        if (group->type == MULL__NONE)
             return NULL;
-        at = (at + 1) & rules->group_mask;
+        group = group < rules->last_group ? group + 1 : rules->groups;
     }
-    return rules->groups[at].first;
+    return group->first;
 }
 
 static inline const mull__rule *mull__next_rule(const mull__rules *rules, const mull__rule *rule)

@@ -109,7 +109,6 @@ static measure measure_plain(const mull__plain *plain)
         measure_shown(&m.size, scope);
     }
     mull__measure_things(&m.size, m.types, sizeof(mull__type));
-    mull__measure_things(&m.size, m.types, sizeof(uint32_t));
     mull__measure_things(&m.size, mull__layers(m.consumers, m.transports), sizeof(mull__layer));
     return m;
 }
@@ -179,7 +178,7 @@ static mull__rules grouped(builder *b, mull__rule *items, size_t count)
         items[i].next = group->first ? (uint32_t)(group->first - items) : MULL__NONE;
         group->first = &items[i];
     }
-    return (mull__rules){items, count, groups, mask};
+    return (mull__rules){items, count, groups, groups + mask, mask};
 }
 
 static mull_rule copy_source(builder *b, const char *type, const char *file, int line,
@@ -213,6 +212,10 @@ static mull__rules copy_chains(builder *b, const mull__scope *scope, const mull_
             .queue = mull__copy_text(&b->room, plain->queue),
             .note = mull__copy_text(&b->room, plain->note),
         };
+        if (rules[i].matcher.kind == MULL__MATCH_ALWAYS || rules[i].matcher.equals) {
+            rules[i].brief_retries = rules[i].retry.lot_count;
+            rules[i].brief_redeliveries = rules[i].redeliver.lot_count;
+        }
     }
     b->table->rule_count += count;
     return grouped(b, rules, count);
@@ -366,7 +369,7 @@ static void fill(mull__table *table, const mull__plain *plain, const measure *m)
     for (size_t i = 0; i < plain->scope_count; i++)
         copy_scope(&b, &table->scopes[i], &plain->scopes[i]);
     table->function_count = plain->function_count;
-    mull__types_ready(table, mull__take(&b.room, m->types, sizeof(uint32_t)));
+    mull__types_ready(table);
     resolve(&b, m);
 }
 

@@ -111,6 +111,10 @@ typedef struct mull__desk {
  * verdict are the table's, or of an override's state; `generation` and `size` are not touched. */
 int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict);
 
+/* mull__decide_at_length is the same, for a failure that the short way of brief.h has left. */
+int mull__decide_at_length(const mull__desk *desk, const mull_failure *failure,
+                           mull_verdict *verdict);
+
 /* mull__judge is the same, for those who have no desk. */
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict);

@@ -161,15 +161,24 @@ static void mark_types(mull__table *table)
     }
 }
 
-void mull__types_ready(mull__table *table, uint32_t *plain_types)
+static int is_plain(const mull__type *type)
+{
+    return type->number != MULL__ERROR_TYPE && type->mark == MULL__RECOVERABLE;
+}
+
+void mull__types_ready(mull__table *table)
 {
     mark_types(table);
-    table->plain_types = plain_types;
-    for (uint32_t i = 0; i < table->type_count; i++) {
+    for (size_t i = 0; i < table->type_count; i++) {
         mull__type *type = &table->types[i];
         int none = i == MULL__ERROR_TYPE;
         type->climbs = type->parent != MULL__ERROR_TYPE;
-        plain_types[i] = none || type->mark != MULL__RECOVERABLE ? MULL__NONE : i;
         type->lineage = (mull__lineage){none ? NULL : &type->number, !none, type->mark};
+    }
+    for (size_t i = 0; i < table->scope_count; i++) {
+        const mull__rules *rules = &table->scopes[i].rules;
+        for (mull__rule *rule = rules->items; rule < rules->items + rules->count; rule++)
+            if (!is_plain(&table->types[rule->type]))
+                rule->brief_retries = rule->brief_redeliveries = 0;
     }
 }

@@ -2,7 +2,6 @@
 #ifndef MULL__TYPES_H
 #define MULL__TYPES_H
 
-#include "base/rare.h"
 #include "shape.h"
 
 /* mull__lineage_words is how much scratch a lineage takes. */
@@ -12,9 +11,11 @@ size_t mull__lineage_words(const mull__table *table);
  * name is borrowed. Only while the table is built, which has room for it. */
 uint32_t mull__types_add(mull__table *table, const char *name);
 
-/* mull__types_ready gives each type its mark and its lineage, and fills the table's `plain_types`,
- * which have room for each; once all of them are there. */
-void mull__types_ready(mull__table *table, uint32_t *plain_types);
+/* mull__types_ready gives each type its mark and its lineage, once all of them are there, and keeps
+ * the short way from the rules of types that aren't plain. Plain is one of which the rules for
+ * itself come first, and nothing is declared unrecoverable, its ancestors neither: so not Error,
+ * which cause rules come before. */
+void mull__types_ready(mull__table *table);
 
 /* mull__lineage_climbed is mull__lineage_of for an error of a type that climbs, mull__lineage_sent
  * for one that comes with a lineage, or without a type. They give `room`. */
@@ -22,17 +23,6 @@ const mull__lineage *mull__lineage_climbed(const mull__table *table, const mull_
                                            uint64_t *scratch, mull__lineage *room);
 const mull__lineage *mull__lineage_sent(const mull__table *table, const mull_error *error,
                                         uint64_t *scratch, mull__lineage *room);
-
-/* mull__plain_type is the number of a type of which the rules for itself come first, and nothing is
- * declared unrecoverable, its ancestors neither. MULL__NONE: of all others, Error among them, which
- * cause rules come before. */
-static MULL__IN_PLACE uint32_t mull__plain_type(const mull__desk *desk, const char *name)
-{
-    const mull__name wanted = mull__name_of(name);
-    const mull__table *table = desk->table;
-    uint32_t number = mull__names_find(&table->type_names, &wanted);
-    return number == MULL__NONE ? MULL__NONE : table->plain_types[number];
-}
 
 /* mull__lineage_of finds the lineage of an error with a type: it is the table's, or in `room` with
  * its types in `scratch`. */

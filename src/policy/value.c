@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/pattern.h"
+#include "base/rare.h"
+#include "names.h"
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
@@ -95,6 +97,69 @@ static int found(const char *text, const char *pattern, int64_t *steps)
 {
     mull__pattern_match match;
     return mull__pattern_find(&match, text, strlen(text), 0, pattern, strlen(pattern), steps);
+}
+
+/* ---- Equalities ------------------------------------------------------------------------------
+ *
+ * What most matchers come down to, and so on the way of many decisions: strlen and two words take
+ * less than strcmp, which depends on where in their pages the two texts lie. */
+
+mull__short_text mull__short_text_of(const char *text)
+{
+    size_t length = strlen(text);
+    mull__short_text shorter = {.text = text, .length = length};
+    if (length >= 8) {
+        shorter.first = mull__load_8(text);
+        shorter.last = mull__load_8(text + length - 8);
+    } else if (length >= 4) {
+        shorter.first = mull__load_4(text);
+        shorter.last = mull__load_4(text + length - 4);
+    }
+    return shorter;
+}
+
+/* is_text doesn't read beyond the NUL of `given`. */
+static MULL__IN_PLACE int is_text(const mull__short_text *wanted, const char *given)
+{
+    size_t length = strlen(given);
+    if (length != wanted->length)
+        return 0;
+    if (length >= 8)
+        return mull__load_8(given) == wanted->first &&
+               mull__load_8(given + length - 8) == wanted->last &&
+               (length <= 16 || memcmp(given + 8, wanted->text + 8, length - 16) == 0);
+    if (length >= 4)
+        return mull__load_4(given) == wanted->first &&
+               mull__load_4(given + length - 4) == wanted->last;
+    return memcmp(given, wanted->text, length) == 0;
+}
+
+static MULL__IN_PLACE int equals(const mull__equality *wanted, const mull_value *given)
+{
+    if (given->kind == wanted->value.kind) {
+        if (given->kind == MULL_INTEGER)
+            return given->as.integer == wanted->value.as.integer;
+        if (given->kind == MULL_STRING)
+            return is_text(&wanted->text, given->as.string);
+    }
+    return mull__value_equals(&wanted->value, given);
+}
+
+int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error)
+{
+    const mull_field *fields = error->fields, *end = fields + error->field_count;
+    if (!fields || fields == end)
+        return 0;
+    const mull__equality *wanted = matcher->equals;
+    do {
+        const mull_field *field = fields;
+        while (field->name[0] != wanted->initial || !is_text(&wanted->name, field->name))
+            if (++field == end)
+                return 0;
+        if (!equals(wanted, &field->value))
+            return 0;
+    } while (++wanted < matcher->equals_end);
+    return 1;
 }
 
 /* ---- All of them ----------------------------------------------------------------------------- */

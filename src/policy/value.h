@@ -29,4 +29,26 @@ static inline int mull__value_equals(const mull_value *a, const mull_value *b)
     return mull__number_equals(a, b);
 }
 
+/* mull__short_text is a text by its length and its ends: together they are all of it, up to 16
+ * bytes. Of 4 to 7 bytes its ends are 4 bytes each, of fewer none. */
+typedef struct mull__short_text {
+    const char *text;
+    size_t length;
+    uint64_t first, last;
+} mull__short_text;
+
+mull__short_text mull__short_text_of(const char *text);
+
+/* mull__equality is a field of an error and the literal that it is to equal. */
+typedef struct mull__equality {
+    char initial; /* of the name */
+    mull__short_text name;
+    mull_value value;
+    mull__short_text text; /* a string again */
+} mull__equality;
+
+/* mull__equals_all: each field that is wanted is there, and its first equals its literal. For a
+ * matcher of equalities. */
+int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error);
+
 #endif

@@ -6,6 +6,7 @@
  * Pure: facts in, verdict out. What it gives lives in the table; an override's words in its state.
  */
 #include "base/rare.h"
+#include "brief.h"
 #include "delay.h"
 #include "fact.h"
 #include "match.h"
@@ -103,42 +104,14 @@ static int64_t step_due(mull_tier due, const mull_failure *failure)
     return failure->redeliveries + (failure->redeliveries < INT64_MAX);
 }
 
-/* go_on: another call of the handler, in `of` at most of this tier. */
-static MULL__IN_PLACE void go_on(mull_verdict *verdict, mull_tier due, int64_t delay_ms,
-                                 int64_t step, int64_t of)
-{
-    verdict->action = due == MULL_TIER_RETRY ? MULL_RETRY : MULL_REDELIVER;
-    verdict->reason = MULL_REASON_NONE;
-    verdict->tier = due;
-    verdict->fallback = MULL_FALLBACK_NONE;
-    verdict->delay_ms = delay_ms;
-    verdict->step = step;
-    verdict->of = of;
-    verdict->queue = verdict->note = NULL;
-}
-
-/* draw_ahead is how long a tier waits where its spans are worked out ahead, as they mostly are, for
- * a failure that has no flag with a say in it. */
-static MULL__IN_PLACE int64_t draw_ahead(const mull__plain_tier *tier, const mull_failure *failure,
-                                         mull_tier due, int64_t step, uint64_t consumer_hash)
-{
-    const mull__facts facts = {
-        .chance = failure->chance,
-        .consumer_hash = consumer_hash,
-        .seed = failure->seed,
-        .tier = due,
-    };
-    return mull__draw(tier->spans[step - 1], mull__chance_of(&facts, failure->redeliveries, step));
-}
-
 /* wait_for draws from exactly the facts that the language names, so that the same failure always
  * gets the same delay. */
 static int64_t wait_for(const mull__plain_tier *tier, const mull_failure *failure, mull_tier due,
                         int64_t step, uint64_t consumer_hash)
 {
     const uint32_t heeded = MULL_NO_JITTER | MULL__JITTER_LOW | MULL__JITTER_HIGH;
-    if (step <= tier->span_count && !(failure->flags & heeded))
-        return draw_ahead(tier, failure, due, step, consumer_hash);
+    if (step <= tier->lot_count && !(failure->flags & heeded))
+        return mull__draw_ahead(tier, failure, due, step, consumer_hash);
     const mull__facts facts = {
         .chance = failure->chance,
         .consumer_hash = consumer_hash,
@@ -165,7 +138,7 @@ static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_fai
     const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
     int64_t step = step_due(due, failure);
     int64_t delay_ms = wait_for(tier, failure, due, step, site.consumer_hash);
-    go_on(verdict, due, delay_ms, step, tier->attempts);
+    mull__go_on(verdict, due, delay_ms, step, tier->attempts);
 }
 
 /* ---- All rules ------------------------------------------------------------------------------- */
@@ -298,7 +271,7 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer, const
         discard(verdict, MULL_REASON_OVERRIDE, answer->note);
     } else {
         int64_t ms = answer->delay_ms < MULL__DELAY_MAX_MS ? answer->delay_ms : MULL__DELAY_MAX_MS;
-        go_on(verdict, due, ms, step_due(due, failure), 0);
+        mull__go_on(verdict, due, ms, step_due(due, failure), 0);
         verdict->reason = MULL_REASON_OVERRIDE;
     }
 }
@@ -339,9 +312,9 @@ static void fall_back(mull_verdict *verdict, const case_at_hand *c)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* decide_at_length leaves nothing out. */
-static MULL__APART int decide_at_length(const mull__desk *desk, const mull_failure *failure,
-                                        mull_verdict *verdict, mull__site site)
+/* decide_at is mull__decide_at_length where it is known where. */
+static int decide_at(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict,
+                     mull__site site)
 {
     mull__lineage room;
     const mull__lineage *lineage = mull__lineage_of(desk->table, failure->error, desk->seen, &room);
@@ -353,95 +326,51 @@ static MULL__APART int decide_at_length(const mull__desk *desk, const mull_failu
     return MULL_OK;
 }
 
-/* ---- The short way ---------------------------------------------------------------------------
- *
- * Most decisions are another call of the handler by the first rule for the error's own type. This
- * looks at no more than they need; what it decides, decide_at_length decides the same, and what it
- * isn't sure of, it leaves to it. */
-
-/* step_on is go_on to a step of which the span is worked out ahead. */
-static MULL__IN_PLACE void step_on(mull_verdict *verdict, const mull__plain_tier *tier,
-                                   mull_tier due, int64_t step, const mull_failure *failure,
-                                   uint64_t consumer_hash)
+int mull__decide_at_length(const mull__desk *desk, const mull_failure *failure,
+                           mull_verdict *verdict)
 {
-    int64_t delay_ms = draw_ahead(tier, failure, due, step, consumer_hash);
-    go_on(verdict, due, delay_ms, step, tier->attempts);
+    mull__layer room;
+    return decide_at(desk, failure, verdict,
+                     mull__site_of(desk->table, failure->consumer, failure->transport, &room));
 }
 
-/* go_on_by follows the chain of the rule that decides to another call. 0: it ends, or may have to
- * wait longer than what is worked out ahead, which is never more steps than there are. */
-static MULL__IN_PLACE int go_on_by(const mull__rule *rule, const mull_failure *failure,
-                                   mull_verdict *verdict, mull__site site)
+/* ---- The short way --------------------------------------------------------------------------- */
+
+int mull__redeliver_briefly(const mull__rule *rule, const mull_failure *failure,
+                            mull_verdict *verdict, mull__site site)
 {
-    if (failure->calls > site.layer->brief.calls)
+    int64_t step = failure->redeliveries + 1;
+    if (failure->attempt <= rule->retry.attempts || step > rule->brief_redeliveries ||
+        over(failure->age_ms, site.layer->bounds.max_age_ms))
         return 0;
-    if (failure->attempt <= rule->retry.span_count)
-        step_on(verdict, &rule->retry, MULL_TIER_RETRY, failure->attempt, failure,
-                site.consumer_hash);
-    else if (failure->attempt > rule->retry.attempts &&
-             failure->redeliveries < rule->redeliver.span_count &&
-             !over(failure->age_ms, site.layer->bounds.max_age_ms))
-        step_on(verdict, &rule->redeliver, MULL_TIER_REDELIVER, failure->redeliveries + 1, failure,
-                site.consumer_hash);
-    else
-        return 0;
+    int64_t delay_ms =
+        mull__draw_ahead(&rule->redeliver, failure, MULL_TIER_REDELIVER, step, site.consumer_hash);
+    mull__go_on(verdict, MULL_TIER_REDELIVER, delay_ms, step, rule->redeliver.attempts);
     verdict->rule = rule->source;
     return 1;
 }
 
-/* equals_all: each field that the matcher names equals its literal; it names one at least. */
-static MULL__APART int equals_all(const mull__plain_matcher *matcher, const mull_error *error)
+int mull__decide_there(const mull__table *table, uint32_t type, const mull_failure *failure,
+                       mull_verdict *verdict)
 {
-    const mull_field *wanted = matcher->equals, *end = wanted + matcher->test_count;
-    if (!error->fields)
-        return 0;
-    const mull_field *fields = error->fields, *fields_end = fields + error->field_count;
-    do {
-        const mull_field *given = mull__field_in(fields, fields_end, wanted->name);
-        if (!given || !mull__value_equals(&wanted->value, &given->value))
-            return 0;
-    } while (++wanted < end);
-    return 1;
-}
-
-static MULL__IN_PLACE int passes(const mull__plain_matcher *matcher, const mull_error *error)
-{
-    return matcher->equals ? equals_all(matcher, error) : matcher->kind == MULL__MATCH_ALWAYS;
-}
-
-static MULL__IN_PLACE mull__site site_of(const mull__table *table, const mull_failure *failure,
-                                         mull__layer *room)
-{
-    /* Both at once: one test in place of two. */
-    if ((uintptr_t)failure->consumer | (uintptr_t)failure->transport)
-        return mull__site_of(table, failure->consumer, failure->transport, room);
-    return (mull__site){&table->layers[0], 0};
+    mull__layer room;
+    mull__site site = mull__site_of(table, failure->consumer, failure->transport, &room);
+    return mull__decide_at(type, site, failure, verdict);
 }
 
 int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict)
 {
-    mull__layer room;
-    uint32_t type = MULL__NONE;
-    if (MULL__MOSTLY(failure->error->lineage_count == 0 && failure->flags == MULL_HAS_CHANCE))
-        type = mull__plain_type(desk, failure->error->type);
-    mull__site site = site_of(desk->table, failure, &room);
-    if (MULL__MOSTLY(failure->deliveries <= site.layer->brief.deliveries)) {
-        const mull__rule *rule = mull__first_rule(&site.layer->brief.rules, type);
-        if (rule && passes(&rule->matcher, failure->error) &&
-            go_on_by(rule, failure, verdict, site))
-            return MULL_OK;
-    }
-    return decide_at_length(desk, failure, verdict, site);
+    if (mull__decide_briefly(desk->table, failure, verdict))
+        return MULL_OK;
+    return mull__decide_at_length(desk, failure, verdict);
 }
 
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict)
 {
     const mull__desk desk = {table, runner, seen};
-    mull__layer room;
     if (runner->tried)
-        decide_at_length(&desk, failure, verdict,
-                         mull__site_of(table, failure->consumer, failure->transport, &room));
+        mull__decide_at_length(&desk, failure, verdict);
     else
         mull__decide(&desk, failure, verdict);
 }
