@@ -22,6 +22,9 @@ fail() { say "do: $*"; exit 2; }
 
 # ---- Packages ----------------------------------------------------------------------------------
 
+# For what is installed: man pages and packages, and shells to try completions in.
+install_packages="scdoc zsh fish"
+
 if [ "$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi
 
 apt_install() {
@@ -150,7 +153,7 @@ run_tests() {
     preset=$1
     shift
     # shellcheck disable=SC2086
-    need $build_packages $test_packages
+    need $build_packages $test_packages $install_packages
     build "$preset"
     MULL_BUILD=$PWD/build/$preset
     MULLIGAN=$MULL_BUILD/mulligan
