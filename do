@@ -7,7 +7,7 @@
 #   ./do test asan|tsan    the same tests under the sanitizers
 #   ./do test [PRESET] FILE...   the specs and C tests named, such as spec/policy/chains_spec.lua
 #   ./do test fuzz [TARGET...]   the fuzz targets of spec/fuzz, MULL_FUZZ_SECONDS (15) each
-#   ./do build [PRESET]    builds only: dev, release, clang, asan, tsan or fuzz
+#   ./do build [PRESET]    builds only: dev, release, deb, clang, asan, tsan or fuzz
 #
 # Builds are in build/PRESET, the output of tests in build/PRESET/log.
 set -eu
@@ -23,7 +23,7 @@ fail() { say "do: $*"; exit 2; }
 # ---- Packages ----------------------------------------------------------------------------------
 
 # For what is installed: man pages and packages, and shells to try completions in.
-install_packages="scdoc zsh fish"
+install_packages="scdoc zsh fish dpkg-dev file zlib1g-dev"
 
 if [ "$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi
 
@@ -61,6 +61,7 @@ need() {
 build() {
     case $1 in
     release) more= ;;
+    deb) more="scdoc dpkg-dev file" ;;
     clang) more="libcmocka-dev clang g++" ;;
     fuzz) more=clang ;;
     *) more="libcmocka-dev g++" ;;

@@ -1,6 +1,7 @@
 # library.cmake: libmulligan, shared and static, and what others find it by: headers, a CMake package
 # with mulligan::mulligan and mulligan::static, and mulligan.pc. All of it may be moved.
 
+set(mull_soversion 0)
 set(mull_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/mulligan")
 
 # ---- Shared --------------------------------------------------------------------------------------
@@ -8,7 +9,7 @@ set(mull_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/mulligan")
 add_library(libmulligan SHARED)
 add_library(mulligan::mulligan ALIAS libmulligan)
 set_target_properties(libmulligan PROPERTIES OUTPUT_NAME mulligan EXPORT_NAME mulligan
-    VERSION ${PROJECT_VERSION} SOVERSION 0)
+    VERSION ${PROJECT_VERSION} SOVERSION ${mull_soversion})
 target_link_libraries(libmulligan PRIVATE mulligan_objects PkgConfig::LUA)
 target_include_directories(libmulligan INTERFACE
     "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")

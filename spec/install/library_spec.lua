@@ -1,6 +1,7 @@
 -- A program finds the installed library, shared and static, by CMake and by pkg-config, wherever the
 -- prefix was moved to.
 local installed = require "support.installed"
+local process = require "support.process"
 
 -- It has a name of its own that the library has inside as well: the static one must keep its own.
 local PROGRAM = [[
@@ -46,10 +47,11 @@ endforeach()
 local POLICY = 'require("mulligan.policy").bus():default():retry(3)\n'
 
 describe("the installed library", function()
-    local place, version
+    local place, version, soname
 
     setup(function()
         place = installed.new { ["embedder.c"] = PROGRAM, ["CMakeLists.txt"] = LISTS, ["policy.lua"] = POLICY }
+        soname = ("%s/%s/libmulligan.so.0"):format(place.prefix, place.lib)
         version = place:sh("pkg-config --modversion mulligan"):match("^[%d.]+")
     end)
 
@@ -76,7 +78,7 @@ describe("the installed library", function()
         place:sh(configure("-DWANTED=0.1 '-DLINKED=mulligan;static'") .. " && cmake --build built")
         assert.equal(version .. " 1 42", place:sh("built/mulligan"))
         assert.equal(version .. " 1 42 static", place:sh("built/static"))
-        assert.matches(place.prefix .. "/lib/libmulligan.so.0", libraries_of("built/mulligan"), 1, true)
+        assert.matches(soname, libraries_of("built/mulligan"), 1, true)
         assert.not_matches("libmulligan", libraries_of("built/static"), 1, true)
     end)
 
@@ -97,15 +99,15 @@ describe("the installed library", function()
     end)
 
     it("is found by pkg-config, shared", function()
-        place:sh("cc embedder.c -o shared $(pkg-config --cflags --libs mulligan) -Wl,-rpath,$PWD/moved/lib")
+        place:sh("cc embedder.c -o shared $(pkg-config --cflags --libs mulligan) -Wl,-rpath,$PWD/$LIB")
         assert.equal(version .. " 1 42", place:sh("./shared"))
-        assert.matches(place.prefix .. "/lib/libmulligan.so.0", libraries_of("./shared"), 1, true)
+        assert.matches(soname, libraries_of("./shared"), 1, true)
     end)
 
     it("is found by pkg-config, static", function()
-        place:sh("mkdir shared-aside && mv moved/lib/libmulligan.so* shared-aside/")
+        place:sh("mkdir shared-aside && mv $LIB/libmulligan.so* shared-aside/")
         local command = "cc embedder.c -o static $(pkg-config --static --cflags --libs mulligan) && ./static; "
-            .. "status=$?; mv shared-aside/* moved/lib/; exit $status"
+            .. "status=$?; mv shared-aside/* $LIB/; exit $status"
         assert.equal(version .. " 1 42 static", place:sh(command))
         assert.not_matches("libmulligan", libraries_of("./static"), 1, true)
     end)
@@ -118,14 +120,13 @@ describe("the installed library", function()
     end)
 
     it("names no folder of the build or of the first prefix", function()
-        local ended = place.folder:run { "grep", "-rlF", "-e", "first", "-e", require("support.process").here,
-            "moved/lib/cmake", "moved/lib/pkgconfig" }
-        assert.equal("", ended.out)
+        local line = "! grep -rF -e first -e '%s' $LIB/cmake $LIB/pkgconfig"
+        assert.equal("", place:sh(line:format(process.here)))
     end)
 
     it("has the same names in both, and no others", function()
         local function names(file, option)
-            local line = "nm %s --defined-only moved/lib/%s | awk 'NF == 3 { print $3 }' | sort"
+            local line = "nm %s --defined-only $LIB/%s | awk 'NF == 3 { print $3 }' | sort"
             return place:sh(line:format(option, file))
         end
         assert.matches("mull_decide\n", names("libmulligan.a", "-g"), 1, true)

@@ -16,7 +16,7 @@ mulligan() { printf '%%s\n' "$@" '=='  >>answers; }
 -- What is offered goes through compadd, which zsh asks several times.
 local ZSH = [=[
 PS1=
-fpath=('%s/share/zsh/site-functions' $fpath)
+fpath=('%s' $fpath)
 autoload -Uz compinit && compinit -u -D
 compadd() {
     if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\ * ]]; then
@@ -72,7 +72,8 @@ function shells.bash(place, lines)
 end
 
 function shells.zsh(place, lines)
-    place.folder:write("zsh/.zshrc", ZSH:format(place.prefix))
+    local found = place:sh("find moved -name _mulligan"):match("^(.*)/_mulligan\n")
+    place.folder:write("zsh/.zshrc", ZSH:format(place.folder:path(found)))
     local typed = {}
     for number, line in ipairs(lines) do
         typed[number] = line .. "\t"

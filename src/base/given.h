@@ -1,7 +1,7 @@
 /* given.h: what an embedder gave, read with care: structs of another release's size, lists that are
  * NULL, kinds that nobody knows, causes that are no errors.
  *
- * docs/decisions/0012-structs-that-grow.md says how a field is added to one of the structs. */
+ * docs/decisions/0013-structs-that-grow.md says how a field is added to one of the structs. */
 #ifndef MULL__GIVEN_H
 #define MULL__GIVEN_H
 
