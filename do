@@ -15,7 +15,7 @@ cd "$(dirname "$0")"
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config lua5.4
     liblua5.4-dev libuv1-dev libsqlite3-dev libjansson-dev libxxhash-dev"
-test_packages="lua-busted lua-check libcmocka-dev clang-format g++ sqlite3 python3 scdoc zsh fish"
+test_packages="lua-busted lua-check libcmocka-dev clang-format g++ sqlite3 python3 luarocks"
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "do: $*"; exit 2; }
