@@ -273,6 +273,7 @@ describe("misuse", function()
     -- Each call, and the words that blame its own line.
     local policy = assert(mulligan.load_text "")
     local engine = assert(mulligan.engine { policy = policy, clock = testing.clock() })
+    local real = assert(mulligan.engine { policy = policy })
     local closed = assert(mulligan.load_text "")
     closed:close()
     local cases = {
@@ -314,6 +315,7 @@ describe("misuse", function()
         { "the transport's name must be a name", function()
             local _ = engine:transport("", "memory:")
         end },
+        { "turn needs a test's clock", function() local _ = real:turn() end },
         { "engine:after: callback is missing", function() local _ = engine:after(0) end },
         { "bad argument #1 to 'after' (mulligan.engine expected", function()
             local _ = engine.after(1, 0, nothing)
@@ -331,6 +333,7 @@ describe("misuse", function()
 
     teardown(function()
         engine:close()
+        real:close()
         policy:close()
     end)
 end)

@@ -319,6 +319,8 @@ static int engine_status(lua_State *L)
 static int turn(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
+    if (engine->real_clock)
+        return luaL_error(L, "turn needs a test's clock; run goes by the real ones");
     int64_t next = mull_engine_turn(engine->engine);
     mull__lines_hand_out(engine);
     if (next == INT64_MAX)

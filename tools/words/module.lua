@@ -24,7 +24,7 @@ local deciding = {
     module("load", { { "path", "string", "of the policy" }, { "options?", "mulligan.LoadOptions", "" } },
         "Loads a policy; else nil, what is wrong, a code, and the list of mistakes.", problems),
     module("load_text", { { "text", "string", "of the policy" }, { "options?", "mulligan.LoadTextOptions", "" } },
-        "The same for a text. What it requires is looked for beside the file that `name` says.", problems),
+        "The same for a text, which has no files beside it.", problems),
     {
         class = "LoadOptions",
         exact = true,
@@ -206,7 +206,7 @@ local running = {
     }, "Opens a transport.", set_up),
     engine("consumer", { { "name", "string", "unique" }, { "options", "mulligan.ConsumerOptions", "" } },
         "Adds a consumer, before the engine starts.", set_up),
-    engine("start", nil, "Begins to take messages, for programs that call `turn`.", set_up),
+    engine("start", nil, "Begins to take messages. `run` starts by itself.", set_up),
     engine("run", nil, "Starts where nothing has, and returns when the engine has stopped.", set_up),
     engine("status", nil, "True, unless it stops or has stopped by itself.", done),
     engine("publish", {
@@ -223,7 +223,7 @@ local running = {
     }, "Asks how many messages are in a queue.", done),
     engine("counts", nil, "Says what became of messages so far.", { returns = "mulligan.Counts" }),
     engine("stop", nil, "Stops, once the handlers at work have ended, or after the grace time."),
-    engine("stop_when_empty", nil, "Stops once its queues are empty.", set_up),
+    engine("stop_when_empty", nil, "Stops once its queues are empty.", { returns = "true" }),
     engine("close", nil, "Stops without grace, and lets go of it. A variable with `<close>` does the same."),
     engine("stopped", nil, "Says whether it has stopped.", { returns = "boolean" }),
     engine("closed", nil, "Says whether it was closed.", { returns = "boolean" }),

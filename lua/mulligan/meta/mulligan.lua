@@ -500,7 +500,7 @@ function Json.list(t) end
 ---@return mulligan.Problem[]?
 function Module.load(path, options) end
 
----The same for a text. What it requires is looked for beside the file that `name` says.
+---The same for a text, which has no files beside it.
 ---@param text string of the policy
 ---@param options? mulligan.LoadTextOptions
 ---@return mulligan.Policy?
@@ -590,7 +590,7 @@ function Engine:transport(name, url) end
 ---@return mulligan.Problem[]?
 function Engine:consumer(name, options) end
 
----Begins to take messages, for programs that call `turn`.
+---Begins to take messages. `run` starts by itself.
 ---@return true?
 ---@return string?
 ---@return mulligan.Code?
@@ -638,10 +638,7 @@ function Engine:counts() end
 function Engine:stop() end
 
 ---Stops once its queues are empty.
----@return true?
----@return string?
----@return mulligan.Code?
----@return mulligan.Problem[]?
+---@return true
 function Engine:stop_when_empty() end
 
 ---Stops without grace, and lets go of it. A variable with `<close>` does the same.
