@@ -10,6 +10,7 @@
 #include "policy_folder.h"
 #include "purse.h"
 #include "rig.h"
+#include "verdicts.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,7 +21,7 @@
 #if defined(__SANITIZE_THREAD__)
 enum { RELOADS = 200, DECISIONS = 1000000 };
 #else
-enum { RELOADS = 300, DECISIONS = 1500000 };
+enum { RELOADS = 250, DECISIONS = 1250000 };
 #endif
 
 enum { DECIDERS = 8, IDLERS = 2, WATCHDOG_S = 300 };
@@ -168,56 +169,6 @@ static void ask_for(asked *a, size_t number)
         .age_ms = f->age_ms,
         .flags = f->flags,
     };
-}
-
-/* ---- Verdicts -------------------------------------------------------------------------------- */
-
-/* FIELDS lists all that a verdict says: its numbers, its texts. */
-#define NUMBERS(X)     X(action) X(reason) X(tier) X(fallback) X(delay_ms) X(step) X(of) X(rule.line)
-#define TEXTS(X)       X(queue) X(note) X(rule.file) X(rule.scope) X(rule.type) X(generation)
-#define NAME_OF(field) #field,
-
-static const char *const field_names[] = {NUMBERS(NAME_OF) TEXTS(NAME_OF)};
-
-enum { VERDICT_FIELDS = sizeof field_names / sizeof *field_names };
-
-static int same(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-/* differences has a bit for each field in which two verdicts differ, in the order of their names.
- */
-static unsigned differences(const mull_verdict *a, const mull_verdict *b)
-{
-    unsigned found = 0, bit = 1;
-#define NUMBER_DIFFERS(field) found |= a->field != b->field ? bit : 0, bit <<= 1;
-#define TEXT_DIFFERS(field)   found |= same(a->field, b->field) ? 0 : bit, bit <<= 1;
-    NUMBERS(NUMBER_DIFFERS)
-    TEXTS(TEXT_DIFFERS)
-    return found;
-}
-
-/* kept is a verdict that outlives its decider: its texts are its own. */
-typedef struct kept {
-    mull_verdict verdict;
-    char texts[VERDICT_FIELDS][48];
-} kept;
-
-static const char *keep_text(char to[48], const char *text)
-{
-    if (!text)
-        return NULL;
-    assert_in_range(snprintf(to, 48, "%s", text), 0, 47);
-    return to;
-}
-
-static void keep(kept *k, const mull_verdict *verdict)
-{
-    size_t next = 0;
-    k->verdict = *verdict;
-#define KEEP(field) k->verdict.field = keep_text(k->texts[next++], verdict->field);
-    TEXTS(KEEP)
 }
 
 /* ---- The stage ------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 
 #include "purse.h"
 #include "rig.h"
+#include "verdicts.h"
 
 #include <sched.h>
 #include <semaphore.h>
@@ -139,19 +140,12 @@ static inline void close_oracle(oracle *o)
     }
 }
 
-static inline int same(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* same_verdict compares all but the generations' names. */
 static inline int same_verdict(const mull_verdict *a, const mull_verdict *b)
 {
-    return a->action == b->action && a->reason == b->reason && a->tier == b->tier &&
-           a->fallback == b->fallback && a->delay_ms == b->delay_ms && a->step == b->step &&
-           a->of == b->of && same(a->queue, b->queue) && same(a->note, b->note) &&
-           same(a->rule.file, b->rule.file) && a->rule.line == b->rule.line &&
-           same(a->rule.scope, b->rule.scope) && same(a->rule.type, b->rule.type);
+    mull_verdict of_b = *a;
+    of_b.generation = b->generation;
+    return differences(&of_b, b) == 0;
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */
