@@ -1,5 +1,5 @@
 /* sample.h: which of many requests for memory a test lets fail: a random sample of them, or, with
- * MULL_EVERY=1, each. The seed is printed; MULL_SEED gives one. */
+ * MULL_EVERY=1, each; with MULL_EVERY=10, one in ten. The seed is printed; MULL_SEED gives one. */
 #ifndef SPEC_SAMPLE_H
 #define SPEC_SAMPLE_H
 
@@ -45,8 +45,8 @@ static inline uint64_t sample_seed(void)
 static inline sample sample_of(long step)
 {
     const char *every = getenv("MULL_EVERY");
-    if (every && *every == '1')
-        step = 1;
+    if (every && atol(every) > 0)
+        step = atol(every);
     return (sample){.state = sample_seed(), .step = step};
 }
 

@@ -1,0 +1,209 @@
+/* engine_lives.h: the life of an engine on memory:, from its making to its close, while the n-th
+ * request for memory is refused.
+ *
+ * Nothing crashes, nothing is left in memory; what was published comes to exactly one end once
+ * there is memory, what its handler sent is there exactly once where it succeeded; and where there
+ * never is any, a stop and a close end all the same. */
+#ifndef SPEC_ENGINE_LIVES_H
+#define SPEC_ENGINE_LIVES_H
+
+#include "roster.h"
+#include "sample.h"
+
+/* plan is what an engine works by. Where there is a second policy, it is reloaded in the middle. */
+typedef struct plan {
+    const char *policy, *later;
+    int owns_policy; /* what the first policy asks for counts */
+    int set_up;      /* requests count once the engine is set up */
+} plan;
+
+#define RULES(passing, slow, dropped)                                                              \
+    "local policy = require 'mulligan.policy'\n"                                                   \
+    "policy.bus():on('Passing'" passing "):retry(3, '1s')\n"                                       \
+    "policy.bus():on('Slow'" slow "):redeliver(1, '1m')\n"                                         \
+    "policy.bus():on('Dropped'" dropped "):discard()\n"                                            \
+    "policy.bus():on('HandlerTimeoutError'):retry(100, '1s', 'constant'):then_redeliver(100)\n"    \
+    "policy.consumer('Dead'):dead_letter_queue('nowhere')\n"
+
+#define FUNCTIONS                                                                                  \
+    RULES(", function(err, ctx) return err.code == 7 and ctx.message.headers.tenant end",          \
+          ", function(err) return err.text .. ('x'):rep(600) ~= err.stack:rep(9) end",             \
+          ", function(err, ctx) return ctx.message.key .. err.text == 'keyvalue' end")             \
+    "policy.bus():override(function(failure, verdict, config)\n"                                   \
+    "    if verdict.action == 'discard' then return policy.discard(failure.error.text) end\n"      \
+    "end)\n"                                                                                       \
+    "policy.bus():notify(function(event)\n"                                                        \
+    "    local found = {}\n"                                                                       \
+    "    for key in pairs(event.verdict or {}) do found[#found + 1] = key end\n"                   \
+    "end)\n"
+
+typedef struct life {
+    const plan *plan;
+    rig rig;
+    roster book;
+} life;
+
+static inline int set_up(life *l, purse *p)
+{
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = l->rig.policy;
+    options.clock = &l->rig.clock;
+    options.allocator = purse_allocator(p);
+    int made = roster_set_up(&l->book, &options, "memory:", 30000);
+    l->rig.engine = l->book.engine;
+    return made;
+}
+
+/* pass lets time pass, and handlers go on with what they could not do before. */
+static inline void pass(life *l, int64_t ms)
+{
+    enum { STEP_MS = 5000 };
+    for (int64_t passed = 0; passed < ms; passed += STEP_MS) {
+        roster_go_on(&l->book);
+        rig_advance(&l->rig, STEP_MS);
+    }
+}
+
+static inline void on_depth(int status, const mull_depth *depth, void *data)
+{
+    assert_int_equal(status, 0);
+    *(mull_depth *)data = *depth;
+}
+
+/* stop_with_one stops while a handler just stands, whose message is given back. */
+static inline void stop_with_one(life *l, purse *p)
+{
+    one *kept = &l->book.all[KEPT];
+    roster_publish(&l->book, kept);
+    pass(l, 5000);
+    mull_stop(l->rig.engine);
+    pass(l, 30000);
+    assert_int_equal(l->book.stopped, 1);
+    int was_short = p->fail_at && p->asked >= p->fail_at;
+    p->fail_at = 0;
+    mull_depth depth = {0};
+    assert_int_equal(mull_queue_depth(l->rig.engine, "t", "q", on_depth, &depth), 0);
+    mull_engine_turn(l->rig.engine);
+    assert_int_equal(depth.ready + depth.claimed, kept->safe);
+    if (!was_short)
+        assert_int_equal(depth.ready, kept->safe);
+}
+
+static int skipped, kept_old; /* calls of functions, and reloads, that found no memory */
+
+static inline void on_policy_event(const mull_event *event, void *data)
+{
+    (void)data;
+    if (event->kind == MULL_EVENT_POLICY_LOADED)
+        return;
+    assert_string_equal(event->text, mull_strerror(MULL_ENOMEM));
+    if (event->kind == MULL_EVENT_POLICY_REFUSED)
+        kept_old++;
+    else
+        skipped++;
+}
+
+/* reload takes the second policy; where there is no memory, the first one stays. */
+static inline int reload(life *l)
+{
+    char before[33], after[33];
+    mull_policy_generation(l->rig.policy, before);
+    int status = mull_policy_reload(l->rig.policy, l->plan->later, 0);
+    mull_policy_generation(l->rig.policy, after);
+    assert_true(status == 0 || status == MULL_ENOMEM);
+    assert_int_equal(strcmp(before, after) == 0, status != 0);
+    return status == 0;
+}
+
+/* end is how a life ends: with memory again, or without by a stop and a close, or a close alone. */
+typedef enum end { HEALED, STOPPED, CLOSED } end;
+
+static inline void live(life *l, purse *p, end how)
+{
+    int plenty = p->fail_at == 0;
+    roster_publish_most(&l->book);
+    pass(l, 30000);
+    int reloaded = !l->plan->later || reload(l);
+    pass(l, 270000);
+    if (how == HEALED && p->fail_for == FOR_GOOD && p->asked >= p->fail_at)
+        p->fail_at = 0;
+    if (how == HEALED && !reloaded)
+        reload(l);
+    pass(l, 900000);
+    if (plenty)
+        roster_assert_planned(&l->book);
+    if (how == HEALED) {
+        roster_assert_ended(&l->book);
+        stop_with_one(l, p);
+    } else if (how == STOPPED) {
+        mull_stop(l->rig.engine);
+        pass(l, 30000);
+        assert_int_equal(l->book.stopped, 1);
+    }
+}
+
+/* purse_policy loads the first policy, with memory enough. */
+static inline mull_policy *purse_policy(const plan *by, purse *p)
+{
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    options.text = by->policy;
+    options.problem = rig_problem;
+    options.event = on_policy_event;
+    options.allocator = purse_allocator(p);
+    mull_policy *policy;
+    assert_int_equal(mull_policy_load(&policy, &options), 0);
+    return policy;
+}
+
+static inline void begin_to_refuse(purse *p, long at, long length)
+{
+    p->asked = 0;
+    p->fail_for = length;
+    p->fail_at = at;
+}
+
+/* live_through runs the engine's whole life. 0: it could not be set up. `at` and `length` say which
+ * requests are refused. */
+static inline int live_through(purse *p, const plan *by, long at, long length, end how)
+{
+    life l = {.plan = by, .rig = {.clock = {rig_now, rig_wall, &l.rig}}};
+    static purse plenty;
+    *p = (purse){0};
+    l.rig.policy = purse_policy(by, by->owns_policy ? p : &plenty);
+    roster_open(&l.book);
+    if (!by->set_up)
+        begin_to_refuse(p, at, length);
+    int made = set_up(&l, p);
+    if (by->set_up)
+        begin_to_refuse(p, at, length);
+    if (made)
+        live(&l, p, how);
+    if (l.rig.engine) {
+        mull_engine_close(l.rig.engine, roster_on_closed, &l.book);
+        assert_int_equal(l.book.closed, 1);
+    }
+    mull_policy_free(l.rig.policy);
+    roster_assert_once(&l.book);
+    assert_int_equal(p->out, 0);
+    return made;
+}
+
+/* fail_some lets every n-th request fail, or one in `step` of them, and for each run a life. */
+static inline void fail_some(const plan *by, long step, long length, end how)
+{
+    purse p;
+    int lives = 0;
+    skipped = kept_old = 0;
+    assert_true(live_through(&p, by, 0, 0, how));
+    sample s = sample_of(step);
+    for (long at = sample_after(&s, 0);; at = sample_after(&s, at)) {
+        lives += live_through(&p, by, at, length, how);
+        if (p.asked < at)
+            break; /* nothing was refused */
+    }
+    print_message("%d lives, %d calls of functions and %d reloads failed\n", lives, skipped,
+                  kept_old);
+    assert_true(lives > 100 / step);
+}
+
+#endif
