@@ -405,7 +405,8 @@ int mull_engine_run(mull_engine *engine)
 {
     if (!engine)
         return MULL_EINVAL;
-    if (engine->loop != &engine->own_loop || engine->in_loop || engine->manual)
+    if (engine->loop != &engine->own_loop || engine->in_loop || engine->manual ||
+        engine->told_stopped)
         return MULL_ESTATE;
     int status = engine->state == MULL__NEW ? mull_engine_start(engine) : 0;
     if (status != 0)

@@ -3,6 +3,13 @@
 
 enum { STRAYS_MS = 100 };
 
+/* misused says what a transport did that it may not. It is let be: a message may then come again,
+ * and none is lost. */
+static void misused(mull_port *port, const char *what)
+{
+    mull__engine_log(port->engine, MULL_ERROR_LEVEL, "transport %s: %s", port->name, what);
+}
+
 /* mull__fault_hit says whether a test wants this operation to fail, and how. */
 int mull__fault_hit(mull_port *port, mull__operation operation, int *code)
 {
@@ -50,16 +57,35 @@ void mull__strays_try(mull_port *port)
     }
 }
 
+static const char *wrong_with(const mull_port *port, const mull_delivery *delivery)
+{
+    if (!delivery->subscription || delivery->subscription->port != port)
+        return "it delivered a message that belongs to none of its subscriptions";
+    if (delivery->runtime)
+        return "it delivered a message that isn't new";
+    return NULL;
+}
+
 void mull_port_delivered(mull_port *port, mull_delivery *delivery)
 {
-    if (mull__flow_arrive(port, delivery) != 0)
+    if (!port || !delivery)
+        return;
+    const char *wrong = wrong_with(port, delivery);
+    if (wrong)
+        misused(port, wrong);
+    else if (mull__flow_arrive(port, delivery) != 0)
         stray(port, delivery);
 }
 
 void mull_port_settled(mull_port *port, mull_delivery *delivery, int status)
 {
-    (void)port;
-    mull__flow_settled(delivery->runtime, status);
+    if (!port || !delivery)
+        return;
+    mull__flow *flow = delivery->runtime;
+    if (!flow || flow->stage != MULL__SETTLING)
+        misused(port, "it settled a message that it wasn't asked to settle");
+    else
+        mull__flow_settled(flow, status);
 }
 
 /* mull__strays_release lets go of those that are left when the transport closes: they stay claimed,
@@ -97,8 +123,12 @@ static int unstray(mull_port *port, mull_delivery *delivery)
 
 void mull_port_lost(mull_port *port, mull_delivery *delivery)
 {
-    if (!unstray(port, delivery))
+    if (!port || !delivery || unstray(port, delivery))
+        return;
+    if (delivery->runtime)
         mull__flow_lost(delivery->runtime);
+    else
+        misused(port, "it lost a message that it never delivered");
 }
 
 /* ---- Holding claims -------------------------------------------------------------------------- */
@@ -133,8 +163,12 @@ void mull_port_state(mull_port *port, mull_health health, const char *why)
 {
     static const char *const words[] = {
         [MULL_DOWN] = "down", [MULL_UP] = "up again", [MULL_BROKEN] = "broken"};
-    if (health == port->health || port->health == MULL_BROKEN)
+    if (!port || health == port->health || port->health == MULL_BROKEN)
         return;
+    if ((unsigned)health >= sizeof words / sizeof *words) {
+        misused(port, "its health is none that is known");
+        return;
+    }
     port->health = health;
     mull__engine_log(port->engine, health == MULL_UP ? MULL_INFO : MULL_ERROR_LEVEL,
                      "transport %s is %s%s%s", port->name, words[health], why && *why ? ": " : "",
@@ -146,22 +180,31 @@ void mull_port_state(mull_port *port, mull_health health, const char *why)
 
 void mull_port_closed(mull_port *port)
 {
+    if (!port)
+        return;
+    if (port->state != MULL__PORT_CLOSING) {
+        misused(port, "it closed without being asked to");
+        return;
+    }
     port->state = MULL__PORT_CLOSED;
     mull__engine_touch(port->engine);
 }
 
 mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*fire)(void *data), void *data)
 {
-    return mull__timer_add(port->engine, delay_ms, fire, data);
+    return port && fire ? mull__timer_add(port->engine, delay_ms, fire, data) : NULL;
 }
 
 void mull_port_cancel(mull_port *port, mull_timer *timer)
 {
-    mull__timer_cancel(port->engine, timer);
+    if (port)
+        mull__timer_cancel(port->engine, timer);
 }
 
 mull_timer *mull_port_timer_new(mull_port *port, void (*fire)(void *data), void *data)
 {
+    if (!port || !fire)
+        return NULL;
     mull_engine *engine = port->engine;
     mull_timer *timer = mull__zalloc(&engine->allocator, 1, sizeof *timer);
     if (!timer || mull__timer_reserve(engine) != 0) {
@@ -175,6 +218,8 @@ mull_timer *mull_port_timer_new(mull_port *port, void (*fire)(void *data), void 
 
 void mull_port_timer_set(mull_port *port, mull_timer *timer, int64_t delay_ms)
 {
+    if (!port || !timer)
+        return;
     if (delay_ms == MULL_NEVER)
         mull__timer_cancel(port->engine, timer);
     else
@@ -183,7 +228,7 @@ void mull_port_timer_set(mull_port *port, mull_timer *timer, int64_t delay_ms)
 
 void mull_port_timer_free(mull_port *port, mull_timer *timer)
 {
-    if (!timer)
+    if (!port || !timer)
         return;
     mull__timer_cancel(port->engine, timer);
     mull__timer_unreserve(port->engine);
@@ -192,6 +237,12 @@ void mull_port_timer_free(mull_port *port, mull_timer *timer)
 
 void mull_port_working(mull_port *port, int change)
 {
+    if (!port)
+        return;
+    if (port->engine->working + change < 0) {
+        misused(port, "it ended more work than it began");
+        return;
+    }
     port->engine->working += change;
     if (port->engine->working == 0)
         mull__engine_touch(port->engine); /* a stop may have waited for it */
@@ -204,25 +255,26 @@ void *mull_port_data(const mull_port *port)
 
 int64_t mull_port_now(const mull_port *port)
 {
-    return mull__engine_now(port->engine);
+    return port ? mull__engine_now(port->engine) : 0;
 }
 
 int64_t mull_port_wall(const mull_port *port)
 {
-    return mull__engine_wall(port->engine);
+    return port ? mull__engine_wall(port->engine) : 0;
 }
 
 struct uv_loop_s *mull_port_loop(mull_port *port)
 {
-    return port->engine->loop;
+    return port ? port->engine->loop : NULL;
 }
 
 const mull_allocator *mull_port_allocator(const mull_port *port)
 {
-    return &port->engine->allocator;
+    return port ? &port->engine->allocator : NULL;
 }
 
 void mull_port_log(mull_port *port, mull_level level, const char *text)
 {
-    mull__engine_log(port->engine, level, "transport %s: %s", port->name, text);
+    if (port && text)
+        mull__engine_log(port->engine, level, "transport %s: %s", port->name, text);
 }

@@ -89,6 +89,8 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
 
 void mull_port_published(mull_port *port, void *data, int status)
 {
+    if (!port || !data)
+        return;
     ticket t = *(ticket *)data;
     mull__free(&port->engine->allocator, data);
     mull__engine_touch(port->engine);
@@ -116,9 +118,13 @@ int mull_queue_depth(mull_engine *engine, const char *transport, const char *que
 
 void mull_port_depth(mull_port *port, void *data, int status, const mull_depth *depth)
 {
+    if (!port || !data)
+        return;
     ticket t = *(ticket *)data;
     mull__free(&port->engine->allocator, data);
     mull__engine_touch(port->engine);
     static const mull_depth unknown = {.next_due_ms = INT64_MAX};
+    if (status == 0 && !depth)
+        status = MULL_EINVAL;
     t.answer(status, status == 0 ? depth : &unknown, t.data);
 }

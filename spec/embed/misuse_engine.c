@@ -1,0 +1,556 @@
+/* misuse_engine.c: functions of the engine called when they have no place: each answers, and the
+ * engine goes on as if they hadn't been. What a NULL argument does is in misuse_nulls.c. */
+#include "rig.h"
+
+#include <uv.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+typedef struct note {
+    mull_call call;
+    int calls, ends, status;
+} note;
+
+static void keep(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    note *n = data;
+    (void)engine;
+    (void)message;
+    n->call = call;
+    n->calls++;
+}
+
+static void count_end(void *data)
+{
+    (*(int *)data)++;
+}
+
+static mull_message message_to(const char *queue)
+{
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = queue;
+    return message;
+}
+
+static void answer_depth(int status, const mull_depth *depth, void *data)
+{
+    note *n = data;
+    assert_non_null(depth);
+    n->status = status;
+    n->ends++;
+}
+
+/* plain_engine is one on a loop of its own and the real clock, with the transport "t" and a
+ * consumer whose handler keeps its call. */
+static mull_engine *plain_engine(mull_policy *policy, note *n, void (*stopped)(void *data))
+{
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy;
+    options.problem = rig_problem;
+    options.stopped = stopped;
+    options.data = n;
+    mull_engine *engine;
+    assert_int_equal(mull_engine_new(&engine, &options), 0);
+    assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
+    mull_consumer_options consumer = rig_consumer(keep, n);
+    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    return engine;
+}
+
+/* ---- Setting up ------------------------------------------------------------------------------ */
+
+static void names_are_texts_and_not_taken(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", "\xff", "half \xc3", NULL};
+    rig r;
+    note n = {0};
+    rig_open(&r, "", "memory:", NULL);
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        assert_int_equal(mull_engine_transport(r.engine, wrong[i], "memory:"), MULL_EINVAL);
+        mull_consumer_options consumer = rig_consumer(keep, &n);
+        consumer.name = wrong[i];
+        assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+        consumer = rig_consumer(keep, &n);
+        consumer.queue = wrong[i];
+        assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+        consumer = rig_consumer(keep, &n);
+        consumer.transport = wrong[i];
+        assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    }
+    assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), MULL_EINVAL);
+    mull_consumer_options consumer = rig_consumer(keep, &n);
+    consumer.timeout_ms = -2;
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    consumer = rig_consumer(NULL, &n);
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    rig_close(&r);
+}
+
+static void options_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    rig r;
+    rig_open(&r, "", "memory:", NULL);
+    mull_engine *engine = r.engine;
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    assert_int_equal(mull_engine_new(&engine, &options), MULL_EINVAL);
+    assert_null(engine);
+    options.policy = r.policy;
+    options.grace_ms = -1;
+    assert_int_equal(mull_engine_new(&engine, &options), MULL_EINVAL);
+    options.grace_ms = 0;
+    const mull_clock halves[] = {{.monotonic_ms = rig_now}, {.wall_ms = rig_wall}, {.data = &r}};
+    for (size_t i = 0; i < COUNT(halves); i++) {
+        options.clock = &halves[i];
+        assert_int_equal(mull_engine_new(&engine, &options), MULL_EINVAL);
+    }
+    rig_close(&r);
+}
+
+static void consumers_come_before_the_start_and_it_starts_once(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    rig_open_plain(&r, keep, &n);
+    mull_consumer_options consumer = rig_consumer(keep, &n);
+    consumer.name = "Late";
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_ESTATE);
+    assert_int_equal(mull_engine_start(r.engine), MULL_ESTATE);
+    assert_int_equal(rig_publish(&r, "q", NULL), 0);
+    rig_advance(&r, 0);
+    assert_int_equal(n.calls, 1);
+    mull_done(r.engine, n.call, NULL);
+    mull_stop(r.engine);
+    rig_advance(&r, 0);
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_ESTATE);
+    assert_int_equal(mull_engine_start(r.engine), MULL_ESTATE);
+    rig_close(&r);
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static void end_and_stop(mull_engine *engine, mull_call call, const mull_message *message,
+                         void *data)
+{
+    note *n = data;
+    keep(engine, call, message, data);
+    n->status = mull_engine_run(engine);
+    mull_done(engine, call, NULL);
+    mull_stop(engine);
+}
+
+static void it_runs_once_and_not_within_itself(void **state)
+{
+    (void)state;
+    note n = {0};
+    mull_policy *policy = rig_policy("");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy;
+    mull_engine *engine;
+    assert_int_equal(mull_engine_new(&engine, &options), 0);
+    assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
+    mull_consumer_options consumer = rig_consumer(end_and_stop, &n);
+    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    mull_message message = message_to("q");
+    assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
+    assert_int_equal(mull_engine_run(engine), 0);
+    assert_int_equal(n.calls, 1);
+    assert_int_equal(n.status, MULL_ESTATE);
+    assert_int_equal(mull_engine_run(engine), MULL_ESTATE);
+    assert_int_equal(mull_engine_start(engine), MULL_ESTATE);
+    mull_engine_close(engine, NULL, NULL);
+    mull_policy_free(policy);
+}
+
+static void a_stop_before_the_start_ends_the_run_at_once(void **state)
+{
+    (void)state;
+    note n = {0};
+    mull_policy *policy = rig_policy("");
+    mull_engine *engine = plain_engine(policy, &n, NULL);
+    mull_stop(engine);
+    mull_stop(engine);
+    assert_int_equal(mull_engine_run(engine), 0);
+    assert_int_equal(mull_engine_status(engine), 0);
+    mull_engine_close(engine, NULL, NULL);
+    mull_policy_free(policy);
+}
+
+static void only_a_tests_clock_is_turned(void **state)
+{
+    (void)state;
+    note n = {0};
+    mull_policy *policy = rig_policy("");
+    mull_engine *engine = plain_engine(policy, &n, NULL);
+    assert_int_equal(mull_engine_turn(engine), INT64_MAX);
+    assert_int_equal(mull_engine_start(engine), 0);
+    assert_int_equal(mull_engine_turn(engine), INT64_MAX);
+    mull_engine_close(engine, NULL, NULL);
+    mull_policy_free(policy);
+}
+
+static void turn_within(mull_engine *engine, mull_call call, const mull_message *message,
+                        void *data)
+{
+    keep(engine, call, message, data);
+    assert_int_equal(mull_engine_turn(engine), INT64_MAX);
+    assert_int_equal(mull_engine_run(engine), MULL_ESTATE);
+    mull_done(engine, call, NULL);
+}
+
+static void nor_within_a_turn(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    rig_open_plain(&r, turn_within, &n);
+    rig_publish(&r, "q", NULL);
+    rig_advance(&r, 0);
+    assert_int_equal(rig_counts(&r).done, 1);
+    rig_close(&r);
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+static void calls_that_are_made_up_are_done(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    rig_open_plain(&r, keep, &n);
+    rig_publish(&r, "q", NULL);
+    rig_advance(&r, 0);
+    const mull_call made_up[] = {
+        0,          1,           n.call + 1,         n.call ^ (UINT64_C(1) << 60),
+        UINT64_MAX, n.call >> 1, UINT64_C(0xffffff), n.call | 0xffffff};
+    mull_message message = message_to("other");
+    mull_error error = MULL_INIT(mull_error);
+    error.type = "Oops";
+    for (size_t i = 0; i < COUNT(made_up); i++) {
+        assert_int_equal(mull_done(r.engine, made_up[i], NULL), MULL_EDONE);
+        assert_int_equal(mull_done(r.engine, made_up[i], &error), MULL_EDONE);
+        assert_int_equal(mull_send(r.engine, made_up[i], &message, 0), MULL_EDONE);
+    }
+    assert_int_equal(mull_send(r.engine, n.call, &message, -1), MULL_EINVAL);
+    assert_int_equal(mull_done(r.engine, n.call, NULL), 0);
+    assert_int_equal(mull_done(r.engine, n.call, &error), MULL_EDONE);
+    assert_int_equal(mull_send(r.engine, n.call, &message, 0), MULL_EDONE);
+    rig_advance(&r, 0);
+    assert_int_equal(rig_counts(&r).done, 1);
+    rig_close(&r);
+}
+
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+enum { LONG = 1024 * 1024 };
+
+/* spoil makes one thing of a message wrong; 0: there is nothing more. */
+static int spoil(mull_message *message, int what, const char *long_text, int *wanted)
+{
+    static const mull_header nameless[] = {{NULL, "a"}}, valueless[] = {{"a", NULL}},
+                             empty[] = {{"", "a"}}, twice[] = {{"a", "1"}, {"a", "2"}},
+                             broken[] = {{"a", "\xff"}};
+    static const mull_header *const headers[] = {nameless, valueless, empty, twice, broken};
+    *wanted = what < 15 ? MULL_EINVAL : MULL_ETOOBIG;
+    if (what < 5) {
+        message->headers = headers[what];
+        message->header_count = what == 3 ? 2 : 1;
+        return 1;
+    }
+    const char **texts[] = {&message->id, &message->type, &message->key, &message->queue};
+    switch (what) {
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+        *texts[what - 5] = "\xc3(";
+        return 1;
+    case 9:
+        message->queue = NULL;
+        return 1;
+    case 10:
+        message->queue = "";
+        return 1;
+    case 11:
+        message->body_size = 1;
+        return 1;
+    case 12:
+        message->header_count = 1;
+        return 1;
+    case 13:
+        message->size = 0;
+        return 1;
+    case 14:
+        message->size--;
+        return 1;
+    case 15:
+    case 16:
+    case 17:
+    case 18:
+        *texts[what - 15] = long_text;
+        return 1;
+    case 19:
+        message->body = "";
+        message->body_size = SIZE_MAX;
+        return 1;
+    case 20:
+        message->headers = twice;
+        message->header_count = SIZE_MAX;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void messages_are_looked_at_before_they_are_taken(void **state)
+{
+    (void)state;
+    rig r;
+    note n = {0};
+    char *text = malloc(LONG + 1);
+    assert_non_null(text);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    rig_open_plain(&r, keep, &n);
+    rig_publish(&r, "q", NULL);
+    rig_advance(&r, 0);
+    int what = 0;
+    for (;; what++) {
+        mull_message message = message_to("other");
+        int wanted;
+        if (!spoil(&message, what, text, &wanted))
+            break;
+        print_message("%d\n", what);
+        assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), wanted);
+        assert_int_equal(mull_send(r.engine, n.call, &message, 0), wanted);
+    }
+    assert_int_equal(what, 21);
+    mull_message message = message_to("other");
+    assert_int_equal(mull_publish(r.engine, "t", &message, -1, NULL, NULL), MULL_EINVAL);
+    assert_int_equal(mull_publish(r.engine, "no", &message, 0, NULL, NULL), MULL_EINVAL);
+    assert_int_equal(mull_queue_depth(r.engine, "no", "q", answer_depth, &n), MULL_EINVAL);
+    assert_int_equal(mull_queue_depth(r.engine, "t", "", answer_depth, &n), MULL_EINVAL);
+    mull_done(r.engine, n.call, NULL);
+    rig_close(&r);
+    free(text);
+}
+
+static void fail_oddly(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    (void)message;
+    assert_int_equal(mull_done(engine, call, data), 0);
+}
+
+/* The copy that an engine makes of an error leaves out what mull_decide would take for absent. */
+static void errors_are_copied_with_care(void **state)
+{
+    (void)state;
+    const mull_value items[] = {{.kind = (mull_kind)77, .as.string = (char *)8, .count = 2},
+                                {.kind = MULL_STRING},
+                                {.kind = MULL_LIST, .count = SIZE_MAX},
+                                {.kind = MULL_MAP, .count = SIZE_MAX}};
+    const mull_field entries[] = {{NULL, {.kind = MULL_INTEGER}}, {"a", items[0]}, {"b", items[3]}};
+    const mull_field fields[] = {{"list", {.kind = MULL_LIST, .as.items = items, .count = 4}},
+                                 {NULL, {.kind = MULL_STRING, .as.string = "a"}},
+                                 {"odd", items[0]},
+                                 {"map", {.kind = MULL_MAP, .as.fields = entries, .count = 3}},
+                                 {"code", {.kind = MULL_INTEGER, .as.integer = 7}}};
+    mull_error error = MULL_INIT(mull_error), cause = MULL_INIT(mull_error), small = cause;
+    error.type = "Odd";
+    error.fields = fields;
+    error.field_count = COUNT(fields);
+    error.lineage_count = 3;
+    error.cause = &cause;
+    cause.type = "Cause";
+    cause.field_count = 3;
+    cause.cause = &error;
+    rig r;
+    mull_consumer_options consumer = rig_consumer(fail_oddly, &error);
+    rig_open(&r,
+             "local policy = require 'mulligan.policy'\n"
+             "policy.bus():on('Odd', function(err)\n"
+             "    local n = 0\n"
+             "    for _ in pairs(err.list) do n = n + 1 end\n"
+             "    for _ in pairs(err.map) do n = n + 1 end\n"
+             "    return n == 0 and err.odd == nil and err.code == 7\n"
+             "end):discard()\n",
+             "memory:", &consumer);
+    rig_publish(&r, "q", NULL);
+    rig_advance(&r, 0);
+    assert_int_equal(rig_counts(&r).discarded, 1);
+    small.size = 8;
+    error.cause = &small;
+    rig_publish(&r, "q", NULL);
+    rig_advance(&r, 0);
+    assert_int_equal(rig_counts(&r).discarded, 2);
+    rig_close(&r);
+}
+
+/* Names of a MiB are cut where they are written into a record, and nowhere else. */
+static void names_may_be_long(void **state)
+{
+    (void)state;
+    char *text = malloc(LONG + 1);
+    assert_non_null(text);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    mull_error error = MULL_INIT(mull_error);
+    error.type = error.message = error.stack = text;
+    rig r;
+    rig_open(&r, "", "memory:", NULL);
+    mull_consumer_options consumer = rig_consumer(fail_oddly, &error);
+    assert_int_equal(mull_engine_transport(r.engine, text, "memory:"), 0);
+    assert_int_equal(mull_engine_transport(r.engine, text, "memory:"), MULL_EINVAL);
+    assert_int_equal(mull_engine_transport(r.engine, "u", text), MULL_EINVAL);
+    consumer.name = consumer.transport = text;
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    consumer.name = "Unfit";
+    consumer.transport = text + 1;
+    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_engine_start(r.engine), 0);
+    mull_message message = message_to("q");
+    assert_int_equal(mull_publish(r.engine, text, &message, 0, rig_published, &r), 0);
+    rig_advance(&r, 0);
+    assert_int_equal(rig_counts(&r).dead_lettered, 1);
+    rig_close(&r);
+    free(text);
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+/* try_all calls everything that a closing engine answers. */
+static void try_all(mull_engine *engine)
+{
+    note n = {0};
+    mull_message message = message_to("q");
+    mull_consumer_options consumer = rig_consumer(keep, &n);
+    consumer.name = "Late";
+    mull_counts counts = MULL_INIT(mull_counts);
+    assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), MULL_ESTATE);
+    assert_int_equal(mull_queue_depth(engine, "t", "q", answer_depth, &n), MULL_ESTATE);
+    assert_int_equal(mull_engine_transport(engine, "u", "memory:"), MULL_ESTATE);
+    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_ESTATE);
+    assert_int_equal(mull_engine_start(engine), MULL_ESTATE);
+    assert_int_equal(mull_done(engine, 4711, NULL), MULL_EDONE);
+    assert_int_equal(mull_send(engine, 4711, &message, 0), MULL_EDONE);
+    assert_int_equal(mull_engine_counts(engine, &counts), 0);
+    assert_int_equal(mull_engine_status(engine), 0);
+    mull_stop(engine);
+    mull_stop_when_empty(engine);
+    mull_engine_close(engine, NULL, NULL);
+}
+
+static void on_a_loop_of_its_hosts_a_closing_engine_answers(void **state)
+{
+    (void)state;
+    uv_loop_t loop;
+    uv_loop_init(&loop);
+    mull_policy *policy = rig_policy("");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy;
+    options.loop = &loop;
+    mull_engine *engine;
+    assert_int_equal(mull_engine_new(&engine, &options), 0);
+    assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
+    assert_int_equal(mull_engine_run(engine), MULL_ESTATE);
+    assert_int_equal(mull_engine_start(engine), 0);
+    int closed = 0;
+    mull_engine_close(engine, count_end, &closed);
+    assert_int_equal(closed, 0);
+    assert_int_equal(mull_engine_run(engine), MULL_ESTATE);
+    try_all(engine);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(closed, 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    mull_policy_free(policy);
+}
+
+static void close_within(mull_engine *engine, mull_call call, const mull_message *message,
+                         void *data)
+{
+    note *n = data;
+    keep(engine, call, message, data);
+    mull_engine_close(engine, count_end, &n->ends);
+    assert_int_equal(n->ends, 0);
+    try_all(engine);
+    mull_message out = message_to("other");
+    assert_int_equal(mull_send(engine, call, &out, 0), 0);
+    assert_int_equal(mull_done(engine, call, NULL), 0);
+    assert_int_equal(n->ends, 0);
+}
+
+static void closed_by_its_own_handler_it_is_gone_when_it_returns(void **state)
+{
+    (void)state;
+    note n = {0};
+    mull_policy *policy = rig_policy("");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy;
+    mull_engine *engine;
+    assert_int_equal(mull_engine_new(&engine, &options), 0);
+    assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
+    mull_consumer_options consumer = rig_consumer(close_within, &n);
+    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    mull_message message = message_to("q");
+    assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
+    assert_int_equal(mull_engine_run(engine), 0);
+    assert_int_equal(n.calls, 1);
+    assert_int_equal(n.ends, 1);
+    mull_policy_free(policy);
+}
+
+typedef struct closing {
+    mull_engine *engine;
+    int stops, ends;
+} closing;
+
+static void close_when_stopped(void *data)
+{
+    closing *c = data;
+    c->stops++;
+    mull_engine_close(c->engine, count_end, &c->ends);
+    mull_engine_close(c->engine, count_end, &c->ends);
+    assert_int_equal(c->ends, 0);
+}
+
+static void closed_twice_it_closes_once(void **state)
+{
+    (void)state;
+    closing c = {0};
+    mull_policy *policy = rig_policy("");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy;
+    options.stopped = close_when_stopped;
+    options.data = &c;
+    assert_int_equal(mull_engine_new(&c.engine, &options), 0);
+    assert_int_equal(mull_engine_transport(c.engine, "t", "memory:"), 0);
+    mull_stop(c.engine);
+    assert_int_equal(mull_engine_run(c.engine), 0);
+    assert_int_equal(c.stops, 1);
+    assert_int_equal(c.ends, 1);
+    mull_policy_free(policy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_texts_and_not_taken),
+        cmocka_unit_test(options_out_of_range_are_refused),
+        cmocka_unit_test(consumers_come_before_the_start_and_it_starts_once),
+        cmocka_unit_test(it_runs_once_and_not_within_itself),
+        cmocka_unit_test(a_stop_before_the_start_ends_the_run_at_once),
+        cmocka_unit_test(only_a_tests_clock_is_turned),
+        cmocka_unit_test(nor_within_a_turn),
+        cmocka_unit_test(calls_that_are_made_up_are_done),
+        cmocka_unit_test(messages_are_looked_at_before_they_are_taken),
+        cmocka_unit_test(errors_are_copied_with_care),
+        cmocka_unit_test(names_may_be_long),
+        cmocka_unit_test(on_a_loop_of_its_hosts_a_closing_engine_answers),
+        cmocka_unit_test(closed_by_its_own_handler_it_is_gone_when_it_returns),
+        cmocka_unit_test(closed_twice_it_closes_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
