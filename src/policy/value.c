@@ -140,7 +140,7 @@ static MULL__IN_PLACE int equals(const mull__equality *wanted, const mull_value 
         if (given->kind == MULL_INTEGER)
             return given->as.integer == wanted->value.as.integer;
         if (given->kind == MULL_STRING)
-            return is_text(&wanted->text, given->as.string);
+            return given->as.string && is_text(&wanted->text, given->as.string);
     }
     return mull__value_equals(&wanted->value, given);
 }
@@ -153,7 +153,8 @@ int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error
     const mull__equality *wanted = matcher->equals;
     do {
         const mull_field *field = fields;
-        while (field->name[0] != wanted->initial || !is_text(&wanted->name, field->name))
+        while (!field->name || field->name[0] != wanted->initial ||
+               !is_text(&wanted->name, field->name))
             if (++field == end)
                 return 0;
         if (!equals(wanted, &field->value))

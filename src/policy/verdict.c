@@ -339,10 +339,11 @@ int mull__decide_at_length(const mull__desk *desk, const mull_failure *failure,
 int mull__redeliver_briefly(const mull__rule *rule, const mull_failure *failure,
                             mull_verdict *verdict, mull__site site)
 {
-    int64_t step = failure->redeliveries + 1;
-    if (failure->attempt <= rule->retry.attempts || step > rule->brief_redeliveries ||
+    if (failure->attempt < 1 || failure->attempt <= rule->retry.attempts ||
+        failure->redeliveries >= rule->brief_redeliveries ||
         over(failure->age_ms, site.layer->bounds.max_age_ms))
         return 0;
+    int64_t step = failure->redeliveries + 1;
     int64_t delay_ms =
         mull__draw_ahead(&rule->redeliver, failure, MULL_TIER_REDELIVER, step, site.consumer_hash);
     mull__go_on(verdict, MULL_TIER_REDELIVER, delay_ms, step, rule->redeliver.attempts);
