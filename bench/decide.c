@@ -109,20 +109,28 @@ static const mull_field other_fields[] = {
 };
 
 /* Types have 14 or 15 bytes, but "type 20" 20 and "text" 17, which are dearer to look up; "fields"
- * has a number and a boolean to compare, "text" a number and a string. */
+ * has a number and a boolean to compare, "text" a number and a string. Those by ids are of the same
+ * consumer and transport as "names"; "ids" has neither error nor message, "ids, all" has both. */
 typedef struct bench_case {
     const char *name, *type, *consumer, *transport, *scope;
     const mull_field *fields;
+    enum { BY_NAMES, BY_IDS, BY_IDS_ALONE } by;
 } bench_case;
 
+#define CONSUMER  "PaymentHandler07"
+#define TRANSPORT "warehouse-03"
+#define SCOPE     "consumer:" CONSUMER
+
 static const bench_case cases[] = {
-    {"type", "ConnectReset01", NULL, NULL, "bus", NULL},
-    {"type 20", "ConnectionTimedOut01", NULL, NULL, "bus", NULL},
-    {"names", "ConnectReset07", "PaymentHandler07", "warehouse-03", "consumer:PaymentHandler07",
-     NULL},
-    {"fields", "HttpServerErr01", NULL, NULL, "bus", fields},
-    {"text", "PaymentDeclined01", NULL, NULL, "bus", text_fields},
-    {"function", "QuotaExceeds01", NULL, NULL, "bus", other_fields},
+    {"ids", "ConnectReset07", CONSUMER, TRANSPORT, SCOPE, NULL, BY_IDS_ALONE},
+    {"ids, all", "ConnectReset07", CONSUMER, TRANSPORT, SCOPE, NULL, BY_IDS},
+    {"ids, text", "PaymentDeclined07", CONSUMER, TRANSPORT, SCOPE, text_fields, BY_IDS},
+    {"type", "ConnectReset01", NULL, NULL, "bus", NULL, BY_NAMES},
+    {"type 20", "ConnectionTimedOut01", NULL, NULL, "bus", NULL, BY_NAMES},
+    {"names", "ConnectReset07", CONSUMER, TRANSPORT, SCOPE, NULL, BY_NAMES},
+    {"fields", "HttpServerErr01", NULL, NULL, "bus", fields, BY_NAMES},
+    {"text", "PaymentDeclined01", NULL, NULL, "bus", text_fields, BY_NAMES},
+    {"function", "QuotaExceeds01", NULL, NULL, "bus", other_fields, BY_NAMES},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -133,7 +141,20 @@ typedef struct facts {
     mull_failure failure;
 } facts;
 
-static void facts_init(facts *f, const bench_case *c, int by_id)
+/* by_ids puts ids in the place of names; what names there still are is wrong. */
+static void by_ids(facts *f, mull_policy *policy, const bench_case *c)
+{
+    if (mull_type_intern(&f->failure.type, policy, c->type) != 0 ||
+        mull_site_intern(&f->failure.site, policy, c->consumer, c->transport) != 0)
+        die("no ids");
+    f->error.type = f->failure.consumer = f->failure.transport = "not looked at";
+    if (c->by == BY_IDS_ALONE)
+        f->failure.error = NULL;
+    if (c->by == BY_IDS_ALONE && f->failure.flags & MULL_HAS_CHANCE)
+        f->failure.message = NULL;
+}
+
+static void facts_init(facts *f, mull_policy *policy, const bench_case *c, int by_id)
 {
     memset(f, 0, sizeof *f);
     f->error = MULL_INIT(mull_error);
@@ -154,6 +175,8 @@ static void facts_init(facts *f, const bench_case *c, int by_id)
                                 .deliveries = 1,
                                 .chance = 0x9e3779b97f4a7c15u,
                                 .flags = by_id ? 0 : MULL_HAS_CHANCE};
+    if (c->by != BY_NAMES)
+        by_ids(f, policy, c);
 }
 
 /* check that a case is what it says: a retry by the scope's rule for the type. */
@@ -198,11 +221,11 @@ static void print_gate(const char *name)
         }
 }
 
-static void print_variant(mull_decider *decider, const char *program, const bench_case *c,
-                          int by_id)
+static void print_variant(mull_policy *policy, mull_decider *decider, const char *program,
+                          const bench_case *c, int by_id)
 {
     facts f;
-    facts_init(&f, c, by_id);
+    facts_init(&f, policy, c, by_id);
     check(decider, &f, c);
     printf(" %12.1f", bench_decide_ns(decider, &f.failure, BENCH_MOST_BATCHES));
     double instructions = count_instructions(program, c->name, by_id ? "id" : "chance");
@@ -212,15 +235,15 @@ static void print_variant(mull_decider *decider, const char *program, const benc
         printf(" %12.0f", instructions);
 }
 
-static void print_cases(mull_decider *decider, const char *program)
+static void print_cases(mull_policy *policy, mull_decider *decider, const char *program)
 {
     printf("%-10s %25s %25s\n", "", "chance from the id", "chance given");
     printf("%-10s %12s %12s %12s %12s %12s\n", "", "ns", "instructions", "ns", "instructions",
            "at most");
     for (int i = 0; i < CASES; i++) {
         printf("%-10s", cases[i].name);
-        print_variant(decider, program, &cases[i], 1);
-        print_variant(decider, program, &cases[i], 0);
+        print_variant(policy, decider, program, &cases[i], 1);
+        print_variant(policy, decider, program, &cases[i], 0);
         print_gate(cases[i].name);
         printf("\n");
         fflush(stdout);
@@ -236,20 +259,21 @@ static const bench_case *find_case(const char *name)
     return NULL;
 }
 
-static void compare(mull_decider *decider)
+static void compare(mull_policy *policy, mull_decider *decider)
 {
     facts names;
-    facts_init(&names, find_case("type"), 0);
+    facts_init(&names, policy, find_case("type"), 0);
     const bench_way ways[] = {{"by names", &names.failure}};
     if (bench_compare(decider, ways, sizeof ways / sizeof *ways) != 0)
         die("no comparison");
 }
 
 /* decide_case is what callgrind looks at. */
-static void decide_case(mull_decider *decider, const char *name, int by_id, long count)
+static void decide_case(mull_policy *policy, mull_decider *decider, const char *name, int by_id,
+                        long count)
 {
     facts f;
-    facts_init(&f, find_case(name), by_id);
+    facts_init(&f, policy, find_case(name), by_id);
     printf("%lld\n", (long long)bench_decide_often(decider, &f.failure, count));
 }
 
@@ -258,11 +282,11 @@ int main(int argc, char **argv)
     mull_policy *policy;
     mull_decider *decider = new_decider(&policy);
     if (argc == 4) {
-        decide_case(decider, argv[1], strcmp(argv[2], "id") == 0, atol(argv[3]));
+        decide_case(policy, decider, argv[1], strcmp(argv[2], "id") == 0, atol(argv[3]));
     } else if (argc == 1) {
-        print_cases(decider, argv[0]);
+        print_cases(policy, decider, argv[0]);
         printf("\n");
-        compare(decider);
+        compare(policy, decider);
     } else {
         die("usage: decide [CASE id|chance COUNT]");
     }

@@ -176,6 +176,11 @@ enum {
     MULL_NO_JITTER = 8     /* as if every jitter were 0 */
 };
 
+/* mull_type is the name of an error's type, mull_site a consumer and a transport, each of which
+ * there may be none of: interned in a policy, by mull_type_intern and mull_site_intern. 0: none. */
+typedef uint32_t mull_type;
+typedef uint32_t mull_site;
+
 /* mull_failure is all that a decision looks at. The same failure always gets the same verdict. */
 typedef struct mull_failure {
     size_t size;
@@ -191,6 +196,9 @@ typedef struct mull_failure {
     uint64_t chance;             /* what jitter is drawn from; see MULL_HAS_CHANCE */
     uint64_t seed;               /* changes every jitter; 0 */
     uint32_t flags;              /* of the above; 0 */
+    mull_type type; /* in place of the name in `error`, which may then be NULL: an error that has
+                       nothing but its type; 0: by name */
+    mull_site site; /* in place of `consumer` and `transport`; 0: by their names */
 } mull_failure;
 
 /* ---- Verdicts -------------------------------------------------------------------------------- */
@@ -343,9 +351,19 @@ MULL_API void mull_policy_free(mull_policy *policy);
 MULL_API int mull_decider_new(mull_decider **out, mull_policy *policy);
 MULL_API void mull_decider_free(mull_decider *decider);
 
+/* mull_type_intern gives the id of an error type's name, mull_site_intern that of a consumer on a
+ * transport; each of the two may be NULL. The same name has the same id, which is valid with this
+ * policy as long as it lives, through every reload, whether a rule names it or not. A decision by
+ * ids hashes no name, and is otherwise the same; functions and events see the names. Any thread may
+ * call, while others decide and reload; strings are copied, and kept. MULL_EINVAL: no name, or an
+ * empty one; MULL_ETOOBIG: longer than 64 KiB, or more than 65,535 types or sites; MULL_ENOMEM. */
+MULL_API int mull_type_intern(mull_type *out, mull_policy *policy, const char *name);
+MULL_API int mull_site_intern(mull_site *out, mull_policy *policy, const char *consumer,
+                              const char *transport);
+
 /* mull_decide gives the verdict on a failure. It allocates nothing and takes no lock where no
- * function of the policy runs. MULL_EINVAL: no error or type, or a counter below 0; MULL_ESTATE:
- * out of an event of the same decider's. */
+ * function of the policy runs. MULL_EINVAL: no error or type, a counter below 0, or an id that this
+ * policy never gave; MULL_ESTATE: out of an event of the same decider's. */
 MULL_API int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
 
 /* ---- Running --------------------------------------------------------------------------------- */

@@ -109,14 +109,14 @@ static void draws(void **state)
 {
     (void)state;
     mull__span four = {7, 10};
-    assert_int_equal(mull__draw(mull__lot_of(four), 0), 7);
-    assert_int_equal(mull__draw(mull__lot_of(four), UINT64_C(1) << 62), 8);
-    assert_int_equal(mull__draw(mull__lot_of(four), (UINT64_C(1) << 62) - 1), 7);
-    assert_int_equal(mull__draw(mull__lot_of(four), UINT64_MAX), 10);
+    assert_int_equal(mull__draw(four.low_ms, mull__choices(four), 0), 7);
+    assert_int_equal(mull__draw(four.low_ms, mull__choices(four), UINT64_C(1) << 62), 8);
+    assert_int_equal(mull__draw(four.low_ms, mull__choices(four), (UINT64_C(1) << 62) - 1), 7);
+    assert_int_equal(mull__draw(four.low_ms, mull__choices(four), UINT64_MAX), 10);
     mull__span wide = {0, 2 * 365 * DAY_MS};
-    assert_int_equal(mull__draw(mull__lot_of(wide), UINT64_MAX), 2 * 365 * DAY_MS);
-    assert_int_equal(mull__draw(mull__lot_of(wide), UINT64_C(1) << 63), 365 * DAY_MS);
-    assert_int_equal(mull__draw(mull__lot_of((mull__span){5, 5}), UINT64_MAX), 5);
+    assert_int_equal(mull__draw(wide.low_ms, mull__choices(wide), UINT64_MAX), 2 * 365 * DAY_MS);
+    assert_int_equal(mull__draw(wide.low_ms, mull__choices(wide), UINT64_C(1) << 63), 365 * DAY_MS);
+    assert_int_equal(mull__draw(5, 1, UINT64_MAX), 5);
 }
 
 /* ---- Through a verdict ----------------------------------------------------------------------- */

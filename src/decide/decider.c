@@ -72,6 +72,7 @@ static void override_failed(void *data, const mull_failure *failure, const mull_
 static void sit(mull_decider *decider, mull__seat *seat)
 {
     decider->seat = seat;
+    decider->rows = seat->rows;
     decider->generation = seat->name;
     decider->desk = (mull__desk){seat->table, &decider->runner, seat->seen};
 }
@@ -170,25 +171,34 @@ void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
 
 /* ---- What a failure must be ------------------------------------------------------------------ */
 
-/* has_parts: the structs are there, in sizes of some release, and the error has a type, be it
- * empty. */
-static int has_parts(const mull_failure *f)
-{
-    return f && f->size >= MULL__FAILURE_LEAST && f->error && f->error->size >= MULL__ERROR_LEAST &&
-           f->error->type && (!f->message || f->message->size >= MULL__MESSAGE_LEAST);
-}
-
-static int has_room(const mull_verdict *verdict)
+static MULL__IN_PLACE int has_room(const mull_verdict *verdict)
 {
     return verdict && verdict->size >= MULL__VERDICT_LEAST;
 }
 
-/* is_current: both are there, with all the parts that this release knows. */
-static MULL__IN_PLACE int is_current(const mull_failure *f, const mull_verdict *verdict)
+/* is_there: with all the parts that this release knows, as most are. */
+static MULL__IN_PLACE int is_there(const mull_failure *f)
 {
-    return verdict && verdict->size >= sizeof *verdict && f && f->size >= sizeof *f && f->error &&
-           f->error->size >= sizeof *f->error && f->error->type &&
-           (!f->message || f->message->size >= sizeof *f->message);
+    return f && f->size >= sizeof *f;
+}
+
+static MULL__IN_PLACE int has_message(const mull_failure *f)
+{
+    return !f->message || f->message->size >= MULL__MESSAGE_LEAST;
+}
+
+/* has_named_parts: the structs in a failure are there, in sizes of some release, and its error has
+ * a type, be it empty; has_parts: or its id. */
+static MULL__IN_PLACE int has_named_parts(const mull_failure *f)
+{
+    return f->error && f->error->size >= MULL__ERROR_LEAST && f->error->type && has_message(f);
+}
+
+static int has_parts(const mull_failure *f)
+{
+    if (!f->type)
+        return has_named_parts(f);
+    return (!f->error || f->error->size >= MULL__ERROR_LEAST) && has_message(f);
 }
 
 /* KNOWN are all flags that an embedder may set; OPTIONAL those that leave a failure complete. */
@@ -199,7 +209,7 @@ static MULL__IN_PLACE int is_current(const mull_failure *f, const mull_verdict *
  * is a mystery. */
 static int is_right(const mull_failure *f)
 {
-    return *f->error->type &&
+    return (f->type || *f->error->type) &&
            (f->attempt | f->redeliveries | f->calls | f->deliveries | f->age_ms) >= 0 &&
            !(f->flags & ~KNOWN);
 }
@@ -214,30 +224,59 @@ static uint64_t chance_of(const mull_message *message)
     return mull__hash_text(message && message->id ? message->id : "");
 }
 
-/* is_complete: no number is missing, nor wrong, and no field is. */
+/* is_complete: no number is missing, nor wrong, and no id stands for a name. */
 static inline int is_complete(const mull_failure *failure)
 {
-    return failure->attempt > 0 && failure->calls > 0 && failure->deliveries > 0 &&
+    return is_there(failure) && !(failure->type | failure->site) && failure->attempt > 0 &&
+           failure->calls > 0 && failure->deliveries > 0 &&
            (failure->redeliveries | failure->age_ms) >= 0 &&
-           (failure->flags & ~OPTIONAL) == MULL_HAS_CHANCE && failure->size >= sizeof *failure;
+           (failure->flags & ~OPTIONAL) == MULL_HAS_CHANCE;
 }
 
-/* completed is a failure with every default in its place. */
-static mull_failure completed(const mull_failure *failure)
+/* full_failure is a failure with every default in its place, and names in that of ids. */
+typedef struct full_failure {
+    mull_failure failure;
+    mull_error error;
+} full_failure;
+
+/* name_type puts in an error with the name of the failure's type. MULL_EINVAL: it is none. */
+static int name_type(full_failure *full, const mull__ids *ids)
 {
-    mull_failure full;
-    mull__struct_take(&full, sizeof full, MULL__FAILURE_LEAST, failure);
-    if (full.attempt == 0)
-        full.attempt = 1;
-    if (full.calls == 0)
-        full.calls = sum(full.attempt, full.redeliveries);
-    if (full.deliveries == 0)
-        full.deliveries = 1;
-    if (!(full.flags & MULL_HAS_CHANCE)) {
-        full.flags |= MULL_HAS_CHANCE;
-        full.chance = chance_of(full.message);
+    const mull_error *error = full->failure.error;
+    if (!mull__struct_take(&full->error, sizeof full->error, MULL__ERROR_LEAST, error))
+        full->error = MULL_INIT(mull_error);
+    full->error.type = mull__ids_type(ids, full->failure.type);
+    full->failure.error = &full->error;
+    full->failure.type = 0;
+    return full->error.type ? MULL_OK : MULL_EINVAL;
+}
+
+static int name_site(full_failure *full, const mull__ids *ids)
+{
+    mull_failure *f = &full->failure;
+    int status = mull__ids_site(ids, f->site, &f->consumer, &f->transport);
+    f->site = 0;
+    return status;
+}
+
+/* complete: MULL_EINVAL: an id was never given. */
+static int complete(full_failure *full, mull_decider *decider, const mull_failure *failure)
+{
+    mull_failure *f = &full->failure;
+    mull__struct_take(f, sizeof *f, MULL__FAILURE_LEAST, failure);
+    if (f->attempt == 0)
+        f->attempt = 1;
+    if (f->calls == 0)
+        f->calls = sum(f->attempt, f->redeliveries);
+    if (f->deliveries == 0)
+        f->deliveries = 1;
+    if (!(f->flags & MULL_HAS_CHANCE)) {
+        f->flags |= MULL_HAS_CHANCE;
+        f->chance = chance_of(f->message);
     }
-    return full;
+    const mull__ids *ids = mull__holder_ids(decider->policy);
+    int status = f->type ? name_type(full, ids) : MULL_OK;
+    return status == MULL_OK && f->site ? name_site(full, ids) : status;
 }
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
@@ -246,22 +285,34 @@ static mull_failure completed(const mull_failure *failure)
 static int decide_checked(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict,
                           int briefly)
 {
-    if (!has_room(verdict) || !has_parts(failure) || !is_right(failure))
+    if (!has_room(verdict) || !failure || failure->size < MULL__FAILURE_LEAST ||
+        !has_parts(failure) || !is_right(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;
-    verdict->generation = decider->generation;
-    if (is_complete(failure))
+    if (is_complete(failure)) {
+        verdict->generation = decider->generation;
         return briefly ? mull__decide(&decider->desk, failure, verdict)
                        : mull__decide_at_length(&decider->desk, failure, verdict);
-    const mull_failure full = completed(failure);
-    return mull__decide(&decider->desk, &full, verdict);
+    }
+    full_failure full;
+    int status = complete(&full, decider, failure);
+    if (status)
+        return status;
+    verdict->generation = decider->generation;
+    return mull__decide(&decider->desk, &full.failure, verdict);
 }
 
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
     return decide_checked(decider, failure, verdict, 1);
 }
+
+/* ---- The short way ---------------------------------------------------------------------------
+ *
+ * mull_decide goes straight through where a row of the decider's seat has what it needs; what takes
+ * more is in functions of its own, each of which ends the call. What is wrong with a failure's
+ * numbers, the steps of policy/brief.h find. */
 
 static MULL__APART int decide_otherwise(mull_decider *decider, const mull_failure *failure,
                                         mull_verdict *verdict)
@@ -270,14 +321,104 @@ static MULL__APART int decide_otherwise(mull_decider *decider, const mull_failur
     return decide_checked(decider, failure, verdict, 0);
 }
 
-/* decide_by_latest: what is wrong with a failure's numbers, the short way finds. */
-static MULL__IN_PLACE int decide_by_latest(mull_decider *decider, const mull_failure *failure,
-                                           mull_verdict *verdict)
+static MULL__IN_PLACE int decide_at(mull_decider *decider, uint32_t type, mull__site site,
+                                    const mull_failure *failure, mull_verdict *verdict)
 {
-    if (!MULL__MOSTLY(!(has_fresh_seat(decider) | decider->deciding) &&
-                      is_current(failure, verdict)) ||
-        !MULL__MOSTLY(mull__decide_briefly(decider->desk.table, failure, verdict)))
+    if (!MULL__MOSTLY(mull__decide_at(type, site, failure, verdict)))
         return decide_otherwise(decider, failure, verdict);
+    verdict->generation = decider->generation;
+    return MULL_OK;
+}
+
+/* decide_there looks up where the message failed. */
+static MULL__APART int decide_there(mull_decider *decider, uint32_t type,
+                                    const mull_failure *failure, mull_verdict *verdict)
+{
+    mull__layer room;
+    mull__site site;
+    if (failure->site) {
+        const mull__site *meaning = mull__meaning_of_site(decider->seat->meanings, failure->site);
+        if (!meaning)
+            return MULL_EINVAL;
+        site = *meaning;
+    } else {
+        site = mull__site_of(decider->desk.table, failure->consumer, failure->transport, &room);
+    }
+    return decide_at(decider, type, site, failure, verdict);
+}
+
+/* is_ready: nothing is in its slot, and it isn't in the middle of a decision; and there is room for
+ * the answer. */
+static MULL__IN_PLACE int is_ready(mull_decider *decider, const mull_verdict *verdict)
+{
+    return !(has_fresh_seat(decider) | decider->deciding) && has_room(verdict);
+}
+
+static MULL__APART int decide_by_name(mull_decider *decider, const mull_failure *failure,
+                                      mull_verdict *verdict)
+{
+    if (!MULL__MOSTLY(is_ready(decider, verdict)) || !MULL__MOSTLY(has_named_parts(failure)))
+        return decide_otherwise(decider, failure, verdict);
+    uint32_t type = mull__type_briefly(&decider->desk, failure);
+    if (type == MULL__NONE)
+        return decide_otherwise(decider, failure, verdict);
+    /* All at once: one test in place of three. */
+    if ((uintptr_t)failure->consumer | (uintptr_t)failure->transport | failure->site)
+        return decide_there(decider, type, failure, verdict);
+    return decide_at(decider, type, (mull__site){&decider->desk.table->layers[0], 0}, failure,
+                     verdict);
+}
+
+/* decide_by_rule: the rule is known, but there is more to the failure, or to the rule. */
+static MULL__APART int decide_by_rule(mull_decider *decider, const mull_failure *failure,
+                                      mull_verdict *verdict, const mull__row *row)
+{
+    if (!has_parts(failure))
+        return MULL_EINVAL;
+    if (failure->flags != MULL_HAS_CHANCE || (failure->error && failure->error->lineage_count) ||
+        !mull__is_within_limits(failure, row->deliveries, row->calls) ||
+        !mull__follow_briefly(row->rule, row->site, failure, verdict))
+        return decide_otherwise(decider, failure, verdict);
+    verdict->generation = decider->generation;
+    return MULL_OK;
+}
+
+/* decide_by_id fills the row that wasn't there. */
+static MULL__APART int decide_by_id(mull_decider *decider, const mull_failure *failure,
+                                    mull_verdict *verdict, mull__row *row)
+{
+    const mull__meanings *meanings = decider->seat->meanings;
+    const uint32_t *type = mull__meaning_of_type(meanings, failure->type);
+    const mull__site *site = mull__meaning_of_site(meanings, failure->site);
+    if (!type || !has_parts(failure))
+        return MULL_EINVAL;
+    if (site && mull__row_fill(row, mull__row_key(failure), *type, *site))
+        return decide_by_rule(decider, failure, verdict, row);
+    if (site || failure->flags != MULL_HAS_CHANCE ||
+        (failure->error && failure->error->lineage_count))
+        return decide_otherwise(decider, failure, verdict);
+    return *type == MULL__NONE ? decide_otherwise(decider, failure, verdict)
+                               : decide_there(decider, *type, failure, verdict);
+}
+
+static MULL__IN_PLACE int decide(mull_decider *decider, const mull_failure *failure,
+                                 mull_verdict *verdict)
+{
+    if (!is_there(failure))
+        return decide_otherwise(decider, failure, verdict);
+    uint64_t key = mull__row_key(failure);
+    if (!(uint32_t)key)
+        return decide_by_name(decider, failure, verdict);
+    if (!MULL__MOSTLY(is_ready(decider, verdict)))
+        return decide_otherwise(decider, failure, verdict);
+    mull__row *row = &decider->rows[(key * MULL__NAME_FACTOR) >> (64 - MULL__ROW_BITS)];
+    if (!MULL__MOSTLY(row->key == key))
+        return decide_by_id(decider, failure, verdict, row);
+    /* Both at once: one test in place of two. */
+    if ((uintptr_t)failure->error | (uintptr_t)failure->message ||
+        failure->flags != MULL_HAS_CHANCE ||
+        !MULL__MOSTLY(mull__decide_by_row(row, failure, verdict)))
+        return decide_by_rule(decider, failure, verdict, row);
     verdict->generation = decider->generation;
     return MULL_OK;
 }
@@ -290,30 +431,33 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
         return MULL_EINVAL;
     if (atomic_exchange_explicit(&decider->entered, 1, memory_order_acquire))
         return MULL_ESTATE;
-    int status = decide_by_latest(decider, failure, verdict);
+    int status = decide(decider, failure, verdict);
     atomic_store_explicit(&decider->entered, 0, memory_order_release);
     return status;
 }
 #else
 int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
-    return decider ? decide_by_latest(decider, failure, verdict) : MULL_EINVAL;
+    return decider ? decide(decider, failure, verdict) : MULL_EINVAL;
 }
 #endif
 
 int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
                        void *data)
 {
-    if (!has_parts(failure) || !is_right(failure))
+    if (!is_there(failure) || !has_parts(failure) || !is_right(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;
     take_fresh_seat(decider);
+    full_failure full;
+    int status = complete(&full, decider, failure);
+    if (status)
+        return status;
     decider->deciding = 1;
     const mull__runner runner = {
         .match = decider->runner.match, .override = decider->runner.override, .state = decider};
-    const mull_failure full = completed(failure);
-    int status = look(data, decider->seat->table, &full, &runner, decider->seat->seen);
+    status = look(data, decider->seat->table, &full.failure, &runner, decider->seat->seen);
     decider->deciding = 0;
     return status;
 }

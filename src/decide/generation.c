@@ -13,9 +13,18 @@ struct mull__generation {
     void *source;    /* the guest's */
     char name[33];   /* content hash of the files */
     char digest[33]; /* content hash of a table that needs states */
+    mull__meanings meanings;
 };
 
 /* ---- Generations ----------------------------------------------------------------------------- */
+
+static void free_load(mull_policy *policy, mull__table *table, void *source)
+{
+    void *data;
+    const mull__guest *guest = mull__holder_guest(policy, &data);
+    mull__table_free(table);
+    guest->source_free(data, source);
+}
 
 int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load)
 {
@@ -28,6 +37,11 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
     void *data;
     const mull__guest *guest = mull__holder_guest(policy, &data);
     int status = guest->compile(data, load);
+    if (status == MULL_OK) {
+        status = mull__meanings_init(&g->meanings, mull__holder_ids(policy), load->table);
+        if (status)
+            free_load(policy, load->table, load->source);
+    }
     if (status) {
         mull__free(mull__holder_allocator(policy), g);
         return status;
@@ -55,10 +69,8 @@ void mull__generation_drop(mull__generation *generation)
     if (!generation || atomic_fetch_sub_explicit(&generation->keepers, 1, memory_order_acq_rel) > 1)
         return;
     mull_policy *policy = generation->policy;
-    void *data;
-    const mull__guest *guest = mull__holder_guest(policy, &data);
-    mull__table_free(generation->table);
-    guest->source_free(data, generation->source);
+    mull__meanings_free(&generation->meanings);
+    free_load(policy, generation->table, generation->source);
     mull__free(mull__holder_allocator(policy), generation);
     mull__holder_drop(policy);
 }
@@ -81,10 +93,9 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     *out = NULL;
     const mull_allocator *a = mull__holder_allocator(policy);
     size_t words = mull__table_seen(generation->table);
-    mull__seat *seat = mull__alloc(a, sizeof *seat + words * sizeof *seat->seen);
+    mull__seat *seat = mull__zalloc(a, 1, sizeof *seat + words * sizeof *seat->seen);
     if (!seat)
         return MULL_ENOMEM;
-    seat->state = NULL;
     if (mull__table_functions(generation->table) > 0) {
         void *data;
         const mull__guest *guest = mull__holder_guest(policy, &data);
@@ -98,6 +109,7 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     atomic_init(&seat->keepers, 1);
     seat->generation = mull__generation_keep(generation);
     seat->table = generation->table;
+    seat->meanings = &generation->meanings;
     seat->name = generation->name;
     *out = seat;
     return MULL_OK;

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 
 #include "decide.h"
+#include "ids.h"
+#include "policy/brief.h"
 
 /* mull__holder_keep and _drop count those who need the holder's guest: its users, until the last of
  * them has left, and each generation. */
@@ -17,20 +19,26 @@ void mull__holder_keep(mull_policy *policy);
 void mull__holder_drop(mull_policy *policy);
 const mull_allocator *mull__holder_allocator(const mull_policy *policy);
 const mull__guest *mull__holder_guest(const mull_policy *policy, void **data);
+mull__ids *mull__holder_ids(mull_policy *policy);
 
 /* mull__generation_new makes of a load a generation that the caller keeps once; `load->files` is
  * the caller's. Errors as mull__guest.compile. */
 int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load);
+
+/* MULL__ROW_BITS: so many of a hash of two ids say where their row is. */
+enum { MULL__ROW_BITS = 6 };
 
 /* mull__seat is what one decider needs to decide by one generation, which it keeps. It is counted:
  * whoever has still to call its `notify` keeps it, too. */
 struct mull__seat {
     atomic_size_t keepers;
     mull__generation *generation;
-    const mull__table *table; /* the generation's, as its name is */
+    const mull__table *table; /* the generation's, as these are */
+    const mull__meanings *meanings;
     const char *name;
-    void *state;     /* the guest's; NULL where the table has no functions */
-    uint64_t seen[]; /* mull__table_seen words */
+    void *state;                         /* the guest's; NULL where the table has no functions */
+    mull__row rows[1 << MULL__ROW_BITS]; /* of the ids that were met last */
+    uint64_t seen[];                     /* mull__table_seen words */
 };
 
 /* mull__seat_new makes one that the caller keeps once: errors as mull__guest.state_new. */

@@ -17,6 +17,7 @@ void mull__holder_drop(mull_policy *policy)
 {
     if (atomic_fetch_sub_explicit(&policy->keepers, 1, memory_order_acq_rel) > 1)
         return;
+    mull__ids_free(&policy->ids);
     pthread_mutex_destroy(&policy->lock);
     pthread_mutex_destroy(&policy->vetoing);
     pthread_mutex_destroy(&policy->building);
@@ -58,8 +59,11 @@ static int make_locks(mull_policy *policy)
     if (make_checked_lock(&policy->building))
         return MULL_ENOMEM;
     if (make_checked_lock(&policy->vetoing) == MULL_OK) {
-        if (pthread_mutex_init(&policy->lock, NULL) == 0)
-            return MULL_OK;
+        if (pthread_mutex_init(&policy->lock, NULL) == 0) {
+            if (mull__ids_init(&policy->ids, &policy->allocator) == MULL_OK)
+                return MULL_OK;
+            pthread_mutex_destroy(&policy->lock);
+        }
         pthread_mutex_destroy(&policy->vetoing);
     }
     pthread_mutex_destroy(&policy->building);
@@ -125,6 +129,30 @@ void mull_policy_free(mull_policy *policy)
 {
     if (policy)
         stop_using(policy);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+mull__ids *mull__holder_ids(mull_policy *policy)
+{
+    return &policy->ids;
+}
+
+int mull_type_intern(mull_type *out, mull_policy *policy, const char *name)
+{
+    if (!out)
+        return MULL_EINVAL;
+    *out = 0;
+    return policy ? mull__ids_add_type(&policy->ids, out, name) : MULL_EINVAL;
+}
+
+int mull_site_intern(mull_site *out, mull_policy *policy, const char *consumer,
+                     const char *transport)
+{
+    if (!out)
+        return MULL_EINVAL;
+    *out = 0;
+    return policy ? mull__ids_add_site(&policy->ids, out, consumer, transport) : MULL_EINVAL;
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */

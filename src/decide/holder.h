@@ -7,14 +7,16 @@
 
 #include "base/list.h"
 #include "generation.h"
+#include "ids.h"
 
-/* mull_policy. Three locks, taken in this order:
+/* mull_policy. Three locks and that of the ids, taken in this order:
  *
  *   building   by whoever runs the guest to build something, which may take long: a reload from its
  *              first line to its last, and a decider's first seat. So the generation in force
  *              doesn't change, and the list of deciders doesn't grow, under a reload.
  *   vetoing    while vetoes are asked and what they let pass is published, while engines are told
  *              what came of a reload, or a veto comes or goes
+ *   ids        while a name is interned, or a generation comes or goes
  *   lock       for a few instructions; nothing foreign is called under it
  *
  * Deciding takes none of them. */
@@ -30,6 +32,7 @@ struct mull_policy {
     mull_event_fn event;
     void *data; /* for both */
     pthread_mutex_t building, vetoing, lock;
+    mull__ids ids;     /* with a lock of their own */
     mull__list vetoes; /* under vetoing */
 
     /* under lock */
@@ -53,7 +56,8 @@ struct mull_decider {
     mull__link link; /* in the holder's list */
     mull_policy *policy;
     mull__seat *seat;
-    const char *generation; /* its name, which is the seat's */
+    mull__row *rows;        /* the seat's, as is */
+    const char *generation; /* its name */
     mull__runner runner;    /* its state is the seat's */
     mull__desk desk;        /* the seat's table and scratch */
     atomic_uintptr_t slot;  /* a mull__seat, marked or not; 0 */

@@ -14,11 +14,10 @@ static MULL__IN_PLACE int mull__is_within(int64_t number, int64_t most)
     return (uint64_t)number - 1 < (uint64_t)most;
 }
 
-/* mull__draw_ahead is how long a tier waits where its lots are worked out ahead, as they mostly
- * are, for a failure that has no flag with a say in it. */
-static MULL__IN_PLACE int64_t mull__draw_ahead(const mull__plain_tier *tier,
-                                               const mull_failure *failure, mull_tier due,
-                                               int64_t step, uint64_t consumer_hash)
+/* mull__draw_ahead is how long a step waits that is worked out ahead, as most are, for a failure
+ * that has no flag with a say in it. */
+static MULL__IN_PLACE int64_t mull__draw_ahead(const mull__lot *lot, mull_tier due,
+                                               const mull_failure *failure, uint64_t consumer_hash)
 {
     const mull__facts facts = {
         .chance = failure->chance,
@@ -26,7 +25,8 @@ static MULL__IN_PLACE int64_t mull__draw_ahead(const mull__plain_tier *tier,
         .seed = failure->seed,
         .tier = due,
     };
-    return mull__draw(tier->lots[step - 1], mull__chance_of(&facts, failure->redeliveries, step));
+    uint64_t chance = mull__chance_of(&facts, failure->redeliveries, lot->step);
+    return mull__draw(lot->low_ms, lot->choices, chance);
 }
 
 /* mull__go_on: another call of the handler, in `of` at most of this tier. It writes all of a
@@ -44,50 +44,97 @@ static MULL__IN_PLACE void mull__go_on(mull_verdict *verdict, mull_tier due, int
     verdict->queue = verdict->note = NULL;
 }
 
-int mull__redeliver_briefly(const mull__rule *rule, const mull_failure *failure,
-                            mull_verdict *verdict, mull__site site);
+/* mull__go_on_by is all of it: a rule decides to a step that is worked out ahead. */
+static MULL__IN_PLACE void mull__go_on_by(const mull__rule *rule, const mull__lot *lot,
+                                          mull_tier due, uint64_t consumer_hash,
+                                          const mull_failure *failure, mull_verdict *verdict)
+{
+    int64_t delay_ms = mull__draw_ahead(lot, due, failure, consumer_hash);
+    mull__go_on(verdict, due, delay_ms, lot->step, lot->of);
+    verdict->rule = rule->source;
+}
 
-/* mull__decide_at is mull__decide_briefly where the number of the failure's type is known, and what
- * is in force. */
+/* mull__is_within_limits: all numbers of a failure but `attempt` are as they mostly are. */
+static MULL__IN_PLACE int mull__is_within_limits(const mull_failure *failure, int64_t deliveries,
+                                                 int64_t calls)
+{
+    return mull__is_within(failure->deliveries, deliveries) &&
+           mull__is_within(failure->calls, calls) && (failure->redeliveries | failure->age_ms) >= 0;
+}
+
+/* mull__redeliver_briefly is mull__follow_briefly for a failure of which that many attempts aren't
+ * worked out ahead as retries. */
+int mull__redeliver_briefly(const mull__rule *rule, mull__site site, const mull_failure *failure,
+                            mull_verdict *verdict);
+
+/* mull__follow_briefly gives the verdict by the first rule in force for the error's own type, if it
+ * passes, to a failure within limits. There may be no error, for one that has nothing but its type;
+ * it has no lineage. 0: the verdict isn't given, and nothing was written. */
+static MULL__IN_PLACE int mull__follow_briefly(const mull__rule *rule, mull__site site,
+                                               const mull_failure *failure, mull_verdict *verdict)
+{
+    if (rule->matcher.equals &&
+        (!failure->error || !mull__equals_all(rule->matcher.equals, failure->error)))
+        return 0;
+    if (!MULL__MOSTLY(mull__is_within(failure->attempt, rule->brief_retries)))
+        return mull__redeliver_briefly(rule, site, failure, verdict);
+    mull__go_on_by(rule, &rule->retry.lots[failure->attempt - 1], MULL_TIER_RETRY,
+                   site.consumer_hash, failure, verdict);
+    return 1;
+}
+
+/* mull__decide_at is all of it: for a type of that number, not MULL__NONE, at that site. */
 static MULL__IN_PLACE int mull__decide_at(uint32_t type, mull__site site,
                                           const mull_failure *failure, mull_verdict *verdict)
 {
     const mull__brief *brief = &site.layer->brief;
-    if (!mull__is_within(failure->deliveries, brief->deliveries) ||
-        !mull__is_within(failure->calls, brief->calls) ||
-        (failure->redeliveries | failure->age_ms) < 0)
+    if (!mull__is_within_limits(failure, brief->deliveries, brief->calls))
         return 0;
-    const mull__rule *rule = mull__first_rule(&brief->rules, type);
-    if (!rule || (rule->matcher.equals && !mull__equals_all(&rule->matcher, failure->error)))
-        return 0;
-    if (!MULL__MOSTLY(mull__is_within(failure->attempt, rule->brief_retries)))
-        return mull__redeliver_briefly(rule, failure, verdict, site);
-    int64_t delay_ms = mull__draw_ahead(&rule->retry, failure, MULL_TIER_RETRY, failure->attempt,
-                                        site.consumer_hash);
-    mull__go_on(verdict, MULL_TIER_RETRY, delay_ms, failure->attempt, rule->retry.attempts);
-    verdict->rule = rule->source;
-    return 1;
+    const mull__group *group = mull__group_of(&brief->rules, type);
+    return group && mull__follow_briefly(group->first, site, failure, verdict);
 }
 
-/* mull__decide_there is mull__decide_at for a failure of some consumer or transport. */
-int mull__decide_there(const mull__table *table, uint32_t type, const mull_failure *failure,
-                       mull_verdict *verdict);
-
-/* mull__decide_briefly gives the verdict on a failure that has an error with a type, but of which
- * numbers may be wrong or missing. 0: it doesn't, and nothing was written. */
-static MULL__IN_PLACE int mull__decide_briefly(const mull__table *table,
-                                               const mull_failure *failure, mull_verdict *verdict)
+/* mull__type_briefly is the number of the type of a failure that has an error. MULL__NONE: there is
+ * more to it. */
+static MULL__IN_PLACE uint32_t mull__type_briefly(const mull__desk *desk,
+                                                  const mull_failure *failure)
 {
     if (failure->error->lineage_count | (failure->flags ^ MULL_HAS_CHANCE))
-        return 0;
+        return MULL__NONE;
     const mull__name name = mull__name_of(failure->error->type);
-    uint32_t type = mull__names_find(&table->type_names, &name);
-    if (type == MULL__NONE)
+    return mull__names_find(&desk->table->type_names, &name);
+}
+
+/* mull__row is what the short way goes by for one type at one site, both known by their ids. */
+typedef struct mull__row {
+    uint64_t key; /* see mull__row_key; 0: of nothing yet */
+    const mull__rule *rule;
+    mull__site site;
+    int64_t deliveries, calls,
+        retries; /* up to which nothing is asked: no matcher, no chain's end */
+    const mull__lot *lots;
+} mull__row;
+
+/* mull__row_key is both ids in one word, which is how they lie in a failure. */
+static MULL__IN_PLACE uint64_t mull__row_key(const mull_failure *failure)
+{
+    return (uint64_t)failure->site << 32 | failure->type;
+}
+
+/* mull__row_fill: 0, and the row is left as it was: no rule is written for the type. */
+int mull__row_fill(mull__row *row, uint64_t key, uint32_t type, mull__site site);
+
+/* mull__decide_by_row gives the verdict on a failure of these ids, which has no lineage and no flag
+ * but that of its chance. 0: there is more to it, and nothing was written. */
+static MULL__IN_PLACE int mull__decide_by_row(const mull__row *row, const mull_failure *failure,
+                                              mull_verdict *verdict)
+{
+    if (!mull__is_within_limits(failure, row->deliveries, row->calls) ||
+        !mull__is_within(failure->attempt, row->retries))
         return 0;
-    /* Both at once: one test in place of two. */
-    if ((uintptr_t)failure->consumer | (uintptr_t)failure->transport)
-        return mull__decide_there(table, type, failure, verdict);
-    return mull__decide_at(type, (mull__site){&table->layers[0], 0}, failure, verdict);
+    mull__go_on_by(row->rule, &row->lots[failure->attempt - 1], MULL_TIER_RETRY,
+                   row->site.consumer_hash, failure, verdict);
+    return 1;
 }
 
 #endif

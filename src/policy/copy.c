@@ -154,6 +154,7 @@ static const mull__equality *equalities(mull__room *room, const mull__plain_test
     mull__equality *wanted = mull__take(room, count, sizeof *wanted);
     for (size_t i = 0; i < count; i++) {
         wanted[i].initial = *tests[i].name;
+        wanted[i].is_last = i + 1 == count;
         wanted[i].name = mull__short_text_of(tests[i].name);
         wanted[i].value = *tests[i].value.literals;
         if (wanted[i].value.kind == MULL_STRING)
@@ -170,10 +171,8 @@ mull__plain_matcher mull__copy_matcher(mull__room *room, const mull__plain_match
     } else if (plain->kind == MULL__MATCH_TESTS) {
         matcher.tests = copy_tests(room, plain);
         matcher.test_count = plain->test_count;
-        if (are_equalities(plain->tests, plain->test_count)) {
+        if (are_equalities(plain->tests, plain->test_count))
             matcher.equals = equalities(room, matcher.tests, matcher.test_count);
-            matcher.equals_end = matcher.equals + matcher.test_count;
-        }
     } else if (has_parts(plain->kind)) {
         mull__plain_matcher *parts = mull__take(room, plain->part_count, sizeof *parts);
         for (size_t i = 0; i < plain->part_count; i++)
@@ -216,8 +215,10 @@ mull__plain_tier mull__copy_tier(mull__room *room, const mull__plain_tier *plain
     tier.hint = mull__copy_text(room, plain->hint);
     tier.lot_count = mull__ahead(plain);
     mull__lot *lots = mull__take(room, (size_t)tier.lot_count, sizeof *lots);
-    for (int64_t step = 1; step <= tier.lot_count; step++)
-        lots[step - 1] = mull__lot_of(mull__tier_span(plain, step));
+    for (int64_t step = 1; step <= tier.lot_count; step++) {
+        mull__span span = mull__tier_span(plain, step);
+        lots[step - 1] = (mull__lot){span.low_ms, mull__choices(span), step, tier.attempts};
+    }
     tier.lots = lots;
     return tier;
 }

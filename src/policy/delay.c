@@ -164,7 +164,7 @@ static int64_t drawn(mull__span span, const mull__facts *facts, int64_t step)
     int64_t redeliveries = facts->redeliveries;
     if (facts->tier == MULL_TIER_REDELIVER)
         redeliveries -= facts->step - step;
-    return mull__draw(mull__lot_of(span), mull__chance_of(facts, redeliveries, step));
+    return mull__draw(span.low_ms, mull__choices(span), mull__chance_of(facts, redeliveries, step));
 }
 
 /* decorrelated draws each step from the one before. */

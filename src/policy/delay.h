@@ -65,16 +65,25 @@ static inline uint64_t mull__high_word(uint64_t a, uint64_t b)
 #endif
 }
 
-static inline mull__lot mull__lot_of(mull__span span)
+/* mull__draw takes one of so many choices from `low_ms` on, each with the same chance, by a 64-bit
+ * hash. */
+static inline int64_t mull__draw(int64_t low_ms, uint64_t choices, uint64_t hash)
 {
-    return (mull__lot){span.low_ms, (uint64_t)(span.high_ms - span.low_ms) + 1};
+    return low_ms + (int64_t)mull__high_word(hash, choices);
 }
 
-/* mull__draw takes one of a lot, each with the same chance, by a 64-bit hash. */
-static inline int64_t mull__draw(mull__lot lot, uint64_t hash)
+static inline uint64_t mull__choices(mull__span span)
 {
-    return lot.low_ms + (int64_t)mull__high_word(hash, lot.choices);
+    return (uint64_t)(span.high_ms - span.low_ms) + 1;
 }
+
+/* mull__lot is a step of a tier, worked out ahead: what its delay is drawn from, and what a verdict
+ * says of it. */
+typedef struct mull__lot {
+    int64_t low_ms;
+    uint64_t choices;
+    int64_t step, of;
+} mull__lot;
 
 /* MULL__LOTS is of how many steps of a tier the lots are worked out ahead. */
 enum { MULL__LOTS = 8 };

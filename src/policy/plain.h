@@ -67,8 +67,7 @@ typedef struct mull__plain_matcher {
     size_t test_count;
     const struct mull__equality *equals; /* the table's own: the tests again, where each is for a
                                             field of the error to equal one literal; NULL */
-    const struct mull__equality *equals_end;
-    uint32_t function; /* from 0, in the order in which the statements ran */
+    uint32_t function;                   /* from 0, in the order in which the statements ran */
     const struct mull__plain_matcher *parts;
     size_t part_count;
 } mull__plain_matcher;
@@ -93,12 +92,6 @@ typedef struct mull__span {
     int64_t low_ms, high_ms;
 } mull__span;
 
-/* mull__lot is a span as it is drawn from: each of so many milliseconds from the lowest on. */
-typedef struct mull__lot {
-    int64_t low_ms;
-    uint64_t choices;
-} mull__lot;
-
 /* mull__plain_tier is `retry` or `redeliver` with its arguments, defaults filled in. */
 typedef struct mull__plain_tier {
     int on;                /* 0: the chain has no such step, and the rest is not looked at */
@@ -111,9 +104,9 @@ typedef struct mull__plain_tier {
     int64_t max_delay_ms; /* MULL__NO_CAP: none */
     double jitter;        /* 0 ... 1; for MULL__JITTER_FRACTION */
     mull__jitter_kind jitter_kind;
-    const char *hint;      /* a field of the error, in seconds; NULL: none */
-    const mull__lot *lots; /* the table's own: what its first steps draw from, worked out ahead */
-    int64_t lot_count;     /* 0 where a step depends on more than its lot and chance */
+    const char *hint;             /* a field of the error, in seconds; NULL: none */
+    const struct mull__lot *lots; /* the table's own: its first steps, worked out ahead */
+    int64_t lot_count;            /* 0 where they depend on more than their lots and chance */
 } mull__plain_tier;
 
 typedef struct mull__plain_rule {

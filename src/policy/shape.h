@@ -138,8 +138,8 @@ static inline size_t mull__scope_rules(const mull__scope *scope)
     return scope->rules.count + scope->cause_rules.count;
 }
 
-/* mull__first_rule is the first rule for a type, NULL where there is none. */
-static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint32_t type)
+/* mull__group_of is where the rules for a type begin; NULL: there are none. */
+static inline const mull__group *mull__group_of(const mull__rules *rules, uint32_t type)
 {
     const mull__group *group = &rules->groups[type & rules->group_mask];
     while (!MULL__MOSTLY(group->type == type)) {
@@ -147,7 +147,14 @@ static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint3
             return NULL;
         group = group < rules->last_group ? group + 1 : rules->groups;
     }
-    return group->first;
+    return group;
+}
+
+/* mull__first_rule is the first rule for a type, NULL where there is none, as for MULL__NONE. */
+static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint32_t type)
+{
+    const mull__group *group = mull__group_of(rules, type);
+    return group ? group->first : NULL;
 }
 
 static inline const mull__rule *mull__next_rule(const mull__rules *rules, const mull__rule *rule)

@@ -134,32 +134,39 @@ static MULL__IN_PLACE int is_text(const mull__short_text *wanted, const char *gi
     return memcmp(given, wanted->text, length) == 0;
 }
 
-static MULL__IN_PLACE int equals(const mull__equality *wanted, const mull_value *given)
+static MULL__APART int numbers_equal(const mull__equality *wanted, const mull_field *field)
 {
+    return mull__number_equals(&wanted->value, &field->value);
+}
+
+static MULL__IN_PLACE int equals(const mull__equality *wanted, const mull_field *field)
+{
+    const mull_value *given = &field->value;
     if (given->kind == wanted->value.kind) {
         if (given->kind == MULL_INTEGER)
             return given->as.integer == wanted->value.as.integer;
         if (given->kind == MULL_STRING)
             return given->as.string && is_text(&wanted->text, given->as.string);
+        if (given->kind == MULL_BOOLEAN)
+            return !given->as.boolean == !wanted->value.as.boolean;
     }
-    return mull__value_equals(&wanted->value, given);
+    return numbers_equal(wanted, field);
 }
 
-int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error)
+int mull__equals_all(const mull__equality *wanted, const mull_error *error)
 {
     const mull_field *fields = error->fields, *end = fields + error->field_count;
     if (!fields || fields == end)
         return 0;
-    const mull__equality *wanted = matcher->equals;
     do {
         const mull_field *field = fields;
         while (!field->name || field->name[0] != wanted->initial ||
                !is_text(&wanted->name, field->name))
             if (++field == end)
                 return 0;
-        if (!equals(wanted, &field->value))
+        if (!equals(wanted, field))
             return 0;
-    } while (++wanted < matcher->equals_end);
+    } while (!wanted++->is_last);
     return 1;
 }
 

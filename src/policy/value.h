@@ -42,13 +42,13 @@ mull__short_text mull__short_text_of(const char *text);
 /* mull__equality is a field of an error and the literal that it is to equal. */
 typedef struct mull__equality {
     char initial; /* of the name */
+    char is_last; /* of its matcher's */
     mull__short_text name;
     mull_value value;
     mull__short_text text; /* a string again */
 } mull__equality;
 
-/* mull__equals_all: each field that is wanted is there, and its first equals its literal. For a
- * matcher of equalities. */
-int mull__equals_all(const mull__plain_matcher *matcher, const mull_error *error);
+/* mull__equals_all: each field that is wanted is there, and its first equals its literal. */
+int mull__equals_all(const mull__equality *wanted, const mull_error *error);
 
 #endif

@@ -111,7 +111,7 @@ static int64_t wait_for(const mull__plain_tier *tier, const mull_failure *failur
 {
     const uint32_t heeded = MULL_NO_JITTER | MULL__JITTER_LOW | MULL__JITTER_HIGH;
     if (step <= tier->lot_count && !(failure->flags & heeded))
-        return mull__draw_ahead(tier, failure, due, step, consumer_hash);
+        return mull__draw_ahead(&tier->lots[step - 1], due, failure, consumer_hash);
     const mull__facts facts = {
         .chance = failure->chance,
         .consumer_hash = consumer_hash,
@@ -336,33 +336,45 @@ int mull__decide_at_length(const mull__desk *desk, const mull_failure *failure,
 
 /* ---- The short way --------------------------------------------------------------------------- */
 
-int mull__redeliver_briefly(const mull__rule *rule, const mull_failure *failure,
-                            mull_verdict *verdict, mull__site site)
+int mull__redeliver_briefly(const mull__rule *rule, mull__site site, const mull_failure *failure,
+                            mull_verdict *verdict)
 {
     if (failure->attempt < 1 || failure->attempt <= rule->retry.attempts ||
         failure->redeliveries >= rule->brief_redeliveries ||
         over(failure->age_ms, site.layer->bounds.max_age_ms))
         return 0;
-    int64_t step = failure->redeliveries + 1;
-    int64_t delay_ms =
-        mull__draw_ahead(&rule->redeliver, failure, MULL_TIER_REDELIVER, step, site.consumer_hash);
-    mull__go_on(verdict, MULL_TIER_REDELIVER, delay_ms, step, rule->redeliver.attempts);
-    verdict->rule = rule->source;
+    mull__go_on_by(rule, &rule->redeliver.lots[failure->redeliveries], MULL_TIER_REDELIVER,
+                   site.consumer_hash, failure, verdict);
     return 1;
 }
 
-int mull__decide_there(const mull__table *table, uint32_t type, const mull_failure *failure,
-                       mull_verdict *verdict)
+int mull__row_fill(mull__row *row, uint64_t key, uint32_t type, mull__site site)
 {
-    mull__layer room;
-    mull__site site = mull__site_of(table, failure->consumer, failure->transport, &room);
-    return mull__decide_at(type, site, failure, verdict);
+    const mull__brief *brief = &site.layer->brief;
+    const mull__rule *rule = brief->rules.count > 0 ? mull__first_rule(&brief->rules, type) : NULL;
+    if (!rule)
+        return 0;
+    *row = (mull__row){
+        .key = key,
+        .rule = rule,
+        .site = site,
+        .deliveries = brief->deliveries,
+        .calls = brief->calls,
+        .retries = rule->matcher.equals ? 0 : rule->brief_retries,
+        .lots = rule->retry.lots,
+    };
+    return 1;
 }
 
 int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict)
 {
-    if (mull__decide_briefly(desk->table, failure, verdict))
-        return MULL_OK;
+    uint32_t type = mull__type_briefly(desk, failure);
+    if (type != MULL__NONE) {
+        mull__layer room;
+        mull__site site = mull__site_of(desk->table, failure->consumer, failure->transport, &room);
+        if (mull__decide_at(type, site, failure, verdict))
+            return MULL_OK;
+    }
     return mull__decide_at_length(desk, failure, verdict);
 }
 
