@@ -61,7 +61,6 @@ need() {
 build() {
     case $1 in
     release) more= ;;
-    release) more= ;;
     deb) more="scdoc dpkg-dev file" ;;
     clang) more="libcmocka-dev clang g++" ;;
     fuzz) more=clang ;;
