@@ -337,6 +337,7 @@ end
 -- run_until_empty moves the clock from timer to timer until nothing is left in the queues that are
 -- read. The engine goes on.
 function rig:run_until_empty()
+    outcome.within("run_until_empty", pcall(self.engine.counts, self.engine)) -- is it open?
     while not is_empty(self) do
         if not move_to(self.clock, self.clock:turn()) and not is_empty(self) then
             error("something is left, and nothing will happen to it any more", 2)
@@ -346,7 +347,7 @@ end
 
 -- stop stops the engine, moving the clock over its grace time as far as it needs.
 function rig:stop()
-    self.engine:stop()
+    outcome.within("stop", pcall(self.engine.stop, self.engine))
     local next_ms = self.clock:turn()
     while not self.engine:stopped() do
         if not move_to(self.clock, next_ms) then
@@ -393,7 +394,7 @@ function rig:events(name)
 end
 
 function rig:counts()
-    return self.engine:counts()
+    return outcome.of("counts", pcall(self.engine.counts, self.engine))
 end
 
 -- close may be called by a handler: then the engine closes later, and the collector its policy.

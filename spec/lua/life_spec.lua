@@ -1,6 +1,8 @@
 -- How policies, engines and rigs end: by close, at the end of a block, and by the collector; and what
 -- they show of themselves. spec/embed/internal_lua_ends.c has what the end of a Lua state leaves.
+local blamed = require "support.blamed"
 local mulligan = require "mulligan"
+local core = require "mulligan.core"
 local testing = require "mulligan.testing"
 
 local RETRY = 'require("mulligan.policy").bus():default():retry()'
@@ -89,6 +91,49 @@ describe("the end of a block", function()
         end
         assert.is_true(kept.engine:closed())
         assert.is_true(kept.own_policy:closed())
+    end)
+end)
+
+describe("once it is closed", function()
+    local rig, policy, engine
+
+    setup(function()
+        rig = testing.rig { policy = RETRY }
+        policy, engine = rig.own_policy, rig.engine
+        rig:close()
+    end)
+
+    -- What the methods take that look at that first.
+    local arguments = {
+        decide = { FAILURE }, explain = { FAILURE }, decide_json = { '{"error": {"type": "E"}}' },
+        after = { "1s", print }, consumer = { "C", { transport = "orders", queue = "q", handler = print } },
+    }
+    local goes_on = { close = true, closed = true, stopped = true }
+
+    for called, methods in pairs { policy = core.policy_methods, engine = core.engine_methods } do
+        for name, method in pairs(methods) do
+            if not goes_on[name] then
+                it(("a policy or an engine says so: %s:%s"):format(called, name), function()
+                    blamed(("the %s is closed"):format(called), function()
+                        local _ = method(called == "policy" and policy or engine, table.unpack(arguments[name] or {}))
+                    end)
+                end)
+            end
+        end
+    end
+
+    for _, name in ipairs { "publish", "depth", "fault", "counts", "stop", "run_until_empty" } do
+        it("a rig says so: rig:" .. name, function()
+            blamed("the engine is closed", function()
+                local _ = rig[name](rig, "q", name == "publish" and "x" or nil)
+            end)
+        end)
+    end
+
+    it("a policy is still an argument that engines refuse", function()
+        blamed("the policy is closed", function()
+            local _ = mulligan.engine { policy = policy }
+        end)
     end)
 end)
 
