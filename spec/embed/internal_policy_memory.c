@@ -5,6 +5,9 @@
 
 #include "each_block.h"
 
+#include <errno.h>
+#include <locale.h>
+
 enum { LIVES = 40 / SLOWNESS, RELOADS = 20 / SLOWNESS };
 
 static void a_text_is_loaded(void **state)
@@ -37,6 +40,51 @@ static void a_file_is_reloaded(void **state)
     reload_without_memory(1, RELOADS);
 }
 
+/* ---- What the C library allocates ------------------------------------------------------------ */
+
+static purse libcs;
+
+/* What the objects ask of it comes here, by the linker's --wrap. */
+FILE *__real_fdopen(int fd, const char *mode);
+locale_t __real_newlocale(int mask, const char *name, locale_t base);
+FILE *__wrap_fdopen(int fd, const char *mode);
+locale_t __wrap_newlocale(int mask, const char *name, locale_t base);
+
+FILE *__wrap_fdopen(int fd, const char *mode)
+{
+    if (!purse_refuses(&libcs))
+        return __real_fdopen(fd, mode);
+    errno = ENOMEM;
+    return NULL;
+}
+
+locale_t __wrap_newlocale(int mask, const char *name, locale_t base)
+{
+    if (!purse_refuses(&libcs))
+        return __real_newlocale(mask, name, base);
+    errno = ENOMEM;
+    return (locale_t)0;
+}
+
+static void the_c_library_has_none(void **state)
+{
+    (void)state;
+    place from;
+    static told t;
+    open_place(&from, &t, 1);
+    purse p = {0};
+    libcs = (purse){0};
+    assert_int_equal(come_and_go(&from, &p, &t), 0);
+    long all = libcs.asked;
+    assert_true(all >= 6); /* two states, two files, which are read twice */
+    for (long at = 1; at <= all; at++) {
+        libcs = (purse){.fail_at = at};
+        assert_int_equal(come_and_go(&from, &p, &t), MULL_ENOMEM);
+    }
+    libcs = (purse){0};
+    close_place(&from);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -45,6 +93,7 @@ int main(void)
         cmocka_unit_test(a_matcher_without_memory_is_skipped),
         cmocka_unit_test(a_text_is_reloaded),
         cmocka_unit_test(a_file_is_reloaded),
+        cmocka_unit_test(the_c_library_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

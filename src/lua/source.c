@@ -138,28 +138,29 @@ static int read_all(char **out, size_t *out_size, const mull_allocator *a, FILE 
 }
 
 /* open_regular opens a file, and nothing else: reading a pipe or a terminal might never end, and a
- * load holds the thread of an engine's loop. NULL: `why`. */
-static FILE *open_regular(const char *path, char *why, size_t why_size)
+ * load holds the thread of an engine's loop. MULL_ENOMEM; MULL_EIO: `why`. */
+static int open_regular(FILE **stream, const char *path, char *why, size_t why_size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 && errno == ENOENT) {
         snprintf(why, why_size, "there is no file %s", path);
-        return NULL;
+        return MULL_EIO;
     }
     struct stat kind;
     int found = fd >= 0 && fstat(fd, &kind) == 0;
     if (found && !S_ISREG(kind.st_mode) && !S_ISDIR(kind.st_mode)) {
         snprintf(why, why_size, "%s is no regular file, but a pipe, a device or the like", path);
         close(fd);
-        return NULL;
+        return MULL_EIO;
     }
-    FILE *stream = found ? fdopen(fd, "rb") : NULL;
-    if (!stream) {
-        snprintf(why, why_size, "%s can't be read: %s", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
-    }
-    return stream;
+    *stream = found ? fdopen(fd, "rb") : NULL;
+    if (*stream)
+        return MULL_OK;
+    int status = errno == ENOMEM ? MULL_ENOMEM : MULL_EIO;
+    snprintf(why, why_size, "%s can't be read: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return status;
 }
 
 /* open_file opens the file of a name; its path is the caller's to free, whatever this returns.
@@ -173,8 +174,7 @@ static int open_file(FILE **stream, char **path, const mull__source *source, con
     if (!*path)
         return MULL_ENOMEM;
     snprintf(*path, room, "%s%s", source->folder, name);
-    *stream = open_regular(*path, why, why_size);
-    return *stream ? MULL_OK : MULL_EIO;
+    return open_regular(stream, *path, why, why_size);
 }
 
 /* read_stream reads a file to its end into memory that the caller owns, and closes it. As
