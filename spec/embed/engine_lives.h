@@ -7,12 +7,15 @@
 #ifndef SPEC_ENGINE_LIVES_H
 #define SPEC_ENGINE_LIVES_H
 
+#include "policy_folder.h"
 #include "roster.h"
 #include "sample.h"
 
-/* plan is what an engine works by. Where there is a second policy, it is reloaded in the middle. */
+/* plan is what an engine works by. Where there is a second policy, it is reloaded in the middle, by
+ * a call or, from a file, by the engine itself. */
 typedef struct plan {
     const char *policy, *later;
+    int is_file;
     int owns_policy; /* what the first policy asks for counts */
     int set_up;      /* requests count once the engine is set up */
 } plan;
@@ -41,6 +44,8 @@ typedef struct life {
     const plan *plan;
     rig rig;
     roster book;
+    folder folder;
+    char first[33]; /* generation */
 } life;
 
 static inline int set_up(life *l, purse *p)
@@ -49,6 +54,7 @@ static inline int set_up(life *l, purse *p)
     options.policy = l->rig.policy;
     options.clock = &l->rig.clock;
     options.allocator = purse_allocator(p);
+    options.reload_on_change = l->plan->is_file;
     int made = roster_set_up(&l->book, &options, "memory:", 30000);
     l->rig.engine = l->book.engine;
     return made;
@@ -103,16 +109,24 @@ static inline void on_policy_event(const mull_event *event, void *data)
         skipped++;
 }
 
-/* reload takes the second policy; where there is no memory, the first one stays. */
-static inline int reload(life *l)
+/* is_reloaded: the second policy is in force. */
+static inline int is_reloaded(life *l)
 {
-    char before[33], after[33];
-    mull_policy_generation(l->rig.policy, before);
+    char now[33];
+    mull_policy_generation(l->rig.policy, now);
+    return strcmp(now, l->first) != 0;
+}
+
+/* reload takes the second policy; where there is no memory, the first one stays. */
+static inline void reload(life *l)
+{
+    if (l->plan->is_file) {
+        folder_write(&l->folder, "policy.lua", l->plan->later);
+        return;
+    }
     int status = mull_policy_reload(l->rig.policy, l->plan->later, 0);
-    mull_policy_generation(l->rig.policy, after);
     assert_true(status == 0 || status == MULL_ENOMEM);
-    assert_int_equal(strcmp(before, after) == 0, status != 0);
-    return status == 0;
+    assert_int_equal(is_reloaded(l), status == 0);
 }
 
 /* end is how a life ends: with memory again, or without by a stop and a close, or a close alone. */
@@ -123,16 +137,18 @@ static inline void live(life *l, purse *p, end how)
     int plenty = p->fail_at == 0;
     roster_publish_most(&l->book);
     pass(l, 30000);
-    int reloaded = !l->plan->later || reload(l);
+    if (l->plan->later)
+        reload(l);
     pass(l, 270000);
     if (how == HEALED && p->fail_for == FOR_GOOD && p->asked >= p->fail_at)
         p->fail_at = 0;
-    if (how == HEALED && !reloaded)
+    if (how == HEALED && l->plan->later && !is_reloaded(l))
         reload(l);
     pass(l, 900000);
     if (plenty)
         roster_assert_planned(&l->book);
     if (how == HEALED) {
+        assert_int_equal(is_reloaded(l), l->plan->later != NULL);
         roster_assert_ended(&l->book);
         stop_with_one(l, p);
     } else if (how == STOPPED) {
@@ -142,17 +158,29 @@ static inline void live(life *l, purse *p, end how)
     }
 }
 
-/* purse_policy loads the first policy, with memory enough. */
-static inline mull_policy *purse_policy(const plan *by, purse *p)
+/* open_policy loads the first policy, with memory enough. */
+static inline void open_policy(life *l, purse *p)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
-    options.text = by->policy;
+    if (l->plan->is_file) {
+        folder_open(&l->folder);
+        folder_write(&l->folder, "policy.lua", l->plan->policy);
+        options.path = l->folder.main;
+    } else {
+        options.text = l->plan->policy;
+    }
     options.problem = rig_problem;
     options.event = on_policy_event;
     options.allocator = purse_allocator(p);
-    mull_policy *policy;
-    assert_int_equal(mull_policy_load(&policy, &options), 0);
-    return policy;
+    assert_int_equal(mull_policy_load(&l->rig.policy, &options), 0);
+    mull_policy_generation(l->rig.policy, l->first);
+}
+
+static inline void close_policy(life *l)
+{
+    mull_policy_free(l->rig.policy);
+    if (l->plan->is_file)
+        folder_close(&l->folder);
 }
 
 static inline void begin_to_refuse(purse *p, long at, long length)
@@ -169,7 +197,7 @@ static inline int live_through(purse *p, const plan *by, long at, long length, e
     life l = {.plan = by, .rig = {.clock = {rig_now, rig_wall, &l.rig}}};
     static purse plenty;
     *p = (purse){0};
-    l.rig.policy = purse_policy(by, by->owns_policy ? p : &plenty);
+    open_policy(&l, by->owns_policy ? p : &plenty);
     roster_open(&l.book);
     if (!by->set_up)
         begin_to_refuse(p, at, length);
@@ -182,14 +210,15 @@ static inline int live_through(purse *p, const plan *by, long at, long length, e
         mull_engine_close(l.rig.engine, roster_on_closed, &l.book);
         assert_int_equal(l.book.closed, 1);
     }
-    mull_policy_free(l.rig.policy);
+    close_policy(&l);
     roster_assert_once(&l.book);
     assert_int_equal(p->out, 0);
     return made;
 }
 
-/* fail_some lets every n-th request fail, or one in `step` of them, and for each run a life. */
-static inline void fail_some(const plan *by, long step, long length, end how)
+/* fail_some lets every n-th request fail, or one in `step` of them, and for each run a life. How
+ * many engines could be set up. */
+static inline int fail_some(const plan *by, long step, long length, end how)
 {
     purse p;
     int lives = 0;
@@ -204,6 +233,7 @@ static inline void fail_some(const plan *by, long step, long length, end how)
     print_message("%d lives, %d calls of functions and %d reloads failed\n", lives, skipped,
                   kept_old);
     assert_true(lives > 100 / step);
+    return lives;
 }
 
 #endif

@@ -16,6 +16,9 @@ enum { STEP = 1 };
 static const plan tables = {.policy = RULES("", "", "")};
 static const plan functions = {.policy = FUNCTIONS, .later = "\n\n" FUNCTIONS, .owns_policy = 1};
 
+static const plan watched = {
+    .policy = RULES("", "", ""), .later = "\n\n" RULES("", "", ""), .is_file = 1, .owns_policy = 1};
+
 static void the_nth_allocation_fails(void **state)
 {
     (void)state;
@@ -59,6 +62,20 @@ static void with_functions_memory_is_had_again_at_last(void **state)
     fail_some(&functions, STEP, FOR_GOOD, HEALED);
 }
 
+static void a_changed_file_is_reloaded_though_the_nth_fails(void **state)
+{
+    (void)state;
+    fail_some(&watched, STEP, 1, HEALED);
+    assert_true(kept_old > 0);
+}
+
+static void a_changed_file_is_reloaded_when_memory_is_had_again(void **state)
+{
+    (void)state;
+    int lives = fail_some(&watched, STEP, FOR_GOOD, HEALED);
+    assert_in_range(kept_old, 1, 2 * lives); /* a refusal is told once, however often it is tried */
+}
+
 static void with_functions_a_stop_ends_without_memory(void **state)
 {
     (void)state;
@@ -76,6 +93,8 @@ int main(void)
         cmocka_unit_test(with_functions_the_nth_allocation_fails),
         cmocka_unit_test(with_functions_memory_is_had_again_at_last),
         cmocka_unit_test(with_functions_a_stop_ends_without_memory),
+        cmocka_unit_test(a_changed_file_is_reloaded_though_the_nth_fails),
+        cmocka_unit_test(a_changed_file_is_reloaded_when_memory_is_had_again),
     };
     alarm(240); /* a watchdog */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,7 +201,10 @@ static inline int roster_set_up(roster *l, mull_engine_options *options, const c
     options->event = roster_on_event;
     options->data = l;
     options->seed = 1;
+    l->engine = (mull_engine *)l; /* to be NULL where there is none */
     int status = mull_engine_new(&l->engine, options);
+    if (status != 0)
+        assert_null(l->engine);
     if (status == 0)
         status = mull_engine_transport(l->engine, "t", url);
     if (status == 0)

@@ -25,6 +25,7 @@ struct mull__reload {
     mull__watch watch;
     mull_timer load_timer, look_timer, reminder_timer;
     int burst;        /* the load timer lets a burst of changes pass */
+    int repeated;     /* ... or repeats a load that found no rest, or no memory for the watch */
     int64_t burst_ms; /* ... which began then */
     int64_t rest_ms; /* until then nothing is loaded: the last load is over since not long enough */
     int asked;       /* by a signal, and not carried out yet */
@@ -126,6 +127,7 @@ static int load_watched(mull_engine *engine, int quietly)
     }
     mull__free(&engine->allocator, paths);
     load_in(engine, LOOK_MS);
+    r->repeated = 1;
     return outcome;
 }
 
@@ -138,7 +140,7 @@ static void load(mull_engine *engine, int quietly)
     if (asked)
         quietly = 0;
     mull__timer_cancel(engine, &r->load_timer);
-    r->asked = r->burst = 0;
+    r->asked = r->burst = r->repeated = 0;
     int status = engine->options.reload_on_change
                      ? load_watched(engine, quietly)
                      : mull__policy_reload_files(engine->options.policy, quietly);
@@ -158,7 +160,7 @@ static void on_load(void *data)
 {
     mull_engine *engine = data;
     if (may(engine))
-        load(engine, 0);
+        load(engine, engine->reload->repeated);
 }
 
 /* on_reminder tries again first: what stood in the way may be over, such as a lack of memory. What
@@ -190,6 +192,7 @@ static void on_change(mull_engine *engine)
     if (!r->burst)
         r->burst_ms = now;
     r->burst = 1;
+    r->repeated = 0;
     int64_t left = r->burst_ms + BURST_MS - now;
     if (left < 0)
         left = 0;
