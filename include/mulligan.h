@@ -92,7 +92,18 @@ typedef enum mull_level { MULL_DEBUG, MULL_INFO, MULL_WARNING, MULL_ERROR_LEVEL 
 typedef void (*mull_log_fn)(mull_level level, const char *text, void *data);
 
 /* mull_allocator: `resize` is realloc with `data` besides: a NULL pointer asks for new memory, a
- * size of 0 frees. It is called from any thread that calls the library. Zero: malloc and free. */
+ * size of 0 frees; NULL says that there is none. It is called on any thread that calls the library
+ * and on those that transports have, several at once, and may not call the library back. Zero:
+ * malloc and free.
+ *
+ * A policy's gives all that the policy and its deciders take, their states of Lua included; an
+ * engine's all that the engine and its transports take. The Lua module's are malloc and free. What
+ * libuv, SQLite, jansson and the C library take for themselves is theirs to find: from malloc, or
+ * from what the embedder told them (uv_replace_allocator, sqlite3_config, json_set_alloc_funcs).
+ *
+ * Where there is no memory, a call says MULL_ENOMEM and nothing was done; a function of the policy
+ * counts as one that raised; and what an engine couldn't do, it does once there is some. Only libuv
+ * aborts, where it has none for its table of what it waits for. */
 typedef struct mull_allocator {
     void *(*resize)(void *pointer, size_t bytes, void *data);
     void *data;
