@@ -93,7 +93,7 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     *out = NULL;
     const mull_allocator *a = mull__holder_allocator(policy);
     size_t words = mull__table_seen(generation->table);
-    mull__seat *seat = mull__zalloc(a, 1, sizeof *seat + words * sizeof *seat->seen);
+    mull__seat *seat = mull__zalloc(a, 1, sizeof *seat + words * sizeof *seat->seen + MULL__LINE);
     if (!seat)
         return MULL_ENOMEM;
     if (mull__table_functions(generation->table) > 0) {

@@ -28,6 +28,10 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
 /* MULL__ROW_BITS: so many of a hash of two ids say where their row is. */
 enum { MULL__ROW_BITS = 6 };
 
+/* MULL__LINE is how far what one thread writes stays from what others have: the bytes of a cache
+ * line, which moves from core to core as a whole. Two seats or deciders may lie side by side. */
+enum { MULL__LINE = 64 };
+
 /* mull__seat is what one decider needs to decide by one generation, which it keeps. It is counted:
  * whoever has still to call its `notify` keeps it, too. */
 struct mull__seat {
@@ -36,9 +40,10 @@ struct mull__seat {
     const mull__table *table; /* the generation's, as these are */
     const mull__meanings *meanings;
     const char *name;
-    void *state;                         /* the guest's; NULL where the table has no functions */
+    void *state; /* the guest's; NULL where the table has no functions */
+    char apart[MULL__LINE];
     mull__row rows[1 << MULL__ROW_BITS]; /* of the ids that were met last */
-    uint64_t seen[];                     /* mull__table_seen words */
+    uint64_t seen[]; /* mull__table_seen words, and MULL__LINE bytes that nobody uses */
 };
 
 /* mull__seat_new makes one that the caller keeps once: errors as mull__guest.state_new. */

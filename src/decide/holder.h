@@ -67,6 +67,7 @@ struct mull_decider {
 #if defined(MULL__CHECKS)
     atomic_int entered; /* a thread is in mull_decide with it */
 #endif
+    char apart[MULL__LINE];
 };
 
 /* mull__holder_join takes in a decider and gives it its first seat. Errors as mull__seat_new;
