@@ -6,6 +6,11 @@
  *   decide   mull_policy_load -> mull_decider_new -> mull_decide            no loop, no I/O
  *   run      mull_engine_new -> _transport -> _consumer -> mull_engine_run  the whole of it
  *
+ * Ten calls to know: mull_policy_load, _reload, _free; mull_decider_new, mull_decide;
+ * mull_engine_new, _transport, _consumer, _run, _close; and mull_done, by which a handler ends a
+ * call. docs/api.md lists the others by what they are for, docs/embedding.md leads through
+ * examples.
+ *
  * Conventions, which hold for every function here:
  *
  * - What `mull_..._load/new` gives, `mull_..._free/close` takes back. Out parameters come first and
@@ -14,7 +19,12 @@
  * - Functions that can fail return 0 or a negative MULL_E... code; on failure nothing was done and
  *   the out parameter is set to NULL.
  * - Structs that you fill in begin with `size`, which is their sizeof; zero everywhere else is
- *   valid and means the default named at the end of each comment. MULL_INIT(type) gives that.
+ *   valid and means the default named at the end of each comment. MULL_INIT(type) gives that. Those
+ *   of another release have another size, and are taken as well: what they lack has its default,
+ *   what they have besides is neither looked at nor touched.
+ * - Wrong use is answered where that is cheap: with MULL_EINVAL for a NULL, a number or a text that
+ *   can't be, with MULL_ESTATE for a call that has no place where it is made; a function without a
+ *   result does nothing then. A number, a pointer or a list that is not what it says is yours.
  * - Strings are valid UTF-8 and end in a NUL; bodies are bytes with a size. Times are milliseconds.
  * - Nothing here keeps global state, prints, aborts or exits.
  */
@@ -28,6 +38,7 @@
 extern "C" {
 #endif
 
+/* MULL_API is before each function of the library; with MULL_STATIC, of the static one. */
 #if defined(MULL_STATIC)
 #define MULL_API
 #elif defined(__GNUC__)
@@ -36,6 +47,7 @@ extern "C" {
 #define MULL_API
 #endif
 
+/* MULL_VERSION is the version of this header. */
 #define MULL_VERSION "0.1.0"
 
 /* mull_version is the version of the library that runs, MULL_VERSION that of this header. */
@@ -73,6 +85,7 @@ template <typename T> inline T mull_init()
     X(MULL_ETOOBIG, -8, "too_big", "the message is larger than allowed")                           \
     X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")
 
+/* What functions return; 0 is success. */
 #define MULL__ERROR_ENUM(name, value, lua, text) name = value,
 enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -10 };
 #undef MULL__ERROR_ENUM
@@ -81,10 +94,11 @@ enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -10 };
 MULL_API const char *mull_strerror(int code);
 
 /* mull_problem_fn is told of each mistake found, in order: in `file`, relative to the policy's
- * folder (NULL where there is none), at `line` (0 where there is none), and what would be right. */
-/* It may not call the library back. */
+ * folder (NULL where there is none), at `line` (0 where there is none), and what would be right. It
+ * may not call the library back. */
 typedef void (*mull_problem_fn)(const char *file, int line, const char *text, void *data);
 
+/* mull_level is how much a line of log matters; those of MULL_DEBUG are for us. */
 typedef enum mull_level { MULL_DEBUG, MULL_INFO, MULL_WARNING, MULL_ERROR_LEVEL } mull_level;
 
 /* mull_log_fn takes one line of log, without a newline. It may be called on any of the library's
@@ -111,6 +125,7 @@ typedef struct mull_allocator {
 
 /* ---- Messages, errors, failures -------------------------------------------------------------- */
 
+/* mull_header is a header of a message. */
 typedef struct mull_header {
     const char *name;  /* exact, case matters */
     const char *value; /* any UTF-8 */
@@ -123,9 +138,9 @@ typedef struct mull_message {
     const char *type;  /* NULL: none */
     const char *key;   /* NULL: none */
     const char *queue; /* where it goes, or came from */
-    const void *body;
+    const void *body;  /* any bytes, `body_size` of them; NULL: none */
     size_t body_size;
-    const mull_header *headers;
+    const mull_header *headers; /* `header_count` of them, each name once */
     size_t header_count;
     /* Read by handlers, not by publish: */
     int64_t attempt;      /* 1 in the first call of a hand-out */
@@ -134,6 +149,7 @@ typedef struct mull_message {
     int64_t deliveries;   /* how often the broker handed this copy out */
 } mull_message;
 
+/* mull_kind is what a value is. One of a kind that isn't here is as if it were MULL_NIL. */
 typedef enum mull_kind {
     MULL_NIL,
     MULL_BOOLEAN,
@@ -146,40 +162,44 @@ typedef enum mull_kind {
 
 struct mull_field;
 
-/* mull_value is the value of an error's field. Numbers compare by value: 503 equals 503.0. Lists
- * and maps are seen by function matchers only; at most 16 levels, 10,000 values and 1 MiB of
- * text of them, what goes beyond is MULL_NIL. */
+/* mull_value is the value of an error's field, by its `kind` one of the union. Numbers compare by
+ * value: 503 equals 503.0. Lists and maps are seen by function matchers only; at most 16 levels,
+ * 10,000 values and 1 MiB of text of them, what goes beyond is MULL_NIL. So is what is NULL. */
 typedef struct mull_value {
     mull_kind kind;
     union {
-        int boolean;
-        int64_t integer;
-        double number;
-        const char *string;
-        const struct mull_value *items;  /* `count` of them */
-        const struct mull_field *fields; /* `count` of them */
+        int boolean;                     /* of a MULL_BOOLEAN; 0 is false */
+        int64_t integer;                 /* of a MULL_INTEGER */
+        double number;                   /* of a MULL_NUMBER */
+        const char *string;              /* of a MULL_STRING */
+        const struct mull_value *items;  /* of a MULL_LIST, `count` of them */
+        const struct mull_field *fields; /* of a MULL_MAP, `count` of them */
     } as;
     size_t count;
 } mull_value;
 
+/* mull_field is something that an error carries, or an entry of a map: a name and its value. One
+ * whose name is NULL is none. */
 typedef struct mull_field {
     const char *name;
     mull_value value;
 } mull_field;
 
-/* mull_error is why a handler failed. */
+/* mull_error is why a handler failed. Of its causes sixteen count; where they go round in a circle,
+ * each counts once. */
 typedef struct mull_error {
     size_t size;
     const char *type;           /* required, not empty */
     const char *message;        /* NULL: "" */
     const char *stack;          /* NULL: "" */
     const char *const *lineage; /* its ancestors, nearest first, as a class knows them; 256 count */
-    size_t lineage_count;
-    const mull_field *fields; /* whatever else it carries; the first of a name counts */
-    size_t field_count;
-    const struct mull_error *cause; /* NULL: none */
+    size_t lineage_count;       /* of these; 0 */
+    const mull_field *fields;   /* whatever else it carries; the first of a name counts */
+    size_t field_count;         /* of these; 0 */
+    const struct mull_error *cause; /* NULL: none; as one whose size is too small */
 } mull_error;
 
+/* Flags of a failure. Others are MULL_EINVAL. */
 enum {
     MULL_HAS_CHANCE = 1,   /* `chance` is set; without it, it is the hash of the message's id */
     MULL_CANNOT_RETRY = 2, /* the transport can't hold a message while its handler runs again */
@@ -214,6 +234,8 @@ typedef struct mull_failure {
 
 /* ---- Verdicts -------------------------------------------------------------------------------- */
 
+/* mull_action is what is to be done: the handler runs again here; the message goes back to its
+ * transport, due later; a copy goes to a queue of dead letters; it is dropped. */
 typedef enum mull_action { MULL_RETRY, MULL_REDELIVER, MULL_DEAD_LETTER, MULL_DISCARD } mull_action;
 
 /* MULL_REASONS lists why a message ends; the first that holds is given. */
@@ -229,10 +251,13 @@ typedef enum mull_action { MULL_RETRY, MULL_REDELIVER, MULL_DEAD_LETTER, MULL_DI
     X(MULL_REASON_MAX_ATTEMPTS, "max_attempts")                                                    \
     X(MULL_REASON_MAX_AGE, "max_age")
 
+/* mull_reason is one of MULL_REASONS. */
 #define MULL__REASON_ENUM(name, text) name,
 typedef enum mull_reason { MULL_REASONS(MULL__REASON_ENUM) MULL_REASON_LAST } mull_reason;
 #undef MULL__REASON_ENUM
 
+/* mull_tier is the part of a rule's chain that a verdict is a step of; mull_fallback what the
+ * transport can't do, so that the message is a dead letter instead. */
 typedef enum mull_tier { MULL_TIER_NONE, MULL_TIER_RETRY, MULL_TIER_REDELIVER } mull_tier;
 typedef enum mull_fallback { MULL_FALLBACK_NONE, MULL_NO_RETRY, MULL_NO_DELAY } mull_fallback;
 
@@ -251,16 +276,19 @@ typedef struct mull_rule {
     const char *type;  /* the type that it is written for */
 } mull_rule;
 
+/* In a verdict's `of`: redelivered until a limit on age or attempts ends it. */
 enum { MULL_UNLIMITED = -1 };
 
-/* mull_verdict is the answer. Its strings live until the decider's next call. */
+/* mull_verdict is the answer: what to do (`action`), why where that is an end (`reason`), of which
+ * `tier` it is a step, a `fallback` where the transport can't do what was meant, and the `rule`
+ * that decided. Its strings live until the decider's next call. */
 typedef struct mull_verdict {
     size_t size; /* set before the call */
     mull_action action;
     mull_reason reason;
     mull_tier tier;
     mull_fallback fallback;
-    int64_t delay_ms;  /* 0 for a dead letter and a discard */
+    int64_t delay_ms;  /* before it; 0 for a dead letter and a discard */
     int64_t step;      /* the how-manyth of the tier; 0 where there is none */
     int64_t of;        /* of how many; MULL_UNLIMITED; 0 where there is none: in what an override
                           answered, too */
@@ -282,18 +310,20 @@ typedef struct mull_verdict {
     X(MULL_EVENT_POLICY_LOADED, "policy_loaded")                                                   \
     X(MULL_EVENT_POLICY_REFUSED, "policy_refused")
 
+/* mull_event_kind is one of MULL_EVENTS. */
 #define MULL__EVENT_ENUM(name, text) name,
 typedef enum mull_event_kind { MULL_EVENTS(MULL__EVENT_ENUM) MULL_EVENT_LAST } mull_event_kind;
 #undef MULL__EVENT_ENUM
 
+/* mull_event_name gives the word for it; static; NULL: there is no such kind. */
 MULL_API const char *mull_event_name(mull_event_kind kind);
 
-/* mull_event: `failure` and `verdict` where it is about a message, else NULL; header_ignored comes
- * before its handler is called, so that there is no `failure->error` yet; `rule` and `text` where
- * they say more: the rule whose matcher failed and why, why an override or a notify failed, the
- * header that was ignored, what was loaded, the first reason why a policy was refused and how many
- * more there are. The verdict of override_failed is the one that stands. `generation` is the one in
- * force, also after one was refused. */
+/* mull_event: of what `kind`; `failure` and `verdict` where it is about a message, else NULL;
+ * header_ignored comes before its handler is called, so that there is no `failure->error` yet;
+ * `rule` and `text` where they say more: the rule whose matcher failed and why, why an override or
+ * a notify failed, the header that was ignored, what was loaded, the first reason why a policy was
+ * refused and how many more there are. The verdict of override_failed is the one that stands.
+ * `generation` is the one in force, also after one was refused. */
 typedef struct mull_event {
     mull_event_kind kind;
     const mull_failure *failure;
@@ -303,6 +333,8 @@ typedef struct mull_event {
     const char *generation;
 } mull_event;
 
+/* mull_event_fn hears of an event; all that it is given is borrowed. It may call the library, but
+ * not decide with the decider that tells it. */
 typedef void (*mull_event_fn)(const mull_event *event, void *data);
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
@@ -316,18 +348,19 @@ typedef struct mull_policy mull_policy;
  * others that is a race, since looking for it would cost what a decision does. */
 typedef struct mull_decider mull_decider;
 
+/* mull_policy_options says what to load. Its texts are copied. */
 typedef struct mull_policy_options {
     size_t size;
-    const char *path;        /* the file to load, or */
-    const char *text;        /* its text; `path` then only names it; "policy.lua" */
-    size_t text_size;        /* 0: strlen(text) */
-    mull_problem_fn problem; /* told of each mistake; NULL */
-    mull_log_fn log;         /* what the policy prints, at MULL_INFO; NULL */
-    mull_event_fn event;     /* matcher_failed and override_failed, at once, on the thread that
-                                decides; policy_loaded and policy_refused, on the one that reloads;
-                                NULL */
-    void *data;              /* for the three */
-    mull_allocator allocator;
+    const char *path;         /* the file to load, or */
+    const char *text;         /* its text; `path` then only names it; "policy.lua" */
+    size_t text_size;         /* 0: strlen(text) */
+    mull_problem_fn problem;  /* told of each mistake; NULL */
+    mull_log_fn log;          /* what the policy prints, at MULL_INFO; NULL */
+    mull_event_fn event;      /* matcher_failed and override_failed, at once, on the thread that
+                                 decides; policy_loaded and policy_refused, on the one that reloads;
+                                 NULL */
+    void *data;               /* for the three */
+    mull_allocator allocator; /* of the policy and its deciders */
 } mull_policy_options;
 
 /* mull_policy_load compiles a policy to a table. Each mistake is told to `problem`, in the order of
@@ -345,10 +378,11 @@ MULL_API int mull_policy_load(mull_policy **out, const mull_policy_options *opti
  * MULL_ESTATE: called out of `problem` or `log` of a load of the same policy. */
 MULL_API int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size);
 
-/* mull_policy_generation writes the name of the generation in force: 32 hex digits and a NUL. */
+/* mull_policy_generation writes the name of the generation in force: 32 hex digits and a NUL. Of no
+ * policy: "". */
 MULL_API void mull_policy_generation(mull_policy *policy, char name[33]);
 
-/* mull_policy_rules is how many rules the generation in force has, over all scopes. */
+/* mull_policy_rules is how many rules the generation in force has, over all scopes. Any thread. */
 MULL_API size_t mull_policy_rules(mull_policy *policy);
 
 /* mull_policy_free ends your use of a policy, on any thread. Deciders and engines that are left go
@@ -360,6 +394,9 @@ MULL_API void mull_policy_free(mull_policy *policy);
  * built again (they were before, so this means that they don't always give the same); MULL_ESTATE
  * out of the policy's own `problem` or `log`. */
 MULL_API int mull_decider_new(mull_decider **out, mull_policy *policy);
+
+/* mull_decider_free frees a decider, on any thread; not out of an event of its own. The strings of
+ * its last verdict are gone. NULL is fine. */
 MULL_API void mull_decider_free(mull_decider *decider);
 
 /* mull_type_intern gives the id of an error type's name, mull_site_intern that of a consumer on a
@@ -373,8 +410,9 @@ MULL_API int mull_site_intern(mull_site *out, mull_policy *policy, const char *c
                               const char *transport);
 
 /* mull_decide gives the verdict on a failure. It allocates nothing and takes no lock where no
- * function of the policy runs. MULL_EINVAL: no error or type, a counter below 0, or an id that this
- * policy never gave; MULL_ESTATE: out of an event of the same decider's. */
+ * function of the policy runs. MULL_EINVAL: no error or type, a counter below 0, a flag that isn't
+ * known, or an id that this policy never gave; MULL_ESTATE: out of an event of the same decider's.
+ * The verdict is as it was then. */
 MULL_API int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -387,8 +425,8 @@ typedef struct mull_engine mull_engine;
 /* mull_call numbers one call of a handler; never used again, so a late one does no harm. */
 typedef uint64_t mull_call;
 
-/* mull_clock lets a test own the time: both in milliseconds, `wall` since 1970 in UTC. Both are
- * read on any of the engine's threads. */
+/* mull_clock lets a test own the time: `monotonic_ms` and `wall_ms`, which counts since 1970 in
+ * UTC, are given `data`, and called on any of the engine's threads. Both are required. */
 typedef struct mull_clock {
     int64_t (*monotonic_ms)(void *data);
     int64_t (*wall_ms)(void *data);
@@ -397,8 +435,10 @@ typedef struct mull_clock {
 
 struct uv_loop_s;
 
+/* A timeout that never comes. */
 enum { MULL_NEVER = -1 };
 
+/* mull_engine_options says what an engine works by, and whom it tells of what. */
 typedef struct mull_engine_options {
     size_t size;
     mull_policy *policy;     /* required; see mull_policy_free */
@@ -417,7 +457,7 @@ typedef struct mull_engine_options {
     void *data;                  /* for the four */
     const mull_clock *clock;     /* a test's clock, with mull_engine_turn; NULL: the real ones */
     uint64_t seed;               /* for ids given to messages without one; 0: from the system */
-    mull_allocator allocator;
+    mull_allocator allocator;    /* of the engine and its transports */
 } mull_engine_options;
 
 /* mull_engine_new makes an engine. MULL_EINVAL: an option is out of range, or reloads are asked for
@@ -446,6 +486,7 @@ typedef void (*mull_handler)(mull_engine *engine, mull_call call, const mull_mes
  * keeps its slot and its message until mull_done all the same. */
 typedef void (*mull_cancel_fn)(mull_engine *engine, mull_call call, void *data);
 
+/* mull_consumer_options is a consumer: who works on the messages of a queue. */
 typedef struct mull_consumer_options {
     size_t size;
     const char *name;      /* required; what policies call it */
@@ -460,16 +501,19 @@ typedef struct mull_consumer_options {
     size_t max_body;       /* a larger message is dead-lettered on arrival; 0: 16 MiB */
 } mull_consumer_options;
 
-/* mull_engine_consumer adds a consumer, before the engine starts. Strings are copied. */
+/* mull_engine_consumer adds a consumer. Strings are copied. MULL_EINVAL: something required is
+ * missing, a name is taken, or there is no such transport, which `problem` says; MULL_ESTATE: the
+ * engine has started, or is being closed. */
 MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *options);
 
 /* mull_engine_start begins to take messages. MULL_EREFUSED, with nothing started: the policy in
- * force can't work with these transports and consumers; `problem` says which rule and why. */
+ * force can't work with these transports and consumers; `problem` says which rule and why.
+ * MULL_ESTATE: it has been started before, or is being closed. */
 MULL_API int mull_engine_start(mull_engine *engine);
 
 /* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_EIO: it stopped
- * by itself, see mull_engine_status. MULL_ESTATE on a loop of yours: run that one instead; and with
- * a test's clock: see mull_engine_turn. */
+ * by itself, see mull_engine_status. MULL_ESTATE on a loop of yours: run that one instead; with a
+ * test's clock: see mull_engine_turn; out of a callback of its own; and once it has stopped. */
 MULL_API int mull_engine_run(mull_engine *engine);
 
 /* mull_engine_status is 0, or why the engine stops, or stopped, by itself. MULL_EIO: a transport is
@@ -485,7 +529,8 @@ typedef void (*mull_published_fn)(int status, void *data);
  * on a later turn of the loop, if this returns 0. MULL_EINVAL: no such transport, no queue, text
  * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB, there are
  * more than 1,000 headers, or these and the other texts have more than 1 MiB in all;
- * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EIO: it is broken for good. */
+ * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EIO: it is broken for good;
+ * MULL_ESTATE: the engine is being closed. */
 MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                           int64_t delay_ms, mull_published_fn published, void *data);
 
@@ -500,47 +545,57 @@ MULL_API int mull_send(mull_engine *engine, mull_call call, const mull_message *
 
 /* mull_done ends a call: well (NULL) or with an error. Any thread. MULL_EDONE: it has ended
  * already, timed out or was lost, and nothing is settled by it; MULL_ENOMEM: not ended, try again;
- * MULL_EINVAL: not ended, the error has no type or another size. */
+ * MULL_EINVAL: not ended, the error has no type, or is no mull_error by its size. The error is
+ * copied. */
 MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *error);
 
 /* mull_stop lets running handlers end within the grace time, takes nothing new, and gives back the
- * rest uncounted. Any thread. */
+ * rest uncounted. Any thread. One that hasn't started stops as soon as it has. */
 MULL_API void mull_stop(mull_engine *engine);
 
 /* mull_stop_when_empty stops the engine once nothing is ready, delayed or claimed, by anyone, in
  * the queues that its consumers read. */
 MULL_API int mull_stop_when_empty(mull_engine *engine);
 
-/* mull_counts: messages acknowledged, verdicts carried out, and calls of the policy's notify that
- * failed, since the engine was made. */
+/* mull_counts: messages acknowledged (`done`), verdicts carried out (`retried`, `redelivered`,
+ * `dead_lettered`, `discarded`), and calls of the policy's notify that failed (`notify_failed`),
+ * since the engine was made. */
 typedef struct mull_counts {
     size_t size;
     uint64_t done, retried, redelivered, dead_lettered, discarded;
     uint64_t notify_failed;
 } mull_counts;
 
+/* mull_engine_counts writes the counts so far, on the loop's thread. */
 MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);
 
-/* mull_depth is how many messages of a queue are ready, wait for their time, or are claimed, and
- * when the next one that waits is due (wall clock; INT64_MAX: none). */
+/* mull_depth is how many messages of a queue are `ready`, wait for their time (`delayed`), or are
+ * `claimed`, and when the next one that waits is due (`next_due_ms`, of the wall clock; INT64_MAX:
+ * none). */
 typedef struct mull_depth {
     uint64_t ready, delayed, claimed;
     int64_t next_due_ms;
 } mull_depth;
 
+/* mull_depth_fn gets the answer, where `status` is 0; else why there is none, and an empty depth.
+ */
 typedef void (*mull_depth_fn)(int status, const mull_depth *depth, void *data);
 
-/* mull_queue_depth asks a transport for the depth of a queue; answered on a later turn. */
+/* mull_queue_depth asks a transport for the depth of a queue; answered on a later turn, if this
+ * returns 0. Errors as of mull_publish. */
 MULL_API int mull_queue_depth(mull_engine *engine, const char *transport, const char *queue,
                               mull_depth_fn answer, void *data);
 
 /* mull_engine_turn, with a test's clock: fires every timer that is due and runs the loop until
- * nothing is open. It returns when the next timer is due (monotonic), or INT64_MAX. */
+ * nothing is open. It returns when the next timer is due (monotonic), or INT64_MAX: there is none,
+ * the clock is no test's, or it is called out of a callback of the engine. */
 MULL_API int64_t mull_engine_turn(mull_engine *engine);
 
 /* mull_engine_close stops without grace and frees the engine: at once where the loop is its own
  * and no callback of it runs, else on a later turn; then `closed` is called (NULL: it isn't). Not
- * out of a `problem` in which this engine says what it refuses. */
+ * out of a `problem` in which this engine says what it refuses. Until it is gone, what takes
+ * messages or asks a transport answers MULL_ESTATE, and to close it once more does nothing. NULL is
+ * fine. */
 MULL_API void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *data);
 
 #ifdef __cplusplus

@@ -48,8 +48,8 @@ typedef struct mull_subscription mull_subscription;
  * larger struct. All of it stays as it is until `release`. */
 typedef struct mull_delivery {
     mull_message message; /* its `deliveries` set; headers as they came, `mulligan-` ones too */
-    mull_subscription *subscription;
-    void *runtime; /* the engine's; NULL at first */
+    mull_subscription *subscription; /* as `subscribe` got it */
+    void *runtime;                   /* the engine's; NULL at first */
 } mull_delivery;
 
 /* mull_abilities is what a transport can do; the policy's fallback reads it. */
@@ -62,6 +62,7 @@ typedef struct mull_abilities {
     int can_hold;             /* ... unless `hold` is called within it */
 } mull_abilities;
 
+/* mull_settle_kind is how a delivery ends. */
 typedef enum mull_settle_kind {
     MULL_SETTLE_ACK,         /* the handler succeeded: gone, and `sends` are out */
     MULL_SETTLE_REDELIVER,   /* back to its own queue, due at `due_ms`, with `headers` */
@@ -71,28 +72,30 @@ typedef enum mull_settle_kind {
                                 `headers`; this hand-out isn't counted */
 } mull_settle_kind;
 
-/* mull_outgoing is a message to be published: due at a moment of the wall clock, 0 at once. */
+/* mull_outgoing is a message to be published: due at a moment of the wall clock (`due_ms`), 0 at
+ * once. */
 typedef struct mull_outgoing {
     mull_message message;
     int64_t due_ms;
 } mull_outgoing;
 
-/* mull_settlement says how a delivery ends at the broker. All it points to is the engine's and
- * lives until mull_port_settled. */
+/* mull_settlement says how a delivery ends at the broker, by its `kind`. All it points to is the
+ * engine's and lives until mull_port_settled. */
 typedef struct mull_settlement {
     mull_settle_kind kind;
     int64_t due_ms;             /* wall clock; 0: at once */
     const char *queue;          /* where it goes; its own for redeliver and give back */
-    const mull_header *headers; /* all of them, finished: they replace the message's */
+    const mull_header *headers; /* `header_count`, all, finished: they replace the message's */
     size_t header_count;
     const mull_outgoing *sends; /* what the handler sent; with ACK only */
-    size_t send_count;
-    const char *id;         /* the message's id, given by the engine where it had none */
-    const char *error_type; /* of a dead letter, for people who look: else NULL */
-    const char *reason;
-    const char *rule; /* "policy.lua:12" */
+    size_t send_count;          /* of these */
+    const char *id;             /* the message's id, given by the engine where it had none */
+    const char *error_type;     /* of a dead letter, for people who look: else NULL */
+    const char *reason;         /* the word for the verdict's; as error_type */
+    const char *rule;           /* "policy.lua:12"; as error_type */
 } mull_settlement;
 
+/* The version of mull_transport_ops, and of all structs here, that this header has. */
 enum { MULL_TRANSPORT_VERSION = 1 };
 
 /* mull_transport_ops is a transport: one of these and nothing else global. `self` is what open
@@ -155,7 +158,9 @@ MULL_API int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *o
 
 /* ---- What a transport calls ------------------------------------------------------------------ */
 
-/* mull_port_delivered hands a delivery to the engine, which settles and releases it. */
+/* mull_port_delivered hands a delivery to the engine, which settles and releases it. Here and
+ * below: what a transport may not do (deliver what isn't new, answer what it wasn't asked, close
+ * unasked) is told to the log, as an error, where it can be seen, and nothing else comes of it. */
 MULL_API void mull_port_delivered(mull_port *port, mull_delivery *delivery);
 
 /* mull_port_settled answers settle. */
@@ -171,6 +176,7 @@ MULL_API void mull_port_depth(mull_port *port, void *ticket, int status, const m
  * under way answers MULL_ELOST) and releases it when its handler has ended. */
 MULL_API void mull_port_lost(mull_port *port, mull_delivery *delivery);
 
+/* mull_health is how a transport is. */
 typedef enum mull_health {
     MULL_DOWN,  /* it doesn't work now, and tries again by itself */
     MULL_UP,    /* it works, as one that was just opened does */
@@ -185,12 +191,15 @@ MULL_API void mull_port_state(mull_port *port, mull_health health, const char *w
 /* mull_port_closed answers close. */
 MULL_API void mull_port_closed(mull_port *port);
 
+/* mull_timer is the engine's: one for each moment that a transport waits for. */
 typedef struct mull_timer mull_timer;
 
 /* mull_port_after calls `fire` on the loop's thread, `delay_ms` from now on the engine's monotonic
  * clock, unless it is cancelled before. A timer that fired is gone. NULL: out of memory. */
 MULL_API mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*fire)(void *data),
                                      void *data);
+
+/* mull_port_cancel: the timer is gone, and won't fire. NULL is fine. */
 MULL_API void mull_port_cancel(mull_port *port, mull_timer *timer);
 
 /* mull_port_timer_new makes a timer that isn't set, and that may be set any number of times: what
