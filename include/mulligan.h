@@ -6,16 +6,17 @@
  *   decide   mull_policy_load -> mull_decider_new -> mull_decide            no loop, no I/O
  *   run      mull_engine_new -> _transport -> _consumer -> mull_engine_run  the whole of it
  *
- * Ten calls to know: mull_policy_load, _reload, _free; mull_decider_new, mull_decide;
- * mull_engine_new, _transport, _consumer, _run, _close; and mull_done, by which a handler ends a
- * call. docs/api.md lists the others by what they are for, docs/embedding.md leads through
- * examples.
+ * Ten calls to know: mull_policy_load, _free; mull_decider_new, mull_decide; mull_engine_new,
+ * _transport, _consumer, _run, _close; and mull_done, by which a handler ends a call. docs/api.md
+ * lists the others by what they are for, docs/embedding.md leads through examples.
  *
  * Conventions, which hold for every function here:
  *
  * - What `mull_..._load/new` gives, `mull_..._free/close` takes back. Out parameters come first and
  *   are yours; what is returned or passed to a callback is borrowed, until the callback returns or
  *   as its comment says. A pointer you pass is borrowed for the call.
+ * - A policy is for any thread, a decider for one at a time, an engine for the thread of its loop.
+ *   Calls of an engine's that may come from any thread say so.
  * - Functions that can fail return 0 or a negative MULL_E... code; on failure nothing was done and
  *   the out parameter is set to NULL.
  * - Structs that you fill in begin with `size`, which is their sizeof; zero everywhere else is
