@@ -15,21 +15,6 @@ describe("examples/decide.cpp", function()
             "",
         }, "\n"), ran.out)
     end)
-
-    for _, compiler in ipairs { "c++", "clang++" } do
-        it("is without warnings: " .. compiler, function()
-            if not os.execute("command -v " .. compiler .. " >/dev/null") then
-                pending("not here")
-                return
-            end
-            local folder = process.folder()
-            local ran = folder:run { compiler, "-std=c++17", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow",
-                "-Wconversion", "-Wold-style-cast", "-Werror", "-fsyntax-only", "-I" .. process.here .. "/include",
-                process.here .. "/examples/decide.cpp" }
-            folder:remove()
-            assert.equal(0, ran.code, ran.err)
-        end)
-    end
 end)
 
 -- What Python believes of the structs, a line each: `NAME size N`, `NAME.FIELD at N, of N`.
