@@ -142,7 +142,6 @@ int main(void)
         status = run(&all);
     if (status)
         fprintf(stderr, "threads: %s\n", mull_strerror(status));
-    else
-        mull_policy_free(all.policy);
+    mull_policy_free(all.policy);
     return status ? 1 : 0;
 }
