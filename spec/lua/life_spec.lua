@@ -3,6 +3,7 @@
 local blamed = require "support.blamed"
 local mulligan = require "mulligan"
 local core = require "mulligan.core"
+local process = require "support.process"
 local testing = require "mulligan.testing"
 
 local RETRY = 'require("mulligan.policy").bus():default():retry()'
@@ -270,5 +271,56 @@ describe("coroutines", function()
         assert.equal(1, #lines)
         assert.matches("^error: the event function raised: attempt to yield", lines[1])
         policy:close()
+    end)
+end)
+
+-- A program that leaves from within, and closes its state as it does: that unloads the module while the threads
+-- of an engine with a database still run in it, were it not marked to stay.
+describe("os.exit", function()
+    local build = (os.getenv("MULL_BUILD") or "build/dev"):gsub("^[^/]", process.here .. "/%0")
+    local folder
+
+    before_each(function()
+        folder = process.folder()
+    end)
+
+    after_each(function()
+        folder:remove()
+    end)
+
+    for where, program in pairs {
+        ["a handler, with another one asleep"] = [[
+            local rig = testing.rig { consumers = { C = { queue = "q", concurrency = 2, handler = function(msg)
+                if msg.body == "go" then os.exit(7, true) end
+                mulligan.sleep("1h")
+            end } } }
+            rig:publish("q", "stay")
+            rig:publish("q", "go")]],
+        ["a handler of an engine with a database"] = [[
+            local policy = assert(mulligan.load_text "")
+            local engine = assert(mulligan.engine { policy = policy })
+            assert(engine:transport("t", "sqlite:a.db"))
+            assert(engine:consumer("C", { transport = "t", queue = "q", handler = function()
+                os.exit(7, true)
+            end }))
+            assert(engine:publish("t", "q", "x"))
+            engine:run()]],
+        ["the event function of a policy that decides"] = [[
+            local policy = assert(mulligan.load_text(
+                'require("mulligan.policy").bus():on("E", function() error "no" end):retry()',
+                { event = function() os.exit(7, true) end }))
+            policy:decide { error = { type = "E" } }]],
+    } do
+        it("may be called by " .. where, function()
+            folder:write("program", 'local mulligan, testing = require "mulligan", require "mulligan.testing"\n'
+                .. program .. "\nerror 'it went on'")
+            local ran = folder:run({ build .. "/spec/runner", "program" },
+                { env = { LUA_CPATH = build .. "/lua/?.so" } })
+            assert.same({ 7, "" }, { ran.code, ran.err })
+        end)
+    end
+
+    it("leaves the module where it is", function()
+        assert.matches("NODELETE", folder:run({ "readelf", "-d", build .. "/lua/mulligan.so" }).out, 1, true)
     end)
 end)
