@@ -47,6 +47,7 @@ static void check_apart(const mull_decider *decider)
 {
     const mull__seat *seat = decider->seat;
     check_within(decider, &decider->deciding, sizeof decider->deciding);
+    check_within(seat, seat->rows, sizeof seat->rows);
     check_within(seat, seat->seen, mull__table_seen(seat->table) * sizeof *seat->seen);
 }
 
