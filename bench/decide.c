@@ -261,9 +261,10 @@ static const bench_case *find_case(const char *name)
 
 static void compare(mull_policy *policy, mull_decider *decider)
 {
-    facts names;
+    facts names, ids;
     facts_init(&names, policy, find_case("type"), 0);
-    const bench_way ways[] = {{"by names", &names.failure}};
+    facts_init(&ids, policy, find_case("ids"), 0);
+    const bench_way ways[] = {{"by names", &names.failure}, {"by ids", &ids.failure}};
     if (bench_compare(decider, ways, sizeof ways / sizeof *ways) != 0)
         die("no comparison");
 }

@@ -112,6 +112,22 @@ static int say_verdicts(verdicts *v,
     return 0;
 }
 
+/* same_verdicts: two ways to ask mulligan come to the same. */
+static int same_verdicts(mull_decider *decider, const bench_way *a, const bench_way *b)
+{
+    mull_failure f = *a->failure, g = *b->failure;
+    f.flags |= MULL_NO_JITTER;
+    g.flags |= MULL_NO_JITTER;
+    for (int attempt = 1; attempt <= 4; attempt++) {
+        mull_verdict v = MULL_INIT(mull_verdict), w = MULL_INIT(mull_verdict);
+        f.attempt = f.calls = g.attempt = g.calls = attempt;
+        if (mull_decide(decider, &f, &v) != 0 || mull_decide(decider, &g, &w) != 0 ||
+            v.action != w.action || v.delay_ms != w.delay_ms)
+            return 0;
+    }
+    return 1;
+}
+
 static int agree(const char *name, const char *theirs, const char *ours)
 {
     if (strcmp(theirs, ours) == 0)
@@ -162,9 +178,14 @@ static int ask(other *o, int round)
 
 /* ---- Rounds ---------------------------------------------------------------------------------- */
 
-static int start_all(mull_decider *decider, const mull_failure *by_names, bench_plain_lua *plain)
+static int start_all(mull_decider *decider, const bench_way *ways, int count,
+                     bench_plain_lua *plain)
 {
+    const mull_failure *by_names = ways[0].failure;
     verdicts ours, all, lua;
+    for (int w = 1; w < count; w++)
+        if (!same_verdicts(decider, &ways[0], &ways[w]))
+            return -1;
     if (say_verdicts(&ours, decide, decider, by_names, 1) != 0 ||
         say_verdicts(&all, decide, decider, by_names, 0) != 0 ||
         say_verdicts(&lua, decide_plain, plain, by_names, 0) != 0 ||
@@ -239,8 +260,7 @@ int bench_compare(mull_decider *decider, const bench_way *ways, int count)
 {
     static double ns[BENCH_MOST_WAYS][ROUNDS];
     bench_plain_lua *plain = bench_plain_lua_open(BENCH_PEERS "/function.lua");
-    int status =
-        plain && count <= BENCH_MOST_WAYS ? start_all(decider, ways[0].failure, plain) : -1;
+    int status = plain && count <= BENCH_MOST_WAYS ? start_all(decider, ways, count, plain) : -1;
     for (int round = 0; status == 0 && round < ROUNDS; round++)
         status = run_round(decider, ways, count, plain, ns, round);
     if (status == 0) {
