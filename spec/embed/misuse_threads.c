@@ -81,18 +81,19 @@ static void the_second_thread_is_answered(void **state)
 
 /* ---- In each other's way --------------------------------------------------------------------- */
 
-enum { THREADS = 2, ROUNDS = 20000 };
+enum { THREADS = 2, ROUNDS = 2000 };
 
 typedef struct crowd {
     mull_decider *decider;
     int decided, answered, other;
 } crowd;
 
+/* decide_often has a function decide, whose Lua state no two threads can be in. */
 static void *decide_often(void *data)
 {
     crowd *c = data;
     mull_error error = MULL_INIT(mull_error);
-    error.type = "Plain";
+    error.type = "Function";
     mull_failure failure = MULL_INIT(mull_failure);
     failure.error = &error;
     mull_verdict verdict = MULL_INIT(mull_verdict);
