@@ -1,0 +1,569 @@
+/* misuse_nulls.c: NULL for each pointer of each public function, one at a time. tools/api.lua holds
+ * the table against the headers: a function without its row, or with other pointers, is found
+ * there.
+ *
+ *   "engine! message! data?"   ! is required: MULL_EINVAL
+ *                              ? may be NULL
+ *                              - is passed over: nothing happens, and the result says nothing
+ *
+ * Where a NULL was refused or passed over, the same call without it has to work afterwards. */
+#include "quay.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* These take a NULL for their data, which some calls leave out. */
+static void count(void *data)
+{
+    if (data)
+        (*(int *)data)++;
+}
+
+static void count_published(int status, void *data)
+{
+    (void)status;
+    count(data);
+}
+
+static void note_depth(int status, const mull_depth *depth, void *data)
+{
+    stage *s = data;
+    assert_non_null(depth);
+    assert_int_equal(depth->ready, status == 0);
+    if (!s)
+        return;
+    s->answers++;
+    s->refused += status == MULL_EINVAL;
+}
+
+/* OR_NULL is an argument, but for the one that is to be NULL. */
+#define OR_NULL(index, argument) (null == (index) ? NULL : (argument))
+
+/* ---- Words ----------------------------------------------------------------------------------- */
+
+static int words_for_numbers(stage *s, int null)
+{
+    (void)s;
+    (void)null;
+    assert_non_null(mull_version());
+    for (int wild = -100; wild <= 100; wild++)
+        assert_non_null(mull_strerror(wild));
+    assert_null(mull_action_name((mull_action)1000));
+    assert_null(mull_action_name((mull_action)-1));
+    assert_null(mull_reason_name((mull_reason)1000));
+    assert_null(mull_reason_name((mull_reason)-1));
+    assert_null(mull_tier_name((mull_tier)1000));
+    assert_null(mull_tier_name((mull_tier)-1));
+    assert_null(mull_fallback_name((mull_fallback)1000));
+    assert_null(mull_fallback_name((mull_fallback)-1));
+    assert_null(mull_event_name((mull_event_kind)1000));
+    assert_null(mull_event_name((mull_event_kind)-1));
+    return 0;
+}
+
+/* ---- Deciding -------------------------------------------------------------------------------- */
+
+static int policy_load(stage *s, int null)
+{
+    mull_policy_options options = MULL_INIT(mull_policy_options);
+    mull_policy *policy = s->desk.policy;
+    options.text = "";
+    int status = mull_policy_load(OR_NULL(0, &policy), OR_NULL(1, &options));
+    if (null == 1)
+        assert_null(policy);
+    if (status == 0)
+        mull_policy_free(policy);
+    return status;
+}
+
+static int policy_reload(stage *s, int null)
+{
+    return mull_policy_reload(OR_NULL(0, s->desk.policy), OR_NULL(1, desk_policy), 0);
+}
+
+static int policy_generation(stage *s, int null)
+{
+    char name[33] = "untouched";
+    mull_policy_generation(OR_NULL(0, s->desk.policy), OR_NULL(1, name));
+    if (null == 0)
+        assert_string_equal(name, "");
+    else
+        assert_int_equal(strlen(name), null == 1 ? strlen("untouched") : 32);
+    return 0;
+}
+
+static int policy_rules(stage *s, int null)
+{
+    assert_int_equal(mull_policy_rules(OR_NULL(0, s->desk.policy)) > 0, null < 0);
+    return 0;
+}
+
+static int policy_free(stage *s, int null)
+{
+    mull_policy_free(OR_NULL(0, s->desk.policy));
+    if (null < 0)
+        s->desk.policy = NULL;
+    return 0;
+}
+
+static int decider_new(stage *s, int null)
+{
+    mull_decider *decider = s->desk.decider;
+    int status = mull_decider_new(OR_NULL(0, &decider), OR_NULL(1, s->desk.policy));
+    if (null == 1)
+        assert_null(decider);
+    if (status == 0)
+        mull_decider_free(decider);
+    return status;
+}
+
+static int decider_free(stage *s, int null)
+{
+    mull_decider_free(OR_NULL(0, s->desk.decider));
+    if (null < 0)
+        s->desk.decider = NULL;
+    return 0;
+}
+
+static int decide(stage *s, int null)
+{
+    desk *d = &s->desk;
+    return mull_decide(OR_NULL(0, d->decider), OR_NULL(1, &d->failure), OR_NULL(2, &d->verdict));
+}
+
+static int type_intern(stage *s, int null)
+{
+    mull_type type = 4711;
+    int status = mull_type_intern(OR_NULL(0, &type), OR_NULL(1, s->desk.policy), OR_NULL(2, "T"));
+    assert_int_equal(type != 0, null < 1);
+    return status;
+}
+
+static int site_intern(stage *s, int null)
+{
+    mull_site site = 4711;
+    int status = mull_site_intern(OR_NULL(0, &site), OR_NULL(1, s->desk.policy), OR_NULL(2, "C"),
+                                  OR_NULL(3, "t"));
+    assert_int_equal(site != 0, null != 1);
+    return status;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static int engine_new(stage *s, int null)
+{
+    const mull_engine_options options = quay_engine_options(s);
+    mull_engine *engine = s->engine;
+    int status = mull_engine_new(OR_NULL(0, &engine), OR_NULL(1, &options));
+    if (null == 1)
+        assert_null(engine);
+    if (status == 0)
+        mull_engine_close(engine, NULL, NULL);
+    return status;
+}
+
+static int engine_scheme(stage *s, int null)
+{
+    static const mull_transport_ops another = {
+        .version = MULL_TRANSPORT_VERSION,
+        .scheme = "another",
+        .open = quay_open,
+        .subscribe = quay_subscribe,
+        .credit = quay_credit,
+        .publish = quay_publish,
+        .settle = quay_settle,
+        .depth = quay_depth,
+        .release = quay_release,
+        .close = quay_close,
+    };
+    return mull_engine_scheme(OR_NULL(0, s->engine), OR_NULL(1, &another), OR_NULL(2, s));
+}
+
+static int engine_transport(stage *s, int null)
+{
+    return mull_engine_transport(OR_NULL(0, s->engine), OR_NULL(1, "u"), OR_NULL(2, "memory:"));
+}
+
+static int engine_consumer(stage *s, int null)
+{
+    mull_engine *fresh = quay_engine(s);
+    assert_int_equal(mull_engine_transport(fresh, "t", "memory:"), 0);
+    const mull_consumer_options options = rig_consumer(quay_keep_call, s);
+    int status = mull_engine_consumer(OR_NULL(0, fresh), OR_NULL(1, &options));
+    mull_engine_close(fresh, NULL, NULL);
+    return status;
+}
+
+static int engine_start(stage *s, int null)
+{
+    mull_engine *fresh = quay_engine(s);
+    int status = mull_engine_start(OR_NULL(0, fresh));
+    mull_engine_close(fresh, NULL, NULL);
+    return status;
+}
+
+static int engine_run(stage *s, int null)
+{
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = s->desk.policy;
+    mull_engine *fresh;
+    assert_int_equal(mull_engine_new(&fresh, &options), 0);
+    mull_stop(fresh);
+    int status = mull_engine_run(OR_NULL(0, fresh));
+    mull_engine_close(fresh, NULL, NULL);
+    return status;
+}
+
+static int engine_status(stage *s, int null)
+{
+    return mull_engine_status(OR_NULL(0, s->engine));
+}
+
+static int publish(stage *s, int null)
+{
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    return mull_publish(OR_NULL(0, s->engine), OR_NULL(1, "t"), OR_NULL(2, &message), 0,
+                        OR_NULL(3, count_published), OR_NULL(4, &s->answers));
+}
+
+static int send_it(stage *s, int null)
+{
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    quay_begin_call(s);
+    return mull_send(OR_NULL(0, s->engine), s->call, OR_NULL(1, &message), 0);
+}
+
+static int done(stage *s, int null)
+{
+    quay_begin_call(s);
+    return mull_done(OR_NULL(0, s->engine), s->call, OR_NULL(1, &s->desk.error));
+}
+
+static int stop(stage *s, int null)
+{
+    mull_stop(OR_NULL(0, s->engine));
+    return 0;
+}
+
+static int stop_when_empty(stage *s, int null)
+{
+    return mull_stop_when_empty(OR_NULL(0, s->engine));
+}
+
+static int engine_counts(stage *s, int null)
+{
+    mull_counts counts = MULL_INIT(mull_counts);
+    return mull_engine_counts(OR_NULL(0, s->engine), OR_NULL(1, &counts));
+}
+
+static int queue_depth(stage *s, int null)
+{
+    return mull_queue_depth(OR_NULL(0, s->engine), OR_NULL(1, "t"), OR_NULL(2, "q"),
+                            OR_NULL(3, note_depth), OR_NULL(4, s));
+}
+
+static int engine_turn(stage *s, int null)
+{
+    assert_int_equal(mull_engine_turn(OR_NULL(0, s->engine)), INT64_MAX);
+    return 0;
+}
+
+static int engine_close(stage *s, int null)
+{
+    mull_engine *fresh = quay_engine(s);
+    s->closed = 0;
+    mull_engine_close(OR_NULL(0, fresh), OR_NULL(1, count), OR_NULL(2, &s->closed));
+    assert_int_equal(s->closed, null < 0);
+    if (null == 0)
+        mull_engine_close(fresh, NULL, NULL);
+    return 0;
+}
+
+/* ---- Transports ------------------------------------------------------------------------------ */
+
+static int port_delivered(stage *s, int null)
+{
+    mull_port_delivered(OR_NULL(0, s->quay.port), OR_NULL(1, &s->quay.delivery));
+    mull_engine_turn(s->engine);
+    assert_int_equal(s->call != 0, null < 0);
+    return 0;
+}
+
+static int port_settled(stage *s, int null)
+{
+    quay_begin_call(s);
+    mull_done(s->engine, s->call, NULL);
+    mull_engine_turn(s->engine);
+    assert_true(s->quay.settling);
+    mull_port_settled(OR_NULL(0, s->quay.port), OR_NULL(1, &s->quay.delivery), 0);
+    mull_engine_turn(s->engine);
+    assert_int_equal(s->quay.releases, null < 0);
+    s->quay.settling = null >= 0;
+    return 0;
+}
+
+static int port_published(stage *s, int null)
+{
+    if (!s->quay.publishing)
+        assert_int_equal(publish(s, -1), 0);
+    mull_port_published(OR_NULL(0, s->quay.port), OR_NULL(1, s->quay.publishing), 0);
+    assert_int_equal(s->answers, null < 0);
+    if (null < 0)
+        s->quay.publishing = NULL;
+    return 0;
+}
+
+static int port_depth(stage *s, int null)
+{
+    const mull_depth depth = {.ready = 1};
+    if (!s->quay.asking)
+        assert_int_equal(queue_depth(s, -1), 0);
+    mull_port_depth(OR_NULL(0, s->quay.port), OR_NULL(1, s->quay.asking), 0, OR_NULL(2, &depth));
+    assert_int_equal(s->answers, null < 0 || null == 2);
+    assert_int_equal(s->refused, null == 2);
+    if (s->answers)
+        s->quay.asking = NULL;
+    return 0;
+}
+
+static int port_lost(stage *s, int null)
+{
+    quay_begin_call(s);
+    mull_port_lost(OR_NULL(0, s->quay.port), OR_NULL(1, &s->quay.delivery));
+    if (null < 0)
+        assert_int_equal(mull_done(s->engine, s->call, NULL), MULL_EDONE);
+    mull_engine_turn(s->engine);
+    assert_int_equal(s->quay.releases, null < 0);
+    return 0;
+}
+
+static int port_state(stage *s, int null)
+{
+    mull_port_state(OR_NULL(0, s->quay.port), MULL_DOWN, OR_NULL(1, "fog"));
+    assert_string_equal(s->said, null == 0   ? ""
+                                 : null == 1 ? "transport t is down"
+                                             : "transport t is down: fog");
+    return 0;
+}
+
+static int port_closed(stage *s, int null)
+{
+    mull_port_closed(OR_NULL(0, s->quay.port));
+    mull_engine_turn(s->engine);
+    assert_string_equal(s->said, null == 0 ? "" : "transport t: it closed without being asked to");
+    return 0;
+}
+
+static int port_after(stage *s, int null)
+{
+    mull_timer *timer =
+        mull_port_after(OR_NULL(0, s->quay.port), 0, OR_NULL(1, count), OR_NULL(2, &s->fired));
+    assert_int_equal(timer != NULL, null < 0 || null == 2);
+    mull_engine_turn(s->engine);
+    assert_int_equal(s->fired, null < 0);
+    return 0;
+}
+
+static int port_cancel(stage *s, int null)
+{
+    mull_timer *timer = mull_port_after(s->quay.port, 0, count, &s->fired);
+    assert_non_null(timer);
+    mull_port_cancel(OR_NULL(0, s->quay.port), OR_NULL(1, timer));
+    s->fired = 0;
+    mull_engine_turn(s->engine);
+    assert_int_equal(s->fired, null >= 0);
+    return 0;
+}
+
+static int port_timer_new(stage *s, int null)
+{
+    mull_timer *timer =
+        mull_port_timer_new(OR_NULL(0, s->quay.port), OR_NULL(1, count), OR_NULL(2, &s->fired));
+    assert_int_equal(timer != NULL, null < 0 || null == 2);
+    if (timer)
+        mull_port_timer_set(s->quay.port, timer, 0);
+    mull_engine_turn(s->engine);
+    assert_int_equal(s->fired, null < 0);
+    mull_port_timer_free(s->quay.port, timer);
+    return 0;
+}
+
+static int port_timer_set(stage *s, int null)
+{
+    mull_timer *timer = mull_port_timer_new(s->quay.port, count, &s->fired);
+    assert_non_null(timer);
+    mull_port_timer_set(OR_NULL(0, s->quay.port), OR_NULL(1, timer), 0);
+    mull_engine_turn(s->engine);
+    assert_int_equal(s->fired, null < 0);
+    mull_port_timer_free(s->quay.port, timer);
+    return 0;
+}
+
+static int port_timer_free(stage *s, int null)
+{
+    mull_timer *timer = mull_port_timer_new(s->quay.port, count, &s->fired);
+    assert_non_null(timer);
+    mull_port_timer_free(OR_NULL(0, s->quay.port), OR_NULL(1, timer));
+    if (null >= 0)
+        mull_port_timer_free(s->quay.port, timer);
+    return 0;
+}
+
+static int port_working(stage *s, int null)
+{
+    mull_port_working(OR_NULL(0, s->quay.port), 1);
+    mull_port_working(OR_NULL(0, s->quay.port), -1);
+    assert_string_equal(s->said, "");
+    if (null < 0)
+        mull_port_working(s->quay.port, -1);
+    assert_string_equal(s->said, null < 0 ? "transport t: it ended more work than it began" : "");
+    return 0;
+}
+
+static int port_now(stage *s, int null)
+{
+    assert_int_equal(mull_port_now(OR_NULL(0, s->quay.port)), null < 0 ? s->now_ms : 0);
+    return 0;
+}
+
+static int port_wall(stage *s, int null)
+{
+    assert_int_equal(mull_port_wall(OR_NULL(0, s->quay.port)), null < 0 ? s->now_ms : 0);
+    return 0;
+}
+
+static int port_data(stage *s, int null)
+{
+    assert_ptr_equal(mull_port_data(OR_NULL(0, s->quay.port)), null < 0 ? &s->quay : NULL);
+    return 0;
+}
+
+static int port_loop(stage *s, int null)
+{
+    assert_int_equal(mull_port_loop(OR_NULL(0, s->quay.port)) != NULL, null < 0);
+    return 0;
+}
+
+static int port_allocator(stage *s, int null)
+{
+    assert_int_equal(mull_port_allocator(OR_NULL(0, s->quay.port)) != NULL, null < 0);
+    return 0;
+}
+
+static int port_log(stage *s, int null)
+{
+    mull_port_log(OR_NULL(0, s->quay.port), MULL_INFO, OR_NULL(1, "ahoy"));
+    assert_string_equal(s->said, null < 0 ? "transport t: ahoy" : "");
+    return 0;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+typedef struct row {
+    const char *function, *pointers;
+    int (*call)(stage *s, int null); /* -1: none is NULL */
+} row;
+
+static const row rows[] = {
+    {"mull_version", "", words_for_numbers},
+    {"mull_strerror", "", words_for_numbers},
+    {"mull_action_name", "", words_for_numbers},
+    {"mull_reason_name", "", words_for_numbers},
+    {"mull_tier_name", "", words_for_numbers},
+    {"mull_fallback_name", "", words_for_numbers},
+    {"mull_event_name", "", words_for_numbers},
+    {"mull_policy_load", "out! options!", policy_load},
+    {"mull_policy_reload", "policy! text?", policy_reload},
+    {"mull_policy_generation", "policy- name-", policy_generation},
+    {"mull_policy_rules", "policy-", policy_rules},
+    {"mull_policy_free", "policy-", policy_free},
+    {"mull_decider_new", "out! policy!", decider_new},
+    {"mull_decider_free", "decider-", decider_free},
+    {"mull_type_intern", "out! policy! name!", type_intern},
+    {"mull_site_intern", "out! policy! consumer? transport?", site_intern},
+    {"mull_decide", "decider! failure! verdict!", decide},
+    {"mull_engine_new", "out! options!", engine_new},
+    {"mull_engine_scheme", "engine! ops! data?", engine_scheme},
+    {"mull_engine_transport", "engine! name! url!", engine_transport},
+    {"mull_engine_consumer", "engine! options!", engine_consumer},
+    {"mull_engine_start", "engine!", engine_start},
+    {"mull_engine_run", "engine!", engine_run},
+    {"mull_engine_status", "engine!", engine_status},
+    {"mull_publish", "engine! transport! message! published? data?", publish},
+    {"mull_send", "engine! message!", send_it},
+    {"mull_done", "engine! error?", done},
+    {"mull_stop", "engine-", stop},
+    {"mull_stop_when_empty", "engine!", stop_when_empty},
+    {"mull_engine_counts", "engine! counts!", engine_counts},
+    {"mull_queue_depth", "engine! transport! queue! answer! data?", queue_depth},
+    {"mull_engine_turn", "engine-", engine_turn},
+    {"mull_engine_close", "engine- closed? data?", engine_close},
+    {"mull_port_delivered", "port- delivery-", port_delivered},
+    {"mull_port_settled", "port- delivery-", port_settled},
+    {"mull_port_published", "port- ticket-", port_published},
+    {"mull_port_depth", "port- ticket- depth?", port_depth},
+    {"mull_port_lost", "port- delivery-", port_lost},
+    {"mull_port_state", "port- why?", port_state},
+    {"mull_port_closed", "port-", port_closed},
+    {"mull_port_after", "port- fire- data?", port_after},
+    {"mull_port_cancel", "port- timer-", port_cancel},
+    {"mull_port_timer_new", "port- fire- data?", port_timer_new},
+    {"mull_port_timer_set", "port- timer-", port_timer_set},
+    {"mull_port_timer_free", "port- timer-", port_timer_free},
+    {"mull_port_working", "port-", port_working},
+    {"mull_port_now", "port-", port_now},
+    {"mull_port_wall", "port-", port_wall},
+    {"mull_port_data", "port-", port_data},
+    {"mull_port_loop", "port-", port_loop},
+    {"mull_port_allocator", "port-", port_allocator},
+    {"mull_port_log", "port- text-", port_log},
+};
+
+/* try_null gives the `null`-th pointer of a row as NULL, whose mark says what is to come of it. */
+static void try_null(const row *r, int null, char mark)
+{
+    stage s;
+    quay_stage_open(&s);
+    int status = r->call(&s, null);
+    if (mark == '!')
+        assert_int_equal(status, MULL_EINVAL);
+    else
+        assert_true(status >= 0);
+    if (mark != '?')
+        assert_true(r->call(&s, -1) >= 0);
+    quay_stage_close(&s);
+}
+
+static void each_function_works(void **state)
+{
+    (void)state;
+    for (const row *r = rows; r < rows + COUNT(rows); r++) {
+        print_message("%s\n", r->function);
+        stage s;
+        quay_stage_open(&s);
+        assert_true(r->call(&s, -1) >= 0);
+        quay_stage_close(&s);
+    }
+}
+
+static void each_answers_each_null(void **state)
+{
+    (void)state;
+    for (const row *r = rows; r < rows + COUNT(rows); r++) {
+        int null = 0;
+        for (const char *at = r->pointers; (at = strpbrk(at, "!?-")); at++, null++) {
+            print_message("%s: pointer %d of %s\n", r->function, null + 1, r->pointers);
+            try_null(r, null, *at);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_function_works),
+        cmocka_unit_test(each_answers_each_null),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

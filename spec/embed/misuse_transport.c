@@ -1,0 +1,137 @@
+/* misuse_transport.c: what a transport does that it may not: the log says so, and nothing else
+ * comes of it: no message is lost by it, and none is settled twice. */
+#include "quay.h"
+
+/* assert_told, and forgets it. */
+static void assert_told(stage *s, const char *what)
+{
+    char wanted[sizeof s->said];
+    snprintf(wanted, sizeof wanted, "transport t: %s", what);
+    assert_string_equal(s->said, wanted);
+    s->said[0] = '\0';
+}
+
+static void settle_well(stage *s)
+{
+    quay_begin_call(s);
+    assert_int_equal(mull_done(s->engine, s->call, NULL), 0);
+    mull_engine_turn(s->engine);
+    assert_true(s->quay.settling);
+    s->quay.settling = 0;
+    mull_port_settled(s->quay.port, &s->quay.delivery, 0);
+    mull_engine_turn(s->engine);
+    assert_string_equal(s->said, "");
+    assert_int_equal(s->quay.releases, 1);
+    mull_counts counts = MULL_INIT(mull_counts);
+    assert_int_equal(mull_engine_counts(s->engine, &counts), 0);
+    assert_int_equal(counts.done, 1);
+}
+
+static void a_delivery_that_is_not_new_is_let_be(void **state)
+{
+    (void)state;
+    stage s;
+    quay_stage_open(&s);
+    quay_begin_call(&s);
+    mull_call call = s.call;
+    mull_port_delivered(s.quay.port, &s.quay.delivery);
+    assert_told(&s, "it delivered a message that isn't new");
+    mull_engine_turn(s.engine);
+    assert_int_equal(s.call, call);
+    settle_well(&s);
+    quay_stage_close(&s);
+}
+
+static void a_delivery_of_somebody_elses_is_let_be(void **state)
+{
+    (void)state;
+    stage s;
+    quay_stage_open(&s);
+    assert_int_equal(mull_engine_transport(s.engine, "u", "memory:"), 0);
+    mull_subscription *own = s.quay.delivery.subscription;
+    s.quay.delivery.subscription = NULL;
+    mull_port_delivered(s.quay.port, &s.quay.delivery);
+    assert_told(&s, "it delivered a message that belongs to none of its subscriptions");
+    stage t;
+    quay_stage_open(&t);
+    s.quay.delivery.subscription = t.quay.subscription;
+    mull_port_delivered(s.quay.port, &s.quay.delivery);
+    assert_told(&s, "it delivered a message that belongs to none of its subscriptions");
+    quay_stage_close(&t);
+    s.quay.delivery.subscription = own;
+    settle_well(&s);
+    quay_stage_close(&s);
+}
+
+static void a_settlement_that_nobody_asked_for_is_let_be(void **state)
+{
+    (void)state;
+    stage s;
+    quay_stage_open(&s);
+    mull_port_settled(s.quay.port, &s.quay.delivery, 0);
+    assert_told(&s, "it settled a message that it wasn't asked to settle");
+    quay_begin_call(&s);
+    mull_port_settled(s.quay.port, &s.quay.delivery, 0);
+    assert_told(&s, "it settled a message that it wasn't asked to settle");
+    mull_port_settled(s.quay.port, &s.quay.delivery, MULL_ELOST);
+    assert_told(&s, "it settled a message that it wasn't asked to settle");
+    assert_int_equal(s.quay.releases, 0);
+    settle_well(&s);
+    quay_stage_close(&s);
+}
+
+static void only_what_was_delivered_can_be_lost(void **state)
+{
+    (void)state;
+    stage s;
+    quay_stage_open(&s);
+    mull_port_lost(s.quay.port, &s.quay.delivery);
+    assert_told(&s, "it lost a message that it never delivered");
+    settle_well(&s);
+    quay_stage_close(&s);
+}
+
+static void healths_that_are_none_are_let_be(void **state)
+{
+    (void)state;
+    static const mull_health none[] = {(mull_health)(MULL_BROKEN + 1), (mull_health)-1,
+                                       (mull_health)1000};
+    stage s;
+    quay_stage_open(&s);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        mull_port_state(s.quay.port, none[i], "why");
+        assert_told(&s, "its health is none that is known");
+    }
+    settle_well(&s);
+    assert_int_equal(mull_engine_status(s.engine), 0);
+    quay_stage_close(&s);
+}
+
+static void a_depth_that_is_missing_is_an_error(void **state)
+{
+    (void)state;
+    stage s;
+    quay_stage_open(&s);
+    mull_stop_when_empty(s.engine); /* asks for it by itself */
+    mull_engine_turn(s.engine);
+    assert_non_null(s.quay.asking);
+    void *ticket = s.quay.asking;
+    s.quay.asking = NULL;
+    mull_port_depth(s.quay.port, ticket, 0, NULL);
+    mull_engine_turn(s.engine);
+    settle_well(&s); /* it hasn't stopped */
+    quay_stage_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_delivery_that_is_not_new_is_let_be),
+        cmocka_unit_test(a_delivery_of_somebody_elses_is_let_be),
+        cmocka_unit_test(a_settlement_that_nobody_asked_for_is_let_be),
+        cmocka_unit_test(only_what_was_delivered_can_be_lost),
+        cmocka_unit_test(healths_that_are_none_are_let_be),
+        cmocka_unit_test(a_depth_that_is_missing_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
