@@ -32,14 +32,6 @@ struct closer {
 using policy_ptr = std::unique_ptr<mull_policy, closer>;
 using decider_ptr = std::unique_ptr<mull_decider, closer>;
 
-// sized is what MULL_INIT is in C: a struct that knows its size, and is zero elsewhere.
-template <typename T> T sized()
-{
-    T made{};
-    made.size = sizeof made;
-    return made;
-}
-
 void check(int status, const std::string &why = "")
 {
     if (status != 0)
@@ -57,7 +49,7 @@ try {
 policy_ptr load(const std::string &text)
 {
     std::string problems;
-    auto options = sized<mull_policy_options>();
+    auto options = MULL_INIT(mull_policy_options);
     options.text = text.c_str();
     options.problem = note_problem;
     options.data = &problems;
@@ -88,7 +80,7 @@ struct deadlock : database_error {
 mull_verdict decide(const decider_ptr &decider, const std::exception &thrown, std::int64_t attempt)
 {
     std::vector<const char *> lineage;
-    auto error = sized<mull_error>();
+    auto error = MULL_INIT(mull_error);
     error.type = "std::exception";
     error.message = thrown.what();
     if (dynamic_cast<const deadlock *>(&thrown)) {
@@ -99,11 +91,11 @@ mull_verdict decide(const decider_ptr &decider, const std::exception &thrown, st
     }
     error.lineage = lineage.data();
     error.lineage_count = lineage.size();
-    auto failure = sized<mull_failure>();
+    auto failure = MULL_INIT(mull_failure);
     failure.error = &error;
     failure.attempt = attempt;
     failure.flags = MULL_NO_JITTER;
-    auto verdict = sized<mull_verdict>();
+    auto verdict = MULL_INIT(mull_verdict);
     check(mull_decide(decider.get(), &failure, &verdict));
     return verdict;
 }
