@@ -1,5 +1,6 @@
 /* threads.c: eight threads decide, each by a decider of its own, while the main thread reloads the
- * policy under them. Nobody waits for anybody, and each verdict is wholly of one generation.
+ * policy under them. Nobody waits for anybody, and each verdict is wholly of one generation. Names
+ * are interned once, before that: what they stand for outlives every reload.
  *
  *   cc -pthread threads.c $(pkg-config --cflags --libs mulligan) -o threads && ./threads
  */
@@ -22,6 +23,8 @@ static const struct {
 
 typedef struct shared {
     mull_policy *policy;
+    mull_type timeout;  /* "TimeoutError" */
+    mull_site payments; /* "PaymentHandler" on "bank" */
     char names[GENERATIONS][33];
     atomic_int at_work;
 } shared;
@@ -48,10 +51,9 @@ static void count(worker *me, const mull_verdict *verdict)
 /* decide decides until both generations have made as many decisions as they should. */
 static int decide(worker *me, mull_decider *decider)
 {
-    mull_error error = MULL_INIT(mull_error);
-    error.type = "TimeoutError";
     mull_failure failure = MULL_INIT(mull_failure);
-    failure.error = &error;
+    failure.type = me->all->timeout; /* in place of an error that has nothing but its type */
+    failure.site = me->all->payments;
     failure.flags = MULL_HAS_CHANCE;
     mull_verdict verdict = MULL_INIT(mull_verdict);
     for (uint64_t n = 0; me->decided[0] < DECISIONS || me->decided[1] < DECISIONS; n++) {
@@ -74,6 +76,15 @@ static void *work(void *data)
     mull_decider_free(decider);
     atomic_fetch_sub(&me->all->at_work, 1);
     return NULL;
+}
+
+/* intern asks for the ids of the names that failures will have. */
+static int intern(shared *all)
+{
+    int status = mull_type_intern(&all->timeout, all->policy, "TimeoutError");
+    if (!status)
+        status = mull_site_intern(&all->payments, all->policy, "PaymentHandler", "bank");
+    return status;
 }
 
 /* load leaves the first policy in force, and the names of both in `names`. */
@@ -138,6 +149,8 @@ int main(void)
 {
     shared all = {0};
     int status = load(&all);
+    if (!status)
+        status = intern(&all);
     if (!status)
         status = run(&all);
     if (status)
