@@ -149,6 +149,7 @@ static void random_error(plight *p, sample *chance)
     p->error.lineage_count = pick(chance, 4) ? 0 : pick(chance, 3);
     p->cause = (mull_error){.size = sizeof p->cause, .type = types[pick(chance, TYPES)]};
     p->error.cause = pick(chance, 3) ? NULL : &p->cause;
+    p->cause.cause = pick(chance, 2) ? NULL : &p->error;
 }
 
 static void random_failure(plight *p, sample *chance)

@@ -74,7 +74,7 @@ static void sit(mull_decider *decider, mull__seat *seat)
     decider->seat = seat;
     decider->rows = seat->rows;
     decider->generation = seat->name;
-    decider->desk = (mull__desk){seat->table, &decider->runner, seat->seen};
+    decider->desk = (mull__desk){seat->table, &decider->runner, seat->seen, NULL};
 }
 
 int mull_decider_new(mull_decider **out, mull_policy *policy)
@@ -300,7 +300,9 @@ static int decide_checked(mull_decider *decider, const mull_failure *failure, mu
     if (status)
         return status;
     verdict->generation = decider->generation;
-    return mull__decide(&decider->desk, &full.failure, verdict);
+    mull__desk desk = decider->desk;
+    desk.original = failure->type ? failure->error : NULL;
+    return mull__decide(&desk, &full.failure, verdict);
 }
 
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
@@ -321,11 +323,21 @@ static MULL__APART int decide_otherwise(mull_decider *decider, const mull_failur
     return decide_checked(decider, failure, verdict, 0);
 }
 
+/* decide_further: what was looked up isn't looked up again. */
+static MULL__APART int decide_further(mull_decider *decider, uint32_t type, mull__site site,
+                                      const mull_failure *failure, mull_verdict *verdict)
+{
+    if (!is_complete(failure))
+        return decide_otherwise(decider, failure, verdict);
+    verdict->generation = decider->generation;
+    return mull__decide_further(&decider->desk, type, site, failure, verdict);
+}
+
 static MULL__IN_PLACE int decide_at(mull_decider *decider, uint32_t type, mull__site site,
                                     const mull_failure *failure, mull_verdict *verdict)
 {
     if (!MULL__MOSTLY(mull__decide_at(type, site, failure, verdict)))
-        return decide_otherwise(decider, failure, verdict);
+        return decide_further(decider, type, site, failure, verdict);
     verdict->generation = decider->generation;
     return MULL_OK;
 }

@@ -33,7 +33,8 @@ static const mull__id_key *key_of(const mull__id_list *list, uint32_t id)
 
 static void list_init(mull__id_list *list)
 {
-    *list = (mull__id_list){0};
+    list->slots = NULL;
+    list->slot_count = list->count = 0;
     mull__rack_init(&list->keys, sizeof(mull__id_key *));
 }
 
@@ -217,7 +218,10 @@ static void free_all(mull__meanings *m)
 
 int mull__meanings_init(mull__meanings *meanings, mull__ids *ids, const mull__table *table)
 {
-    *meanings = (mull__meanings){.ids = ids, .table = table};
+    memset(&meanings->link, 0, sizeof meanings->link);
+    meanings->ids = ids;
+    meanings->table = table;
+    meanings->layers = meanings->fresh = NULL;
     mull__rack_init(&meanings->types, sizeof(uint32_t));
     mull__rack_init(&meanings->sites, sizeof(mull__site));
     pthread_mutex_lock(&ids->lock);

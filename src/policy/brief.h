@@ -4,6 +4,9 @@
 #ifndef MULL__BRIEF_H
 #define MULL__BRIEF_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "delay.h"
 #include "types.h"
 #include "value.h"
@@ -25,22 +28,24 @@ static MULL__IN_PLACE int64_t mull__draw_ahead(const mull__lot *lot, mull_tier d
         .seed = failure->seed,
         .tier = due,
     };
-    uint64_t chance = mull__chance_of(&facts, failure->redeliveries, lot->step);
+    uint64_t chance = mull__chance_of(&facts, failure->redeliveries, lot->nth.step);
     return mull__draw(lot->low_ms, lot->choices, chance);
 }
 
-/* mull__go_on: another call of the handler, in `of` at most of this tier. It writes all of a
- * verdict but who decided. */
+/* mull__go_on: another call of the handler, at a step of this tier. It writes all of a verdict but
+ * who decided. */
 static MULL__IN_PLACE void mull__go_on(mull_verdict *verdict, mull_tier due, int64_t delay_ms,
-                                       int64_t step, int64_t of)
+                                       const mull__nth *nth)
 {
     verdict->action = due == MULL_TIER_RETRY ? MULL_RETRY : MULL_REDELIVER;
     verdict->reason = MULL_REASON_NONE;
     verdict->tier = due;
     verdict->fallback = MULL_FALLBACK_NONE;
     verdict->delay_ms = delay_ms;
-    verdict->step = step;
-    verdict->of = of;
+    /* As one: compilers would rather put the first together with the delay. */
+    _Static_assert(offsetof(mull_verdict, of) == offsetof(mull_verdict, step) + sizeof(int64_t),
+                   "they are side by side");
+    memcpy((char *)verdict + offsetof(mull_verdict, step), nth, sizeof *nth);
     verdict->queue = verdict->note = NULL;
 }
 
@@ -50,7 +55,7 @@ static MULL__IN_PLACE void mull__go_on_by(const mull__rule *rule, const mull__lo
                                           const mull_failure *failure, mull_verdict *verdict)
 {
     int64_t delay_ms = mull__draw_ahead(lot, due, failure, consumer_hash);
-    mull__go_on(verdict, due, delay_ms, lot->step, lot->of);
+    mull__go_on(verdict, due, delay_ms, &lot->nth);
     verdict->rule = rule->source;
 }
 
@@ -93,6 +98,11 @@ static MULL__IN_PLACE int mull__decide_at(uint32_t type, mull__site site,
     const mull__group *group = mull__group_of(&brief->rules, type);
     return group && mull__follow_briefly(group->first, site, failure, verdict);
 }
+
+/* mull__decide_further is the long way where the short one hasn't come through, for a complete
+ * failure without a lineage, whose type has that number. */
+int mull__decide_further(const mull__desk *desk, uint32_t type, mull__site site,
+                         const mull_failure *failure, mull_verdict *verdict);
 
 /* mull__type_briefly is the number of the type of a failure that has an error. MULL__NONE: there is
  * more to it. */

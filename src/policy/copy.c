@@ -217,7 +217,7 @@ mull__plain_tier mull__copy_tier(mull__room *room, const mull__plain_tier *plain
     mull__lot *lots = mull__take(room, (size_t)tier.lot_count, sizeof *lots);
     for (int64_t step = 1; step <= tier.lot_count; step++) {
         mull__span span = mull__tier_span(plain, step);
-        lots[step - 1] = (mull__lot){span.low_ms, mull__choices(span), step, tier.attempts};
+        lots[step - 1] = (mull__lot){span.low_ms, mull__choices(span), {step, tier.attempts}};
     }
     tier.lots = lots;
     return tier;

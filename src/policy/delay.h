@@ -77,12 +77,16 @@ static inline uint64_t mull__choices(mull__span span)
     return (uint64_t)(span.high_ms - span.low_ms) + 1;
 }
 
-/* mull__lot is a step of a tier, worked out ahead: what its delay is drawn from, and what a verdict
- * says of it. */
+/* mull__nth is what a verdict says of a step: the how-manyth of how many. */
+typedef struct mull__nth {
+    int64_t step, of;
+} mull__nth;
+
+/* mull__lot is a step of a tier, worked out ahead, with what its delay is drawn from. */
 typedef struct mull__lot {
     int64_t low_ms;
     uint64_t choices;
-    int64_t step, of;
+    mull__nth nth;
 } mull__lot;
 
 /* MULL__LOTS is of how many steps of a tier the lots are worked out ahead. */

@@ -179,12 +179,13 @@ static const mull__rule *pass_for_lineage(const glance *g, const mull__rules *ru
 /* ---- Causes ---------------------------------------------------------------------------------- */
 
 /* repeats: the `depth`-th cause was looked at before, or is the error itself: a circle. */
-static int repeats(const mull_error *error, const mull_error *cause, unsigned depth)
+static int repeats(const mull__inquiry *inquiry, const mull_error *cause, unsigned depth)
 {
+    const mull_error *error = inquiry->failure->error;
     for (unsigned i = 0; i < depth; i++, error = error->cause)
         if (error == cause)
             return 1;
-    return 0;
+    return cause == inquiry->desk->original;
 }
 
 /* pass_for_cause looks at one cause as at an error: its own lineage, Error last. */
@@ -206,9 +207,9 @@ static const mull__rule *pass_for_cause(const mull__inquiry *inquiry, const mull
 
 static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
 {
-    const mull_error *error = inquiry->failure->error, *cause = mull__cause(error);
+    const mull_error *cause = mull__cause(inquiry->failure->error);
     for (unsigned depth = 1; depth <= CAUSES && cause; depth++, cause = mull__cause(cause)) {
-        if (repeats(error, cause, depth))
+        if (repeats(inquiry, cause, depth))
             break;
         const mull__rule *rule = pass_for_cause(inquiry, cause, depth);
         if (rule)

@@ -98,11 +98,11 @@ static inline mull__name mull__name_of(const char *text)
  */
 static inline int mull__same_between(const char *a, const char *b, size_t size)
 {
-    size_t at = 8;
-    do
+    if (mull__load_8(a + 8) != mull__load_8(b + 8))
+        return 0;
+    for (size_t at = 16; at + 8 < size - 1; at += 8)
         if (mull__load_8(a + at) != mull__load_8(b + at))
             return 0;
-    while ((at += 8) + 8 < size - 1);
     return 1;
 }
 

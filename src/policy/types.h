@@ -24,8 +24,17 @@ const mull__lineage *mull__lineage_climbed(const mull__table *table, const mull_
 const mull__lineage *mull__lineage_sent(const mull__table *table, const mull_error *error,
                                         uint64_t *scratch, mull__lineage *room);
 
-/* mull__lineage_of finds the lineage of an error with a type: it is the table's, or in `room` with
- * its types in `scratch`. */
+/* mull__lineage_by_number finds the lineage of an error of a type that brings none along; it is the
+ * table's, or in `room` with its types in `scratch`. */
+static inline const mull__lineage *mull__lineage_by_number(const mull__table *table,
+                                                           uint32_t number, uint64_t *scratch,
+                                                           mull__lineage *room)
+{
+    const mull__type *type = &table->types[number == MULL__NONE ? MULL__ERROR_TYPE : number];
+    return type->climbs ? mull__lineage_climbed(table, type, scratch, room) : &type->lineage;
+}
+
+/* mull__lineage_of is that of an error with a type. */
 static inline const mull__lineage *mull__lineage_of(const mull__table *table,
                                                     const mull_error *error, uint64_t *scratch,
                                                     mull__lineage *room)
@@ -34,8 +43,7 @@ static inline const mull__lineage *mull__lineage_of(const mull__table *table,
         return mull__lineage_sent(table, error, scratch, room);
     uint64_t hash;
     uint32_t number = mull__names_look_up(&table->type_names, error->type, &hash);
-    const mull__type *type = &table->types[number == MULL__NONE ? MULL__ERROR_TYPE : number];
-    return type->climbs ? mull__lineage_climbed(table, type, scratch, room) : &type->lineage;
+    return mull__lineage_by_number(table, number, scratch, room);
 }
 
 #endif

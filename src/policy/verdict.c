@@ -138,7 +138,7 @@ static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_fai
     const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
     int64_t step = step_due(due, failure);
     int64_t delay_ms = wait_for(tier, failure, due, step, site.consumer_hash);
-    mull__go_on(verdict, due, delay_ms, step, tier->attempts);
+    mull__go_on(verdict, due, delay_ms, &(mull__nth){step, tier->attempts});
 }
 
 /* ---- All rules ------------------------------------------------------------------------------- */
@@ -271,7 +271,7 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer, const
         discard(verdict, MULL_REASON_OVERRIDE, answer->note);
     } else {
         int64_t ms = answer->delay_ms < MULL__DELAY_MAX_MS ? answer->delay_ms : MULL__DELAY_MAX_MS;
-        mull__go_on(verdict, due, ms, step_due(due, failure), 0);
+        mull__go_on(verdict, due, ms, &(mull__nth){step_due(due, failure), 0});
         verdict->reason = MULL_REASON_OVERRIDE;
     }
 }
@@ -312,12 +312,9 @@ static void fall_back(mull_verdict *verdict, const case_at_hand *c)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* decide_at is mull__decide_at_length where it is known where. */
-static int decide_at(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict,
-                     mull__site site)
+static int decide_by(const mull__desk *desk, const mull__lineage *lineage, mull__site site,
+                     const mull_failure *failure, mull_verdict *verdict)
 {
-    mull__lineage room;
-    const mull__lineage *lineage = mull__lineage_of(desk->table, failure->error, desk->seen, &room);
     case_at_hand c = {{desk, site.layer, failure}, NULL};
     decide_by_rules(verdict, &c, lineage, site);
     if (site.layer->bounds.override != MULL__OFF)
@@ -329,9 +326,19 @@ static int decide_at(const mull__desk *desk, const mull_failure *failure, mull_v
 int mull__decide_at_length(const mull__desk *desk, const mull_failure *failure,
                            mull_verdict *verdict)
 {
-    mull__layer room;
-    return decide_at(desk, failure, verdict,
-                     mull__site_of(desk->table, failure->consumer, failure->transport, &room));
+    mull__layer layer;
+    mull__lineage room;
+    mull__site site = mull__site_of(desk->table, failure->consumer, failure->transport, &layer);
+    return decide_by(desk, mull__lineage_of(desk->table, failure->error, desk->seen, &room), site,
+                     failure, verdict);
+}
+
+int mull__decide_further(const mull__desk *desk, uint32_t type, mull__site site,
+                         const mull_failure *failure, mull_verdict *verdict)
+{
+    mull__lineage room;
+    return decide_by(desk, mull__lineage_by_number(desk->table, type, desk->seen, &room), site,
+                     failure, verdict);
 }
 
 /* ---- The short way --------------------------------------------------------------------------- */
@@ -372,8 +379,9 @@ int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdi
     if (type != MULL__NONE) {
         mull__layer room;
         mull__site site = mull__site_of(desk->table, failure->consumer, failure->transport, &room);
-        if (mull__decide_at(type, site, failure, verdict))
-            return MULL_OK;
+        return mull__decide_at(type, site, failure, verdict)
+                   ? MULL_OK
+                   : mull__decide_further(desk, type, site, failure, verdict);
     }
     return mull__decide_at_length(desk, failure, verdict);
 }
@@ -381,7 +389,7 @@ int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdi
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict)
 {
-    const mull__desk desk = {table, runner, seen};
+    const mull__desk desk = {table, runner, seen, NULL};
     if (runner->tried)
         mull__decide_at_length(&desk, failure, verdict);
     else
