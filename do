@@ -137,6 +137,7 @@ spec() {
 checks() {
     check "layers" lua5.4 tools/layers.lua
     check "lengths" lua5.4 tools/lengths.lua
+    check "api" lua5.4 tools/api.lua
     # shellcheck disable=SC2046
     check "clang-format" clang-format --dry-run -Werror $(find include src spec examples bench -name '*.[ch]' -o -name '*.cpp')
     check "luacheck" luacheck -q .

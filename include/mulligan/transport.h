@@ -222,7 +222,10 @@ MULL_API int64_t mull_port_wall(const mull_port *port);
 /* mull_port_data is what was given to mull_engine_scheme; NULL for a transport that is built in. */
 MULL_API void *mull_port_data(const mull_port *port);
 
+/* mull_port_loop is the engine's loop: a transport's handles are closed when it answers close. */
 MULL_API struct uv_loop_s *mull_port_loop(mull_port *port);
+
+/* mull_port_allocator is the engine's allocator, for all of the transport's memory. Any thread. */
 MULL_API const mull_allocator *mull_port_allocator(const mull_port *port);
 
 /* mull_port_log writes a line of log about this transport. Any thread. */
