@@ -288,7 +288,8 @@ static inline void load_without_memory(int is_file, long lives)
             int status = come_and_go(&from, &p, &t);
             if (status != 0)
                 assert_int_equal(status, MULL_ENOMEM);
-            if (lengths[i] == FOR_GOOD && p.asked >= at) /* a load asks a little more or less often */
+            /* A load asks a little more often, or less, than the one before. */
+            if (lengths[i] == FOR_GOOD && p.asked >= at)
                 assert_int_equal(status, MULL_ENOMEM);
             refused += status != 0;
         }
