@@ -165,20 +165,20 @@ static void push_text(lua_State *L, const char *text)
         mull__vm_spend(L, size / BYTES);
 }
 
-static int is_nil(const mull_value *value, int level)
+/* kind_at is the kind of a value that is within so many others. */
+static inline mull_kind kind_at(const mull_value *value, int level)
 {
     mull_kind kind = mull__kind(value);
-    return kind == MULL_NIL || (level >= LEVELS && (kind == MULL_LIST || kind == MULL_MAP));
+    return level >= LEVELS && (kind == MULL_LIST || kind == MULL_MAP) ? MULL_NIL : kind;
 }
 
 /* push_value pushes a value that is within so many others. */
 static inline void push_value(lua_State *L, const mull_value *value, int level)
 {
-    if (is_nil(value, level)) {
+    switch (kind_at(value, level)) {
+    case MULL_NIL:
         lua_pushnil(L);
-        return;
-    }
-    switch (value->kind) {
+        break;
     case MULL_BOOLEAN:
         lua_pushboolean(L, value->as.boolean);
         break;
@@ -194,7 +194,7 @@ static inline void push_value(lua_State *L, const mull_value *value, int level)
     case MULL_LIST:
         push_view(L, LIST, value, level);
         break;
-    default:
+    case MULL_MAP:
         push_view(L, MAP, value, level);
         break;
     }
@@ -393,13 +393,10 @@ static void push_little_text(lua_State *L, const char *text)
 
 static void push_little(lua_State *L, const mull_value *value)
 {
-    mull_kind kind = mull__kind(value);
-    if (kind == MULL_STRING)
+    if (value->kind == MULL_STRING)
         push_little_text(L, value->as.string);
-    else if (kind == MULL_LIST || kind == MULL_MAP)
-        lua_pushnil(L);
     else
-        push_value(L, value, 0);
+        push_value(L, value, LEVELS); /* no list and no map */
 }
 
 static void push_own_little(lua_State *L, const mull_error *error, int name)
@@ -590,7 +587,7 @@ static int list_length(lua_State *L)
     int level;
     const mull_value *list = shown(L, &level);
     size_t count = list->count;
-    while (count > 0 && is_nil(&list->as.items[count - 1], level + 1))
+    while (count > 0 && kind_at(&list->as.items[count - 1], level + 1) == MULL_NIL)
         count--;
     count_search(L, list->count - count, 0);
     lua_pushinteger(L, (lua_Integer)count);
