@@ -233,6 +233,37 @@ static void unknown_flags_are_refused(void **state)
     desk_close(&d);
 }
 
+/* Ids of another policy may be ids here; those that nobody was given never are. */
+static void ids_that_nobody_was_given_are_refused(void **state)
+{
+    (void)state;
+    static const uint32_t wild[] = {0, 1, 2, 100, 65535, 65536, 1u << 31, UINT32_MAX - 100};
+    desk d;
+    mull_type type;
+    mull_site site;
+    desk_open(&d);
+    assert_int_equal(mull_type_intern(&type, d.policy, "Plain"), 0);
+    assert_int_equal(mull_site_intern(&site, d.policy, "C", NULL), 0);
+    for (size_t i = 0; i < COUNT(wild); i++) {
+        d.failure.type = type + 1 + wild[i];
+        assert_refused(&d);
+        d.failure.error = NULL;
+        assert_refused(&d);
+        d.failure.error = &d.error;
+        d.failure.type = 0;
+        d.failure.site = site + 1 + wild[i];
+        assert_refused(&d);
+        d.failure.type = type;
+        assert_refused(&d);
+        d.failure.type = d.failure.site = 0;
+    }
+    d.failure.type = type;
+    d.failure.site = site;
+    assert_int_equal(desk_decide(&d), 0);
+    assert_string_equal(d.verdict.note, "plain");
+    desk_close(&d);
+}
+
 static void an_error_has_a_type(void **state)
 {
     (void)state;
@@ -302,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_cause_may_lack_its_type),
         cmocka_unit_test(numbers_begin_at_their_defaults),
         cmocka_unit_test(unknown_flags_are_refused),
+        cmocka_unit_test(ids_that_nobody_was_given_are_refused),
         cmocka_unit_test(an_error_has_a_type),
         cmocka_unit_test(texts_may_be_as_long_as_they_like),
     };

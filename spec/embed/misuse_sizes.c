@@ -132,6 +132,15 @@ static void fill_whole_failure(stage *s, void *made)
     failure->flags = MULL_HAS_CHANCE;
 }
 
+static void fill_failure_of_ids(stage *s, void *made)
+{
+    mull_failure *failure = made;
+    fill_whole_failure(s, made);
+    failure->error = NULL;
+    assert_int_equal(mull_type_intern(&failure->type, s->desk.policy, "Plain"), 0);
+    assert_int_equal(mull_site_intern(&failure->site, s->desk.policy, "C", "t"), 0);
+}
+
 static int decide_on(stage *s, void *given)
 {
     return mull_decide(s->desk.decider, given, &s->desk.verdict);
@@ -164,6 +173,7 @@ static const sized cases[] = {
     {"an error in a failure", sizeof(mull_error), fill_error, decide_with_error},
     {"a failure", sizeof(mull_failure), fill_failure, decide_on},
     {"a failure without defaults", sizeof(mull_failure), fill_whole_failure, decide_on},
+    {"a failure of ids", sizeof(mull_failure), fill_failure_of_ids, decide_on},
     {"a verdict", sizeof(mull_verdict), fill_nothing, decide_into},
     {"counts", sizeof(mull_counts), fill_nothing, count_into},
 };
