@@ -155,9 +155,10 @@ static MULL__IN_PLACE int equals(const mull__equality *wanted, const mull_field 
 
 int mull__equals_all(const mull__equality *wanted, const mull_error *error)
 {
-    const mull_field *fields = error->fields, *end = fields + error->field_count;
-    if (!fields || fields == end)
+    const mull_field *fields = error->fields;
+    if (!fields || error->field_count == 0)
         return 0;
+    const mull_field *end = fields + error->field_count;
     do {
         const mull_field *field = fields;
         while (!field->name || field->name[0] != wanted->initial ||
