@@ -233,37 +233,9 @@ static inline int is_complete(const mull_failure *failure)
            (failure->flags & ~OPTIONAL) == MULL_HAS_CHANCE;
 }
 
-/* full_failure is a failure with every default in its place, and names in that of ids. */
-typedef struct full_failure {
-    mull_failure failure;
-    mull_error error;
-} full_failure;
-
-/* name_type puts in an error with the name of the failure's type. MULL_EINVAL: it is none. */
-static int name_type(full_failure *full, const mull__ids *ids)
+/* fill_in puts every default in its place. */
+static void fill_in(mull_failure *f)
 {
-    const mull_error *error = full->failure.error;
-    if (!mull__struct_take(&full->error, sizeof full->error, MULL__ERROR_LEAST, error))
-        full->error = MULL_INIT(mull_error);
-    full->error.type = mull__ids_type(ids, full->failure.type);
-    full->failure.error = &full->error;
-    full->failure.type = 0;
-    return full->error.type ? MULL_OK : MULL_EINVAL;
-}
-
-static int name_site(full_failure *full, const mull__ids *ids)
-{
-    mull_failure *f = &full->failure;
-    int status = mull__ids_site(ids, f->site, &f->consumer, &f->transport);
-    f->site = 0;
-    return status;
-}
-
-/* complete: MULL_EINVAL: an id was never given. */
-static int complete(full_failure *full, mull_decider *decider, const mull_failure *failure)
-{
-    mull_failure *f = &full->failure;
-    mull__struct_take(f, sizeof *f, MULL__FAILURE_LEAST, failure);
     if (f->attempt == 0)
         f->attempt = 1;
     if (f->calls == 0)
@@ -274,12 +246,76 @@ static int complete(full_failure *full, mull_decider *decider, const mull_failur
         f->flags |= MULL_HAS_CHANCE;
         f->chance = chance_of(f->message);
     }
+}
+
+/* name_all puts names in the place of ids; `error` is room for one with the name of its type.
+ * MULL_EINVAL: an id was never given. */
+static int name_all(mull_failure *f, mull_error *error, mull_decider *decider)
+{
     const mull__ids *ids = mull__holder_ids(decider->policy);
-    int status = f->type ? name_type(full, ids) : MULL_OK;
-    return status == MULL_OK && f->site ? name_site(full, ids) : status;
+    if (f->type) {
+        if (!mull__struct_take(error, sizeof *error, MULL__ERROR_LEAST, f->error))
+            *error = MULL_INIT(mull_error);
+        error->type = mull__ids_type(ids, f->type);
+        f->error = error;
+        if (!error->type)
+            return MULL_EINVAL;
+    }
+    if (f->site && mull__ids_site(ids, f->site, &f->consumer, &f->transport))
+        return MULL_EINVAL;
+    f->type = f->site = 0;
+    return MULL_OK;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
+
+static MULL__IN_PLACE mull__row *row_for(const mull_decider *decider, uint64_t key)
+{
+    return &decider->rows[(key * MULL__NAME_FACTOR) >> (64 - MULL__ROW_BITS)];
+}
+
+/* follow_row: 0: there is more to the failure than its row knows. */
+static MULL__IN_PLACE int follow_row(const mull__row *row, const mull_failure *failure,
+                                     mull_verdict *verdict)
+{
+    return failure->flags == MULL_HAS_CHANCE &&
+           !(failure->error && failure->error->lineage_count) &&
+           mull__is_within_limits(failure, row->deliveries, row->calls) &&
+           mull__follow_briefly(row->rule, row->site, failure, verdict);
 }
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
+
+/* decide_by_names is for a failure that is complete, but for the names of its ids. */
+static int decide_by_names(mull_decider *decider, mull_failure *failure, mull_verdict *verdict)
+{
+    mull__desk desk = decider->desk;
+    desk.original = failure->type ? failure->error : NULL;
+    mull_error error;
+    int status = name_all(failure, &error, decider);
+    if (status)
+        return status;
+    verdict->generation = decider->generation;
+    return mull__decide(&desk, failure, verdict);
+}
+
+static int decide_incomplete(mull_decider *decider, const mull_failure *failure,
+                             mull_verdict *verdict)
+{
+    mull_failure full;
+    mull__struct_take(&full, sizeof full, MULL__FAILURE_LEAST, failure);
+    fill_in(&full);
+    uint64_t key = mull__row_key(&full);
+    if (!key) {
+        verdict->generation = decider->generation;
+        return mull__decide(&decider->desk, &full, verdict);
+    }
+    const mull__row *row = row_for(decider, key);
+    if (!full.type || row->key != key || !follow_row(row, &full, verdict))
+        return decide_by_names(decider, &full, verdict);
+    verdict->generation = decider->generation;
+    return MULL_OK;
+}
 
 /* decide_checked: `briefly`, the short way wasn't tried yet. */
 static int decide_checked(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict,
@@ -295,14 +331,7 @@ static int decide_checked(mull_decider *decider, const mull_failure *failure, mu
         return briefly ? mull__decide(&decider->desk, failure, verdict)
                        : mull__decide_at_length(&decider->desk, failure, verdict);
     }
-    full_failure full;
-    int status = complete(&full, decider, failure);
-    if (status)
-        return status;
-    verdict->generation = decider->generation;
-    mull__desk desk = decider->desk;
-    desk.original = failure->type ? failure->error : NULL;
-    return mull__decide(&desk, &full.failure, verdict);
+    return decide_incomplete(decider, failure, verdict);
 }
 
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
@@ -387,9 +416,7 @@ static MULL__APART int decide_by_rule(mull_decider *decider, const mull_failure 
 {
     if (!has_parts(failure))
         return MULL_EINVAL;
-    if (failure->flags != MULL_HAS_CHANCE || (failure->error && failure->error->lineage_count) ||
-        !mull__is_within_limits(failure, row->deliveries, row->calls) ||
-        !mull__follow_briefly(row->rule, row->site, failure, verdict))
+    if (!follow_row(row, failure, verdict))
         return decide_otherwise(decider, failure, verdict);
     verdict->generation = decider->generation;
     return MULL_OK;
@@ -423,7 +450,7 @@ static MULL__IN_PLACE int decide(mull_decider *decider, const mull_failure *fail
         return decide_by_name(decider, failure, verdict);
     if (!MULL__MOSTLY(is_ready(decider, verdict)))
         return decide_otherwise(decider, failure, verdict);
-    mull__row *row = &decider->rows[(key * MULL__NAME_FACTOR) >> (64 - MULL__ROW_BITS)];
+    mull__row *row = row_for(decider, key);
     if (!MULL__MOSTLY(row->key == key))
         return decide_by_id(decider, failure, verdict, row);
     /* Both at once: one test in place of two. */
@@ -462,14 +489,16 @@ int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull_
     if (decider->deciding)
         return MULL_ESTATE;
     take_fresh_seat(decider);
-    full_failure full;
-    int status = complete(&full, decider, failure);
+    mull_failure full = *failure;
+    mull_error error;
+    fill_in(&full);
+    int status = name_all(&full, &error, decider);
     if (status)
         return status;
     decider->deciding = 1;
     const mull__runner runner = {
         .match = decider->runner.match, .override = decider->runner.override, .state = decider};
-    status = look(data, decider->seat->table, &full.failure, &runner, decider->seat->seen);
+    status = look(data, decider->seat->table, &full, &runner, decider->seat->seen);
     decider->deciding = 0;
     return status;
 }
