@@ -91,7 +91,7 @@ int mull_decider_new(mull_decider **out, mull_policy *policy)
     decider->policy = policy;
     atomic_init(&decider->slot, 0);
 #if defined(MULL__CHECKS)
-    atomic_init(&decider->entered, 0);
+    atomic_flag_clear_explicit(&decider->entered, memory_order_relaxed);
 #endif
     void *data;
     const mull__guest *guest = mull__holder_guest(policy, &data);
@@ -468,10 +468,10 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
 {
     if (!decider)
         return MULL_EINVAL;
-    if (atomic_exchange_explicit(&decider->entered, 1, memory_order_acquire))
+    if (atomic_flag_test_and_set_explicit(&decider->entered, memory_order_acquire))
         return MULL_ESTATE;
     int status = decide(decider, failure, verdict);
-    atomic_store_explicit(&decider->entered, 0, memory_order_release);
+    atomic_flag_clear_explicit(&decider->entered, memory_order_release);
     return status;
 }
 #else

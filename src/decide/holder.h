@@ -65,7 +65,7 @@ struct mull_decider {
     void *hear_data;
     uintptr_t deciding; /* 0 or 1: an event of it may not decide with it: the seat is in use */
 #if defined(MULL__CHECKS)
-    atomic_int entered; /* a thread is in mull_decide with it */
+    atomic_flag entered; /* a thread is in mull_decide with it */
 #endif
     char apart[MULL__LINE];
 };
