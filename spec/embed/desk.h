@@ -93,4 +93,15 @@ static inline const char *desk_note_for(desk *d, const char *type)
     return d->verdict.action == MULL_DISCARD ? d->verdict.note : "";
 }
 
+/* desk_long_text is a MiB of text, to be freed. */
+static inline char *desk_long_text(void)
+{
+    enum { LONG = 1024 * 1024 };
+    char *text = malloc(LONG + 1);
+    assert_non_null(text);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    return text;
+}
+
 #endif

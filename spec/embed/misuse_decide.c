@@ -280,22 +280,11 @@ static void an_error_has_a_type(void **state)
 
 /* ---- Long texts ------------------------------------------------------------------------------ */
 
-enum { LONG = 1024 * 1024 };
-
-static char *long_text(void)
-{
-    char *text = malloc(LONG + 1);
-    assert_non_null(text);
-    memset(text, 'x', LONG);
-    text[LONG] = '\0';
-    return text;
-}
-
 static void texts_may_be_as_long_as_they_like(void **state)
 {
     (void)state;
     desk d;
-    char *text = long_text();
+    char *text = desk_long_text();
     const mull_field fields[] = {{text, {.kind = MULL_STRING, .as.string = text}},
                                  {"text", {.kind = MULL_STRING, .as.string = text}}};
     const mull_header headers[] = {{text, text}};

@@ -1,6 +1,6 @@
 /* misuse_engine.c: functions of the engine called when they have no place: each answers, and the
  * engine goes on as if they hadn't been. What a NULL argument does is in misuse_nulls.c. */
-#include "rig.h"
+#include "desk.h"
 
 #include <uv.h>
 
@@ -244,94 +244,77 @@ static void calls_that_are_made_up_are_done(void **state)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-enum { LONG = 1024 * 1024 };
+/* TO is the beginning of a message that would be taken. */
+#define TO(name) .size = sizeof(mull_message), .queue = (name)
 
-/* spoil makes one thing of a message wrong; 0: there is nothing more. */
-static int spoil(mull_message *message, int what, const char *long_text, int *wanted)
+static void assert_all_answer(rig *r, mull_call call, const mull_message *messages, size_t count,
+                              int wanted)
 {
-    static const mull_header nameless[] = {{NULL, "a"}}, valueless[] = {{"a", NULL}},
-                             empty[] = {{"", "a"}}, twice[] = {{"a", "1"}, {"a", "2"}},
-                             broken[] = {{"a", "\xff"}};
-    static const mull_header *const headers[] = {nameless, valueless, empty, twice, broken};
-    *wanted = what < 15 ? MULL_EINVAL : MULL_ETOOBIG;
-    if (what < 5) {
-        message->headers = headers[what];
-        message->header_count = what == 3 ? 2 : 1;
-        return 1;
-    }
-    const char **texts[] = {&message->id, &message->type, &message->key, &message->queue};
-    switch (what) {
-    case 5:
-    case 6:
-    case 7:
-    case 8:
-        *texts[what - 5] = "\xc3(";
-        return 1;
-    case 9:
-        message->queue = NULL;
-        return 1;
-    case 10:
-        message->queue = "";
-        return 1;
-    case 11:
-        message->body_size = 1;
-        return 1;
-    case 12:
-        message->header_count = 1;
-        return 1;
-    case 13:
-        message->size = 0;
-        return 1;
-    case 14:
-        message->size--;
-        return 1;
-    case 15:
-    case 16:
-    case 17:
-    case 18:
-        *texts[what - 15] = long_text;
-        return 1;
-    case 19:
-        message->body = "";
-        message->body_size = SIZE_MAX;
-        return 1;
-    case 20:
-        message->headers = twice;
-        message->header_count = SIZE_MAX;
-        return 1;
-    default:
-        return 0;
+    for (size_t i = 0; i < count; i++) {
+        print_message("%zu\n", i);
+        assert_int_equal(mull_publish(r->engine, "t", &messages[i], 0, NULL, NULL), wanted);
+        assert_int_equal(mull_send(r->engine, call, &messages[i], 0), wanted);
     }
 }
 
-static void messages_are_looked_at_before_they_are_taken(void **state)
+static void messages_that_cannot_be_are_refused(void **state)
 {
     (void)state;
+    static const mull_header nameless[] = {{NULL, "a"}}, valueless[] = {{"a", NULL}},
+                             empty[] = {{"", "a"}}, twice[] = {{"a", "1"}, {"a", "2"}},
+                             broken[] = {{"a", "\xff"}};
+    static const mull_message wrong[] = {
+        {TO("other"), .headers = nameless, .header_count = 1},
+        {TO("other"), .headers = valueless, .header_count = 1},
+        {TO("other"), .headers = empty, .header_count = 1},
+        {TO("other"), .headers = twice, .header_count = 2},
+        {TO("other"), .headers = broken, .header_count = 1},
+        {TO("other"), .header_count = 1},
+        {TO("other"), .id = "\xc3("},
+        {TO("other"), .type = "\xc3("},
+        {TO("other"), .key = "\xc3("},
+        {TO("\xc3(")},
+        {TO("")},
+        {TO(NULL)},
+        {TO("other"), .body_size = 1},
+    };
     rig r;
     note n = {0};
-    char *text = malloc(LONG + 1);
-    assert_non_null(text);
-    memset(text, 'x', LONG);
-    text[LONG] = '\0';
     rig_open_plain(&r, keep, &n);
     rig_publish(&r, "q", NULL);
     rig_advance(&r, 0);
-    int what = 0;
-    for (;; what++) {
-        mull_message message = message_to("other");
-        int wanted;
-        if (!spoil(&message, what, text, &wanted))
-            break;
-        print_message("%d\n", what);
-        assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), wanted);
-        assert_int_equal(mull_send(r.engine, n.call, &message, 0), wanted);
-    }
-    assert_int_equal(what, 21);
+    assert_all_answer(&r, n.call, wrong, COUNT(wrong), MULL_EINVAL);
     mull_message message = message_to("other");
     assert_int_equal(mull_publish(r.engine, "t", &message, -1, NULL, NULL), MULL_EINVAL);
     assert_int_equal(mull_publish(r.engine, "no", &message, 0, NULL, NULL), MULL_EINVAL);
     assert_int_equal(mull_queue_depth(r.engine, "no", "q", answer_depth, &n), MULL_EINVAL);
     assert_int_equal(mull_queue_depth(r.engine, "t", "", answer_depth, &n), MULL_EINVAL);
+    mull_done(r.engine, n.call, NULL);
+    rig_close(&r);
+}
+
+static void messages_that_are_too_big_are_refused(void **state)
+{
+    (void)state;
+    static const mull_header one[] = {{"a", "1"}};
+    char *text = desk_long_text();
+    const mull_header long_name[] = {{text, "a"}}, long_value[] = {{"a", text}};
+    const mull_message wrong[] = {
+        {TO("other"), .id = text},
+        {TO("other"), .type = text},
+        {TO("other"), .key = text},
+        {TO(text)},
+        {TO("other"), .headers = long_name, .header_count = 1},
+        {TO("other"), .headers = long_value, .header_count = 1},
+        {TO("other"), .headers = one, .header_count = SIZE_MAX},
+        {TO("other"), .body = "", .body_size = SIZE_MAX},
+    };
+    rig r;
+    note n = {0};
+    rig_open_plain(&r, keep, &n);
+    rig_publish(&r, "q", NULL);
+    rig_advance(&r, 0);
+    assert_all_answer(&r, n.call, wrong, COUNT(wrong), MULL_ETOOBIG);
     mull_done(r.engine, n.call, NULL);
     rig_close(&r);
     free(text);
@@ -414,10 +397,7 @@ static void errors_are_copied_with_care(void **state)
 static void names_may_be_long(void **state)
 {
     (void)state;
-    char *text = malloc(LONG + 1);
-    assert_non_null(text);
-    memset(text, 'x', LONG);
-    text[LONG] = '\0';
+    char *text = desk_long_text();
     mull_error error = MULL_INIT(mull_error);
     error.type = error.message = error.stack = text;
     rig r;
@@ -567,7 +547,8 @@ int main(void)
         cmocka_unit_test(only_a_tests_clock_is_turned),
         cmocka_unit_test(nor_within_a_turn),
         cmocka_unit_test(calls_that_are_made_up_are_done),
-        cmocka_unit_test(messages_are_looked_at_before_they_are_taken),
+        cmocka_unit_test(messages_that_cannot_be_are_refused),
+        cmocka_unit_test(messages_that_are_too_big_are_refused),
         cmocka_unit_test(errors_are_copied_with_care),
         cmocka_unit_test(names_may_be_long),
         cmocka_unit_test(on_a_loop_of_its_hosts_a_closing_engine_answers),
