@@ -1,9 +1,10 @@
 /* decider_storm.c: eight threads decide while another reloads.
  *
  *   main        goes from north.lua to south.lua and back, by text there and by file back
- *   deciders    eight threads, each with one decider: half of their failures meet table matchers,
- *               half functions; every verdict is in every field the one that its generation gives
- *   idlers      deciders that nobody asks, which hold one old seat each and no more
+ *   deciders    eight threads, each with one decider, half of them by names and half by ids: half
+ * of their failures meet table matchers, half functions; every verdict is in every field the one
+ * that its generation gives namer       has new names interned, and decides by them and the old
+ * ones idlers      deciders that nobody asks, which hold one old seat each and no more
  *
  * The first test shows that the two policies differ in every field. Then all goes on until there
  * were MULL_DECISIONS decisions and MULL_RELOADS reloads. */
@@ -24,7 +25,7 @@ enum { RELOADS = 200, DECISIONS = 1000000 };
 enum { RELOADS = 250, DECISIONS = 1250000 };
 #endif
 
-enum { DECIDERS = 8, IDLERS = 2, WATCHDOG_S = 300 };
+enum { DECIDERS = 8, IDLERS = 2, NAMES = 1000, WATCHDOG_S = 300 };
 
 /* ---- The two policies ------------------------------------------------------------------------ */
 
@@ -125,6 +126,8 @@ static const facts all_facts[] = {
 
 enum { KINDS = 2, FACTS = sizeof all_facts / sizeof *all_facts, CASES = KINDS * FACTS };
 
+enum { UNKNOWN = CASES - 1 }; /* the case of a type that no rule is for */
+
 /* asked is a failure with all that it refers to. */
 typedef struct asked {
     char type[32], cause_type[32];
@@ -171,6 +174,18 @@ static void ask_for(asked *a, size_t number)
     };
 }
 
+/* identify puts ids in the place of the names, which are wrong from then on. */
+static int identify(asked *a, mull_policy *policy)
+{
+    mull_failure *f = &a->failure;
+    int status = mull_type_intern(&f->type, policy, a->type);
+    if (status == 0)
+        status = mull_site_intern(&f->site, policy, f->consumer, f->transport);
+    a->error.type = "Nothing";
+    f->consumer = f->transport = "nobody";
+    return status;
+}
+
 /* ---- The stage ------------------------------------------------------------------------------- */
 
 typedef struct actor {
@@ -187,6 +202,9 @@ typedef struct stage {
     mull_policy *policy;
     kept whole[2][CASES]; /* what the two policies give */
     actor actors[DECIDERS];
+    mull_decider *namer;
+    pthread_t naming;
+    long named; /* different names */
     mull_decider *idlers[IDLERS];
     long reloads, decisions;
     atomic_long begun, done; /* reloads; an even one is of the first policy */
@@ -263,6 +281,7 @@ static void make_deciders(stage *s)
         s->actors[i].stage = s;
         assert_int_equal(mull_decider_new(&s->actors[i].decider, s->policy), 0);
     }
+    assert_int_equal(mull_decider_new(&s->namer, s->policy), 0);
 }
 
 static void make_idlers(stage *s)
@@ -275,6 +294,7 @@ static void stage_close(stage *s)
 {
     for (size_t i = 0; i < DECIDERS; i++)
         mull_decider_free(s->actors[i].decider);
+    mull_decider_free(s->namer);
     for (size_t i = 0; i < IDLERS; i++)
         mull_decider_free(s->idlers[i]);
     mull_policy_free(s->policy);
@@ -322,8 +342,11 @@ static void *be_decider(void *data)
     actor *me = data;
     stage *s = me->stage;
     asked cases[CASES];
-    for (size_t i = 0; i < CASES; i++)
+    for (size_t i = 0; i < CASES; i++) {
         ask_for(&cases[i], i);
+        if ((me - s->actors) % 2 && identify(&cases[i], s->policy) != 0)
+            s->wrong = "a name has no id";
+    }
     if (nice(10) == -1)
         s->wrong = "a thread could not be made nice";
     for (long turn = me - s->actors; !s->stop && !s->wrong; turn++) {
@@ -333,6 +356,28 @@ static void *be_decider(void *data)
         if (number >= 0)
             me->by_number[number]++;
         atomic_store_explicit(&me->decided, me->decided + 1, memory_order_relaxed);
+    }
+    return NULL;
+}
+
+/* be_namer has so many names interned as there were reloads, and asks for the old ones again and
+ * again: each has the id that it ever had, and no rule is for it. */
+static void *be_namer(void *data)
+{
+    stage *s = data;
+    static mull_type ids[NAMES];
+    if (nice(10) == -1)
+        s->wrong = "a thread could not be made nice";
+    for (long turn = 0; !s->stop && !s->wrong; turn++) {
+        long due = atomic_load_explicit(&s->done, memory_order_relaxed) % NAMES;
+        long n = s->named <= due ? s->named++ : turn % s->named;
+        asked a;
+        ask_for(&a, UNKNOWN);
+        snprintf(a.type, sizeof a.type, "Unknown-%ld", n);
+        if (identify(&a, s->policy) != 0 || (ids[n] && ids[n] != a.failure.type))
+            s->wrong = "a name has no id, or another than before";
+        ids[n] = a.failure.type;
+        look(s, s->namer, &a, UNKNOWN);
     }
     return NULL;
 }
@@ -434,6 +479,7 @@ static void start(stage *on)
         actor *a = &on->actors[i];
         assert_int_equal(pthread_create(&a->thread, NULL, be_decider, a), 0);
     }
+    assert_int_equal(pthread_create(&on->naming, NULL, be_namer, on), 0);
 }
 
 static void join(stage *on)
@@ -441,6 +487,7 @@ static void join(stage *on)
     on->stop = 1;
     for (size_t i = 0; i < DECIDERS; i++)
         assert_int_equal(pthread_join(on->actors[i].thread, NULL), 0);
+    assert_int_equal(pthread_join(on->naming, NULL), 0);
 }
 
 static void no_verdict_is_mixed_and_nothing_is_left(void **state)
@@ -456,10 +503,11 @@ static void no_verdict_is_mixed_and_nothing_is_left(void **state)
     assert_string_equal(s.wrong ? s.wrong : "", "");
     for (size_t i = 0; i < DECIDERS; i++)
         assert_true(s.actors[i].by_number[0] > 0 && s.actors[i].by_number[1] > 0);
+    assert_true(s.named > 1);
     long after = held_bytes(&s);
     print_message("%ld decisions, %ld reloads; %ld bytes before, %ld after, %ld at most\n",
                   decided(&s), s.reloads, before, after, most);
-    assert_in_range(after, before - before / 50, before + before / 50);
+    assert_in_range(after, before - before / 50, before + before / 50); /* names stay */
     assert_true(most < 3 * before); /* what functions leave is collected now and then */
     stage_close(&s);
 }
