@@ -11,9 +11,18 @@ static uintptr_t counted_exchange(atomic_uintptr_t *slot, uintptr_t seat, memory
     return atomic_exchange_explicit(slot, seat, order);
 }
 
-/* This decider takes the place of the one among the objects: the linker is told so. */
+/* entering is what a build with checks does at the door of each call. */
+static inline int entering(atomic_int *entered, int value, memory_order order)
+{
+    return atomic_exchange_explicit(entered, value, order);
+}
+
+/* This decider takes the place of the one among the objects, which isn't linked. */
 #undef atomic_exchange_explicit
-#define atomic_exchange_explicit counted_exchange
+#define atomic_exchange_explicit(object, value, order)                                             \
+    _Generic((object), atomic_uintptr_t *                                                          \
+             : counted_exchange, atomic_int *                                                      \
+             : entering)(object, value, order)
 #include "decide/decider.c"
 
 #include <setjmp.h>
