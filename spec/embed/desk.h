@@ -6,7 +6,8 @@
 #include "purse.h"
 #include "rig.h"
 
-/* A rule for each way to look at an error: plainly, by fields, by a function, by its causes. */
+/* A rule for each way to look at an error: plainly, by fields, by a hint, by a function, by its
+ * causes. */
 static const char desk_policy[] =
     "local policy = require 'mulligan.policy'\n"
     "local bus = policy.bus()\n"
@@ -15,6 +16,7 @@ static const char desk_policy[] =
     "bus:on('Field', policy.any({ text = policy.contains('a') },\n"
     "                           policy.ctx { message = { headers = { h = 'a' } } "
     "})):discard('field')\n"
+    "bus:on('Hint'):retry { attempts = 3, delay = '1s', jitter = 0, hint = 'after' }\n"
     "bus:on('Absent', { text = policy.absent }):discard('absent')\n"
     "local function count(t) local n = 0 for _ in pairs(t) do n = n + 1 end return n end\n"
     "bus:on('Function', function(err, ctx)\n"

@@ -76,6 +76,35 @@ static void a_field_without_a_name_is_none(void **state)
     desk_close(&d);
 }
 
+/* assert_waits: before its retry, by the rule that takes a hint. */
+static void assert_waits(desk *d, int64_t delay_ms)
+{
+    assert_string_equal(desk_note_for(d, "Hint"), "");
+    assert_int_equal(d->verdict.tier, MULL_TIER_RETRY);
+    assert_int_equal(d->verdict.delay_ms, delay_ms);
+}
+
+static void a_hint_is_looked_for_among_what_is_there(void **state)
+{
+    (void)state;
+    desk d;
+    desk_open(&d);
+    const mull_field fields[] = {{NULL, {.kind = MULL_INTEGER, .as.integer = 9}},
+                                 {"", {.kind = MULL_INTEGER, .as.integer = 8}},
+                                 {"after", {.kind = MULL_INTEGER, .as.integer = 7}},
+                                 {"after", {.kind = (mull_kind)77}}};
+    d.error.field_count = COUNT(fields);
+    assert_waits(&d, 1000);
+    d.error.fields = fields;
+    assert_waits(&d, 7000);
+    d.error.field_count = 2;
+    assert_waits(&d, 1000);
+    d.error.fields = &fields[3];
+    d.error.field_count = 1;
+    assert_waits(&d, 1000);
+    desk_close(&d);
+}
+
 /* ---- Lists that are NULL --------------------------------------------------------------------- */
 
 static void lists_that_are_null_have_nothing_in_them(void **state)
@@ -315,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_value_that_is_not_what_it_says_is_absent),
         cmocka_unit_test(so_it_is_within_lists_and_maps),
         cmocka_unit_test(a_field_without_a_name_is_none),
+        cmocka_unit_test(a_hint_is_looked_for_among_what_is_there),
         cmocka_unit_test(lists_that_are_null_have_nothing_in_them),
         cmocka_unit_test(holes_in_lists_are_passed_over),
         cmocka_unit_test(causes_may_go_round_in_a_circle),

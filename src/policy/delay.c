@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "fact.h"
+
 /* What decorrelated jitter remembers: a step follows from so many before it, itself included. */
 enum { MEMORY = 1000 };
 
@@ -201,10 +203,8 @@ static int64_t hint_of(const mull__plain_tier *tier, const mull_error *error)
     const char *name = tier->hint;
     if (strcmp(name, "type") == 0 || strcmp(name, "message") == 0 || strcmp(name, "stack") == 0)
         return NO_HINT;
-    for (size_t i = 0; i < error->field_count; i++)
-        if (strcmp(error->fields[i].name, name) == 0)
-            return hint_in(&error->fields[i].value, limit_of(tier));
-    return NO_HINT;
+    const mull_field *field = mull__field_in(error->fields, mull__fields_end(error), name);
+    return field ? hint_in(&field->value, limit_of(tier)) : NO_HINT;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
