@@ -1,10 +1,11 @@
 /* decider_storm.c: eight threads decide while another reloads.
  *
- *   main        goes from north.lua to south.lua and back, by text there and by file back
- *   deciders    eight threads, each with one decider, half of them by names and half by ids: half
- * of their failures meet table matchers, half functions; every verdict is in every field the one
- * that its generation gives namer       has new names interned, and decides by them and the old
- * ones idlers      deciders that nobody asks, which hold one old seat each and no more
+ *   main      goes from north.lua to south.lua and back, by text there and by file back
+ *   deciders  eight threads, each with one decider, half of them by names and half by ids; half of
+ *             their failures meet table matchers, half functions; every verdict is in every field
+ *             the one that its generation gives
+ *   namer     has new names interned, and decides by them and the old ones
+ *   idlers    deciders that nobody asks, which hold one old seat each and no more
  *
  * The first test shows that the two policies differ in every field. Then all goes on until there
  * were MULL_DECISIONS decisions and MULL_RELOADS reloads. */
