@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/rare.h"
 #include "holder.h"
+#include "named.h"
 #include "policy/brief.h"
 
 /* ---- What a decision meets -------------------------------------------------------------------
@@ -74,7 +75,7 @@ static void sit(mull_decider *decider, mull__seat *seat)
     decider->seat = seat;
     decider->rows = seat->rows;
     decider->generation = seat->name;
-    decider->desk = (mull__desk){seat->table, &decider->runner, seat->seen, NULL};
+    decider->desk = (mull__desk){seat->table, &decider->runner, seat->seen};
 }
 
 int mull_decider_new(mull_decider **out, mull_policy *policy)
@@ -248,25 +249,6 @@ static void fill_in(mull_failure *f)
     }
 }
 
-/* name_all puts names in the place of ids; `error` is room for one with the name of its type.
- * MULL_EINVAL: an id was never given. */
-static int name_all(mull_failure *f, mull_error *error, mull_decider *decider)
-{
-    const mull__ids *ids = mull__holder_ids(decider->policy);
-    if (f->type) {
-        if (!mull__struct_take(error, sizeof *error, MULL__ERROR_LEAST, f->error))
-            *error = MULL_INIT(mull_error);
-        error->type = mull__ids_type(ids, f->type);
-        f->error = error;
-        if (!error->type)
-            return MULL_EINVAL;
-    }
-    if (f->site && mull__ids_site(ids, f->site, &f->consumer, &f->transport))
-        return MULL_EINVAL;
-    f->type = f->site = 0;
-    return MULL_OK;
-}
-
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 static MULL__IN_PLACE mull__row *row_for(const mull_decider *decider, uint64_t key)
@@ -289,14 +271,12 @@ static MULL__IN_PLACE int follow_row(const mull__row *row, const mull_failure *f
 /* decide_by_names is for a failure that is complete, but for the names of its ids. */
 static int decide_by_names(mull_decider *decider, mull_failure *failure, mull_verdict *verdict)
 {
-    mull__desk desk = decider->desk;
-    desk.original = failure->type ? failure->error : NULL;
-    mull_error error;
-    int status = name_all(failure, &error, decider);
+    mull__named room;
+    int status = mull__name_all(failure, mull__holder_ids(decider->policy), &room);
     if (status)
         return status;
     verdict->generation = decider->generation;
-    return mull__decide(&desk, failure, verdict);
+    return mull__decide(&decider->desk, failure, verdict);
 }
 
 static int decide_incomplete(mull_decider *decider, const mull_failure *failure,
@@ -490,9 +470,9 @@ int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull_
         return MULL_ESTATE;
     take_fresh_seat(decider);
     mull_failure full = *failure;
-    mull_error error;
+    mull__named room;
     fill_in(&full);
-    int status = name_all(&full, &error, decider);
+    int status = mull__name_all(&full, mull__holder_ids(decider->policy), &room);
     if (status)
         return status;
     decider->deciding = 1;

@@ -185,7 +185,7 @@ static int repeats(const mull__inquiry *inquiry, const mull_error *cause, unsign
     for (unsigned i = 0; i < depth; i++, error = error->cause)
         if (error == cause)
             return 1;
-    return cause == inquiry->desk->original;
+    return 0;
 }
 
 /* pass_for_cause looks at one cause as at an error: its own lineage, Error last. */

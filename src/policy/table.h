@@ -104,8 +104,6 @@ typedef struct mull__desk {
     const mull__table *table;
     const mull__runner *runner;
     uint64_t *seen;
-    const mull_error *original; /* of which the failure's error is a copy: a cause that is this one
-                                   is that one; NULL: it is none */
 } mull__desk;
 
 /* mull__decide gives the verdict on a failure, as language.md says under "Order". The failure is

@@ -389,7 +389,7 @@ int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdi
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict)
 {
-    const mull__desk desk = {table, runner, seen, NULL};
+    const mull__desk desk = {table, runner, seen};
     if (runner->tried)
         mull__decide_at_length(&desk, failure, verdict);
     else
