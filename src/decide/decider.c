@@ -268,15 +268,21 @@ static MULL__IN_PLACE int follow_row(const mull__row *row, const mull_failure *f
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-/* decide_by_names is for a failure that is complete, but for the names of its ids. */
+/* decide_by_names is for a failure that is complete, but for the names of its ids. They are for
+ * those who look at them: what the ids mean is known. */
 static int decide_by_names(mull_decider *decider, mull_failure *failure, mull_verdict *verdict)
 {
+    const mull__meanings *meanings = decider->seat->meanings;
+    const uint32_t *type = mull__meaning_of_type(meanings, failure->type);
+    const mull__site *site = mull__meaning_of_site(meanings, failure->site);
     mull__named room;
     int status = mull__name_all(failure, mull__holder_ids(decider->policy), &room);
     if (status)
         return status;
     verdict->generation = decider->generation;
-    return mull__decide(&decider->desk, failure, verdict);
+    return type && site && failure->error->lineage_count == 0
+               ? mull__decide_further(&decider->desk, *type, *site, failure, verdict)
+               : mull__decide(&decider->desk, failure, verdict);
 }
 
 static int decide_incomplete(mull_decider *decider, const mull_failure *failure,
