@@ -155,6 +155,7 @@ for _, shell in ipairs { "bash", "zsh", "fish" } do
             for _, command in ipairs(commands) do
                 wanted[("mulligan %s --"):format(command.name)] = names_of(command.options)
             end
+            wanted["mulligan send run --"] = wanted["mulligan send --"] -- to a queue of that name
             offers(shell, wanted)
         end)
 

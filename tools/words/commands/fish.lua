@@ -3,6 +3,12 @@
 local HEAD = [=[
 # Completion of mulligan for fish, made by tools/words.lua.
 
+# __mulligan_is COMMAND: whether that is the first word; a queue may be called like one, too.
+function __mulligan_is
+    set -l words (commandline -opc)
+    test "$words[2]" = $argv[1]
+end
+
 complete -c mulligan -f
 complete -c mulligan -n __fish_use_subcommand -l help -d 'say what commands there are'
 complete -c mulligan -n __fish_use_subcommand -l version -d 'say which version this is'
@@ -31,7 +37,7 @@ return function(commands, kind_of)
     for _, command in ipairs(commands) do
         lines[#lines + 1] = "\n"
         add("__fish_use_subcommand -a %s -d %s", command.name, quote(command.summary))
-        local seen = ("'__fish_seen_subcommand_from %s'"):format(command.name)
+        local seen = ("'__mulligan_is %s'"):format(command.name)
         for _, option in ipairs(command.options) do
             local takes = option[2] and " " .. value(kind_of(option[2])) or ""
             add("%s -l %s%s -d %s", seen, option[1]:gsub("^%-%-", ""), takes, quote(option.help))
