@@ -350,6 +350,56 @@ static void a_pair_is_never_taken_for_another(void **state)
     stage_close(&s);
 }
 
+/* ---- Up a lineage ---------------------------------------------------------------------------- */
+
+static const char family[] =
+    "local policy = require 'mulligan.policy'\n"
+    "policy.errors { Child = 'Parent', Parent = 'Grand', Lost = 'Gone' }\n"
+    "local bus = policy.bus()\n"
+    "bus:on('Parent'):retry(1)\nbus:on('Grand'):retry(2)\nbus:default():retry(3)\n"
+    "local odd = policy.consumer('odd')\n"
+    "odd:on('Grand', { status = 503 }):retry(4)\nodd:default():retry(5)\n"
+    "local causes = policy.consumer('causes')\n"
+    "causes:on_cause('Grand'):retry(6)\ncauses:default():retry(7)\n"
+    "policy.consumer('lost'):unrecoverable('Gone')\n";
+
+/* retries_of decides by ids, twice: the second time by what was remembered. */
+static int64_t retries_of(stage *s, const char *type, const char *consumer, const mull_error *error)
+{
+    mull_failure failure = MULL_INIT(mull_failure);
+    failure.error = error;
+    failure.flags = MULL_HAS_CHANCE;
+    failure.attempt = failure.calls = failure.deliveries = 1;
+    assert_int_equal(mull_type_intern(&failure.type, s->policy, type), 0);
+    assert_int_equal(mull_site_intern(&failure.site, s->policy, consumer, NULL), 0);
+    int64_t of = decide(s, 1, &failure).of;
+    assert_int_equal(decide(s, 1, &failure).of, of);
+    return of;
+}
+
+static void the_nearest_rule_up_the_lineage_decides(void **state)
+{
+    (void)state;
+    static stage s;
+    stage_open(&s, family);
+    const mull_field status = {"status", {.kind = MULL_INTEGER, .as.integer = 503}};
+    const mull_error cause = {.size = sizeof cause, .type = "Child"};
+    const mull_error fields = {.size = sizeof fields, .fields = &status, .field_count = 1};
+    const mull_error caused = {.size = sizeof caused, .cause = &cause};
+    assert_int_equal(retries_of(&s, "Child", NULL, NULL), 1);
+    assert_int_equal(retries_of(&s, "Grand", NULL, NULL), 2);
+    assert_int_equal(retries_of(&s, "Other", NULL, &caused), 3);
+    assert_int_equal(retries_of(&s, "Error", NULL, NULL), 3);
+    assert_int_equal(retries_of(&s, "Child", "odd", NULL), 5);
+    assert_int_equal(retries_of(&s, "Child", "odd", &fields), 4);
+    assert_int_equal(retries_of(&s, "Other", "odd", &fields), 5);
+    assert_int_equal(retries_of(&s, "Child", "causes", NULL), 7);
+    assert_int_equal(retries_of(&s, "Child", "causes", &caused), 6);
+    assert_int_equal(retries_of(&s, "Lost", NULL, NULL), 3);
+    assert_int_equal(retries_of(&s, "Lost", "lost", NULL), 0);
+    stage_close(&s);
+}
+
 /* ---- What an id is --------------------------------------------------------------------------- */
 
 static mull_type type_of(mull_policy *policy, const char *name)
@@ -638,6 +688,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_is_the_same_by_names_and_by_ids),
         cmocka_unit_test(a_pair_is_never_taken_for_another),
+        cmocka_unit_test(the_nearest_rule_up_the_lineage_decides),
         cmocka_unit_test(the_same_name_has_the_same_id),
         cmocka_unit_test(what_is_no_name_is_refused),
         cmocka_unit_test(there_are_65535_at_most),

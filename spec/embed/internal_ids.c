@@ -116,11 +116,37 @@ static void a_reload_without_memory_leaves_every_id_as_it_was(void **state)
     rig_done(&r);
 }
 
+/* row_of is the row by which a decider goes that has decided a failure; NULL: by none. */
+static const mull__row *row_of(const rig *r, const mull_failure *failure)
+{
+    for (int i = 0; i < 1 << MULL__ROW_BITS; i++)
+        if (r->decider->rows[i].key == mull__row_key(failure))
+            return &r->decider->rows[i];
+    return NULL;
+}
+
+static void a_type_that_no_rule_names_goes_by_a_row_too(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, "a+");
+    const mull_failure named = failure_by_ids(&r, "Fails", "c");
+    const mull_failure other = failure_by_ids(&r, "Unheard", "c");
+    assert_null(row_of(&r, &other));
+    assert_line(decide(&r, &other), 3);
+    assert_line(decide(&r, &named), FAKE_LINE_A);
+    assert_non_null(row_of(&r, &other));
+    assert_int_equal(row_of(&r, &other)->rule->source.line, 3);
+    assert_int_equal(row_of(&r, &named)->rule->source.line, FAKE_LINE_A);
+    rig_done(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decider_that_has_not_moved_on_finds_every_id),
         cmocka_unit_test(a_generation_that_is_kept_is_no_trouble),
+        cmocka_unit_test(a_type_that_no_rule_names_goes_by_a_row_too),
         cmocka_unit_test(a_reload_without_memory_leaves_every_id_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -417,7 +417,7 @@ static MULL__APART int decide_by_id(mull_decider *decider, const mull_failure *f
     const mull__site *site = mull__meaning_of_site(meanings, failure->site);
     if (!type || !has_parts(failure))
         return MULL_EINVAL;
-    if (site && mull__row_fill(row, mull__row_key(failure), *type, *site))
+    if (site && mull__row_fill(row, mull__row_key(failure), meanings->table, *type, *site))
         return decide_by_rule(decider, failure, verdict, row);
     if (site || failure->flags != MULL_HAS_CHANCE ||
         (failure->error && failure->error->lineage_count))

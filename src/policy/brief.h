@@ -115,7 +115,8 @@ static MULL__IN_PLACE uint32_t mull__type_briefly(const mull__desk *desk,
     return mull__names_find(&desk->table->type_names, &name);
 }
 
-/* mull__row is what the short way goes by for one type at one site, both known by their ids. */
+/* mull__row is what the short way goes by for one type at one site, both known by their ids: its
+ * rule is the first that such an error meets on its way up to Error. */
 typedef struct mull__row {
     uint64_t key; /* see mull__row_key; 0: of nothing yet */
     const mull__rule *rule;
@@ -131,8 +132,10 @@ static MULL__IN_PLACE uint64_t mull__row_key(const mull_failure *failure)
     return (uint64_t)failure->site << 32 | failure->type;
 }
 
-/* mull__row_fill: 0, and the row is left as it was: no rule is written for the type. */
-int mull__row_fill(mull__row *row, uint64_t key, uint32_t type, mull__site site);
+/* mull__row_fill is for a type of that number, MULL__NONE too. 0, and the row is left as it was: no
+ * rule is for the type, its ancestors and Error, or one of them may be declared unrecoverable. */
+int mull__row_fill(mull__row *row, uint64_t key, const mull__table *table, uint32_t type,
+                   mull__site site);
 
 /* mull__decide_by_row gives the verdict on a failure of these ids, which has no lineage and no flag
  * but that of its chance. 0: there is more to it, and nothing was written. */

@@ -47,7 +47,7 @@ typedef struct mull__rule {
     mull__plain_matcher matcher;
     mull__plain_tier retry, redeliver; /* all zero where the chain has no such step */
     /* How many steps of each the short way may take, see brief.h: 0 where the matcher is too much
-     * for it, or the type isn't plain. */
+     * for it, or something comes before the rules for the type. */
     int64_t brief_retries, brief_redeliveries;
     mull_action end;
     const char *queue, *note;

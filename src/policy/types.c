@@ -161,9 +161,11 @@ static void mark_types(mull__table *table)
     }
 }
 
-static int is_plain(const mull__type *type)
+/* is_first: an error that comes to the rules for a type, up its lineage, has met nothing else. */
+static int is_first(const mull__type *type, const mull__scope *scope)
 {
-    return type->number != MULL__ERROR_TYPE && type->mark == MULL__RECOVERABLE;
+    return type->mark == MULL__RECOVERABLE &&
+           (type->number != MULL__ERROR_TYPE || scope->cause_rules.count == 0);
 }
 
 void mull__types_ready(mull__table *table)
@@ -178,7 +180,7 @@ void mull__types_ready(mull__table *table)
     for (size_t i = 0; i < table->scope_count; i++) {
         const mull__rules *rules = &table->scopes[i].rules;
         for (mull__rule *rule = rules->items; rule < rules->items + rules->count; rule++)
-            if (!is_plain(&table->types[rule->type]))
+            if (!is_first(&table->types[rule->type], &table->scopes[i]))
                 rule->brief_retries = rule->brief_redeliveries = 0;
     }
 }

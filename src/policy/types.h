@@ -12,9 +12,8 @@ size_t mull__lineage_words(const mull__table *table);
 uint32_t mull__types_add(mull__table *table, const char *name);
 
 /* mull__types_ready gives each type its mark and its lineage, once all of them are there, and keeps
- * the short way from the rules of types that aren't plain. Plain is one of which the rules for
- * itself come first, and nothing is declared unrecoverable, its ancestors neither: so not Error,
- * which cause rules come before. */
+ * the short way from rules that something comes before: that the type, or an ancestor of it, may be
+ * declared unrecoverable; and cause rules, before those for Error. */
 void mull__types_ready(mull__table *table);
 
 /* mull__lineage_climbed is mull__lineage_of for an error of a type that climbs, mull__lineage_sent

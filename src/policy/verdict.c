@@ -355,10 +355,25 @@ int mull__redeliver_briefly(const mull__rule *rule, mull__site site, const mull_
     return 1;
 }
 
-int mull__row_fill(mull__row *row, uint64_t key, uint32_t type, mull__site site)
+/* nearest_rule is the first that an error of a type, which comes without a lineage, is tried by. */
+static const mull__rule *nearest_rule(const mull__table *table, uint32_t type,
+                                      const mull__rules *rules)
+{
+    if (type == MULL__NONE)
+        type = MULL__ERROR_TYPE;
+    if (rules->count == 0 || table->types[type].mark == MULL__UNRECOVERABLE)
+        return NULL;
+    const mull__rule *rule;
+    while (!(rule = mull__first_rule(rules, type)) && type != MULL__ERROR_TYPE)
+        type = table->types[type].parent;
+    return rule;
+}
+
+int mull__row_fill(mull__row *row, uint64_t key, const mull__table *table, uint32_t type,
+                   mull__site site)
 {
     const mull__brief *brief = &site.layer->brief;
-    const mull__rule *rule = brief->rules.count > 0 ? mull__first_rule(&brief->rules, type) : NULL;
+    const mull__rule *rule = nearest_rule(table, type, &brief->rules);
     if (!rule)
         return 0;
     *row = (mull__row){
