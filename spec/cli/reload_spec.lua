@@ -157,8 +157,9 @@ describe("mulligan run, while its policy changes,", function()
     it("refuses what it would refuse at its start", function()
         start { ["policy.lua"] = says "one" }
         save("policy.lua", '\nrequire("mulligan.policy").bus():default():dead_letter("work")')
-        assert.is_truthy(await("policy_refused", 1).text:find(
-            "^policy.lua:2: consumer 'C' reads the queue 'work', to which its dead letters go; "))
+        assert.is_truthy(await("policy_refused", 1).text:find("policy.lua:2: consumer 'C' reads the queue 'work', "
+            .. "to which its dead letters go; name another, here or in rules of its own: "
+            .. 'policy.consumer("C"):default():dead_letter(...)', 1, true))
         assert.equal("one", decided().note)
         save("policy.lua", says "two")
         becomes("two", 2)

@@ -87,6 +87,57 @@ static void names_are_texts_and_not_taken(void **state)
     rig_close(&r);
 }
 
+/* said keeps the last problem. */
+static void said(const char *file, int line, const char *text, void *data)
+{
+    (void)file;
+    (void)line;
+    snprintf(data, 256, "%s", text);
+}
+
+static void what_options_lack_is_told(void **state)
+{
+    (void)state;
+    char told[256] = "";
+    mull_policy *policy = NULL;
+    mull_policy_options of_policy = MULL_INIT(mull_policy_options);
+    of_policy.problem = said;
+    of_policy.data = told;
+    assert_int_equal(mull_policy_load(&policy, &of_policy), MULL_EINVAL);
+    assert_string_equal(told, "a policy's `path` or its `text` is required");
+
+    mull_engine *engine = NULL;
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.problem = said;
+    options.data = told;
+    assert_int_equal(mull_engine_new(&engine, &options), MULL_EINVAL);
+    assert_string_equal(told, "an engine's `policy` is required");
+    options.policy = rig_policy("");
+    assert_int_equal(mull_engine_new(&engine, &options), 0);
+    assert_int_equal(mull_engine_transport(engine, "", "memory:"), MULL_EINVAL);
+    assert_non_null(strstr(told, "a transport needs a URL and a name"));
+    assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
+
+    note n = {0};
+    mull_consumer_options consumer = rig_consumer(NULL, &n);
+    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
+    assert_non_null(strstr(told, "`handler` is required"));
+    consumer.handler = keep;
+    consumer.queue = NULL;
+    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
+    assert_non_null(strstr(told, "`queue` is required"));
+    consumer.queue = "q";
+    consumer.timeout_ms = -2;
+    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
+    assert_non_null(strstr(told, "`timeout_ms` is below 0"));
+    consumer.timeout_ms = 0;
+    consumer.size = 0;
+    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
+    assert_non_null(strstr(told, "their `size` isn't set"));
+    mull_engine_close(engine, NULL, NULL);
+    mull_policy_free(options.policy);
+}
+
 static void options_out_of_range_are_refused(void **state)
 {
     (void)state;
@@ -540,6 +591,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_texts_and_not_taken),
+        cmocka_unit_test(what_options_lack_is_told),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(consumers_come_before_the_start_and_it_starts_once),
         cmocka_unit_test(it_runs_once_and_not_within_itself),

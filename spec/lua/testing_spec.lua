@@ -196,7 +196,8 @@ describe("misuse of mulligan.testing", function()
         end },
         { "policy.lua:1: unexpected symbol", function() local _ = testing.rig { policy = "x =" } end },
         { "transport 'orders': there is no 'pigeon:'", function() local _ = testing.rig { url = "pigeon:" } end },
-        { "consumer 'C' reads the queue 'error', to which its dead letters go", function()
+        { "consumer 'C' reads the queue 'error', to which its dead letters go; name another: "
+            .. 'policy.consumer("C"):dead_letter_queue(...)', function()
             local _ = testing.rig { consumers = { C = { queue = "error", handler = nothing } } }
         end },
         { "queue must be a name in UTF-8", function() local _ = rig:publish(5, "x") end },

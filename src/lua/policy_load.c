@@ -248,9 +248,13 @@ int mull_policy_load(mull_policy **out, const mull_policy_options *given)
         return MULL_EINVAL;
     *out = NULL;
     mull_policy_options options;
-    if (!mull__struct_take(&options, sizeof options, MULL__POLICY_OPTIONS_LEAST, given) ||
-        (!options.path && !options.text))
+    if (!mull__struct_take(&options, sizeof options, MULL__POLICY_OPTIONS_LEAST, given))
         return MULL_EINVAL;
+    if (!options.path && !options.text) {
+        if (options.problem)
+            options.problem(NULL, 0, "a policy's `path` or its `text` is required", options.data);
+        return MULL_EINVAL;
+    }
     guest *g;
     int status = guest_new(&g, &options);
     return status ? status : mull__policy_new(out, &options, &of_lua, g);

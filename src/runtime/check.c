@@ -42,10 +42,12 @@ static int dead_letters_into(const teller *to, const mull__worker *c, const char
 {
     if (strcmp(queue, c->queue) != 0)
         return 0;
-    return refuse(to, rule,
-                  "consumer '%s' reads the queue '%s', to which its dead letters go; "
-                  "name another with :dead_letter_queue(...) or :dead_letter(...)",
-                  c->name, queue);
+    return refuse(
+        to, rule,
+        "consumer '%s' reads the queue '%s', to which its dead letters go; name another%s: "
+        "policy.consumer(\"%s\"):%s(...)",
+        c->name, queue, rule ? ", here or in rules of its own" : "", c->name,
+        rule ? "default():dead_letter" : "dead_letter_queue");
 }
 
 /* never_fulfilled refuses a rule whose verdicts this transport would turn into dead letters. */

@@ -308,6 +308,20 @@ static int init_mutexes(mull_engine *engine)
     return -1;
 }
 
+/* refuse_options says what is wrong with an engine's options, if anything. */
+static int refuse_options(const mull_engine_options *options)
+{
+    const mull_clock *clock = options->clock;
+    const char *why = !options->policy        ? "an engine's `policy` is required"
+                      : options->grace_ms < 0 ? "an engine's `grace_ms` is below 0"
+                      : clock && (!clock->monotonic_ms || !clock->wall_ms)
+                          ? "a clock's `monotonic_ms` and `wall_ms` are both required"
+                          : NULL;
+    if (why && options->problem)
+        options->problem(NULL, 0, why, options->data);
+    return why ? MULL_EINVAL : 0;
+}
+
 int mull_engine_new(mull_engine **out, const mull_engine_options *given)
 {
     if (!out)
@@ -315,8 +329,7 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *given)
     *out = NULL;
     mull_engine_options options;
     if (!mull__struct_take(&options, sizeof options, MULL__ENGINE_OPTIONS_LEAST, given) ||
-        !options.policy || options.grace_ms < 0 ||
-        (options.clock && (!options.clock->monotonic_ms || !options.clock->wall_ms)))
+        refuse_options(&options) != 0)
         return MULL_EINVAL;
     mull_allocator allocator = mull__allocator_or_default(options.allocator);
     mull_engine *engine = mull__zalloc(&allocator, 1, sizeof *engine);

@@ -201,8 +201,12 @@ int mull__engine_attach(mull_engine *engine, const char *name, const mull_transp
 
 int mull_engine_transport(mull_engine *engine, const char *name, const char *url)
 {
-    if (!engine || !is_name(name) || !url)
+    if (!engine)
         return MULL_EINVAL;
+    if (!is_name(name) || !url)
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "a transport needs a URL and a name, which isn't empty, and "
+                                    "UTF-8");
     if (engine->closing)
         return MULL_ESTATE;
     if (mull__port_named(engine, name))
@@ -250,10 +254,24 @@ static void take_options(struct mull_subscription *c, const mull_consumer_option
         c->options.max_body = MULL__BODY_MAX;
 }
 
-static int is_complete(const mull_consumer_options *options)
+/* refuse_options says what a consumer's options lack, if anything. */
+static int refuse_options(mull_engine *engine, const mull_consumer_options *options)
 {
-    return is_name(options->name) && options->transport && is_name(options->queue) &&
-           options->handler && options->timeout_ms >= MULL_NEVER;
+    const char *name = is_name(options->name) ? options->name : "?";
+    const char *missing = !is_name(options->name)    ? "name"
+                          : !options->transport      ? "transport"
+                          : !is_name(options->queue) ? "queue"
+                          : !options->handler        ? "handler"
+                                                     : NULL;
+    if (missing)
+        return mull__engine_problem(
+            engine, MULL_EINVAL, NULL, 0,
+            "consumer '%s': `%s` is required; a text isn't empty, and UTF-8", name, missing);
+    if (options->timeout_ms < MULL_NEVER)
+        return mull__engine_problem(
+            engine, MULL_EINVAL, NULL, 0,
+            "consumer '%s': `timeout_ms` is below 0; no limit is MULL_NEVER", name);
+    return 0;
 }
 
 static int add_consumer(mull_engine *engine, const mull_consumer_options *options)
@@ -293,10 +311,15 @@ static int add_consumer(mull_engine *engine, const mull_consumer_options *option
 int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *given)
 {
     mull_consumer_options options;
-    if (!engine ||
-        !mull__struct_take(&options, sizeof options, MULL__CONSUMER_OPTIONS_LEAST, given) ||
-        !is_complete(&options))
+    if (!engine)
         return MULL_EINVAL;
+    if (!mull__struct_take(&options, sizeof options, MULL__CONSUMER_OPTIONS_LEAST, given))
+        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+                                    "there are no options of a consumer, or their `size` isn't "
+                                    "set, as MULL_INIT does");
+    int status = refuse_options(engine, &options);
+    if (status != 0)
+        return status;
     if (engine->state != MULL__NEW || engine->closing)
         return MULL_ESTATE;
     return add_consumer(engine, &options);
