@@ -303,7 +303,7 @@ static void what_is_no_place_for_a_database_is_refused(void **state)
 {
     (void)state;
     char text[128];
-    refused("sqlite:", "names no file");
+    refused("sqlite:", "'sqlite:' names no file");
     refused("sqlite::memory:", "names no file");
     refused("sqlite:a.db?mode=ro", "no options");
     snprintf(text, sizeof text, "sqlite:%s", folder);

@@ -372,7 +372,7 @@ describe("mulligan.engine", function()
             ["amqp://u:secret@host"] = "'amqp:' is not",
             ["pigeon://u:secret@host"] = "there is no 'pigeon:'",
             ["nats//u:secret@host"] = "there is no 'nats//***'",
-            ["bird//secret@host"] = "there is no 'bird//***@host:'",
+            ["bird//secret@host"] = "'bird//***@host' begins with no scheme; known are ",
             ["memory://u:secret@host?foo=1"] = "memory://***@host?foo=1: foo is no option",
             ["memory://:sec@ret@host?foo=1"] = "memory://***@host?foo=1: foo is no option",
             ["sqlite://u:secret@host/x.db"] = "//***@host/x.db: its folder //***@host: ",

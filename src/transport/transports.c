@@ -52,6 +52,9 @@ void mull__transport_unknown(const char *url, const char *more, char *why, size_
     mull__transport_schemes(known, sizeof known);
     if (mull__transport_is_later(url))
         snprintf(why, size, "'%.*s:' is not in this version yet", scheme, url);
+    else if (!url[length])
+        snprintf(why, size, "'%.*s' begins with no scheme; known are %s%s", scheme, url, known,
+                 more);
     else
         snprintf(why, size, "there is no '%.*s:'; known are %s%s", scheme, url, known, more);
 }

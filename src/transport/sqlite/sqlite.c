@@ -395,7 +395,7 @@ static int sqlite_path(const char *url, char *why, size_t why_size)
 {
     const char *path = url + strlen("sqlite:");
     if (!*path || strcmp(path, ":memory:") == 0) {
-        snprintf(why, why_size, "%s: names no file, as sqlite:orders.db does", url);
+        snprintf(why, why_size, "'%s' names no file, as sqlite:orders.db does", url);
         return MULL_EINVAL;
     }
     if (strchr(path, '?')) {
