@@ -63,8 +63,8 @@ static void add_rule(script *s)
         ", function(err) return err.type == 'Dead' or err.status == 503 end",
         ", function(err, ctx) return ctx.consumer == 'payments' or err.cause end",
         ", function(err, ctx) error(err.type .. tostring(ctx.transport)) end",
-        ", function(err) local all = '' while err do all, err = all .. err.type .. ' ', err.cause "
-        "end error(all) end",
+        (", function(err) local all = '' while err do all, err = all .. err.type .. ' ', err.cause "
+         "end error(all) end"),
     };
     static const char *const chains[] = {
         ":retry(3)",
