@@ -57,7 +57,7 @@ need() {
 
 # ---- Building ----------------------------------------------------------------------------------
 
-# build PRESET
+# build PRESET: one at a time in a folder, or one would read what the other is just writing.
 build() {
     case $1 in
     release) more= ;;
@@ -69,10 +69,13 @@ build() {
     # shellcheck disable=SC2086
     need $build_packages $more
     mkdir -p "build/$1/log"
+    exec 9>"build/$1/lock"
+    ! command -v flock >/dev/null || flock 9
     cmake --preset "$1" >"build/$1/log/configure" 2>&1 ||
         { cat "build/$1/log/configure" >&2; fail "can't configure $1"; }
     cmake --build --preset "$1" >"build/$1/log/build" 2>&1 ||
         { cat "build/$1/log/build" >&2; fail "can't build $1"; }
+    exec 9>&-
 }
 
 # ---- Tests -------------------------------------------------------------------------------------
