@@ -18,11 +18,12 @@
  * - A policy is for any thread, a decider for one at a time, an engine for the thread of its loop.
  *   Calls of an engine's that may come from any thread say so.
  * - Functions that can fail return 0 or a negative MULL_E... code; on failure nothing was done and
- *   the out parameter is set to NULL.
+ *   the out parameter is set to NULL, an id to 0.
  * - Structs that you fill in begin with `size`, which is their sizeof; zero everywhere else is
  *   valid and means the default named at the end of each comment. MULL_INIT(type) gives that. Those
  *   of another release have another size, and are taken as well: what they lack has its default,
- *   what they have besides is neither looked at nor touched.
+ *   what they have besides is neither looked at nor touched. One whose size was never set, and so
+ *   is 0, is MULL_EINVAL.
  * - Wrong use is answered where that is cheap: with MULL_EINVAL for a NULL, a number or a text that
  *   can't be, with MULL_ESTATE for a call that has no place where it is made; a function without a
  *   result does nothing then. A number, a pointer or a list that is not what it says is yours.
@@ -335,7 +336,8 @@ typedef struct mull_event {
 } mull_event;
 
 /* mull_event_fn hears of an event; all that it is given is borrowed. It may call the library, but
- * not decide with the decider that tells it. */
+ * not decide with the decider that tells it. A policy's is called by each thread that decides,
+ * several at once. */
 typedef void (*mull_event_fn)(const mull_event *event, void *data);
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
@@ -411,9 +413,9 @@ MULL_API int mull_site_intern(mull_site *out, mull_policy *policy, const char *c
                               const char *transport);
 
 /* mull_decide gives the verdict on a failure. It allocates nothing and takes no lock where no
- * function of the policy runs. MULL_EINVAL: no error or type, a counter below 0, a flag that isn't
- * known, or an id that this policy never gave; MULL_ESTATE: out of an event of the same decider's.
- * The verdict is as it was then. */
+ * function of the policy runs. MULL_EINVAL: no error or type, a size that isn't set, a counter
+ * below 0, a flag that isn't known, or an id that this policy never gave; MULL_ESTATE: out of an
+ * event of the same decider's. The verdict is as it was then. */
 MULL_API int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -452,8 +454,8 @@ typedef struct mull_engine_options {
     mull_event_fn event;     /* decided, after a verdict is carried out; header_ignored;
                                 notify_failed, which is logged where this is NULL; on the engine's
                                 thread; NULL */
-    mull_problem_fn problem; /* why a call returned MULL_EREFUSED or MULL_EIO, or the engine stops
-                                by itself; NULL */
+    mull_problem_fn problem; /* why a call that sets the engine up was refused, or it stops by
+                                itself; NULL */
     void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
     void *data;                  /* for the four */
     const mull_clock *clock;     /* a test's clock, with mull_engine_turn; NULL: the real ones */

@@ -102,11 +102,12 @@ enum { MULL_TRANSPORT_VERSION = 1 };
  * gave. Every slot is called on the loop's thread. */
 typedef struct mull_transport_ops {
     int version;        /* MULL_TRANSPORT_VERSION */
-    const char *scheme; /* of its URLs, without the colon: a-z, 0-9, '+', '-', '.'; at most 31 */
+    const char *scheme; /* of its URLs, without the colon: a letter of a-z, then these, 0-9, '+',
+                           '-' and '.'; at most 31 in all */
 
-    /* open makes ready what `url` names (scheme and all) and says what it can. On failure: a
-     * negative code, nothing left behind, and in `why` what is wrong and what would be right. What
-     * was given to mull_engine_scheme is mull_port_data. */
+    /* open makes ready what `url` names (scheme and all) and says what it can, in `abilities`, all
+     * of which are 0 at first. On failure: a negative code, nothing left behind, and in `why` what
+     * is wrong and what would be right. What was given to mull_engine_scheme is mull_port_data. */
     int (*open)(void **self, mull_port *port, const char *url, mull_abilities *abilities, char *why,
                 size_t why_size);
 
