@@ -1,5 +1,5 @@
 # program.cmake: what is installed beside the program: man pages, completions, the unit of systemd with
-# its user, and the pages of docs.
+# its user, the pages of docs, and the examples.
 
 set(MULL_MAN AUTO CACHE STRING "Man pages: ON, OFF, or AUTO: where scdoc is installed")
 set(MULL_ZSH_DIR "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" CACHE STRING
@@ -55,3 +55,10 @@ install(FILES systemd/mulligan.conf DESTINATION "${MULL_SYSUSERS_DIR}" COMPONENT
 
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT program
     FILES_MATCHING PATTERN "*.md" PATTERN decisions EXCLUDE PATTERN man EXCLUDE)
+
+# What `./do demo` leaves there is none of them.
+install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" COMPONENT development
+    FILES_MATCHING PATTERN "*.c" PATTERN "*.h" PATTERN "*.cpp" PATTERN "*.py" PATTERN "*.lua"
+    PATTERN "CMakeLists.txt" PATTERN "__pycache__" EXCLUDE
+    PATTERN "*.sh" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+        WORLD_READ WORLD_EXECUTE)

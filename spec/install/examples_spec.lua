@@ -1,6 +1,6 @@
--- The examples are built against an installed mulligan, and work, in each of the ways there are: by
--- CMake, and by the commands in their heads, which ask pkg-config; each shared and static. What they
--- print is the matter of spec/examples.
+-- The examples, as they are installed, are built against an installed mulligan, and work, in each of
+-- the ways there are: by CMake, and by the commands in their heads, which ask pkg-config; each shared
+-- and static. What they print is the matter of spec/examples.
 local examples = require "support.examples"
 local installed = require "support.installed"
 local process = require "support.process"
@@ -12,7 +12,7 @@ describe("the examples against an installed mulligan", function()
 
     setup(function()
         place = installed.new()
-        place:sh(("cp -R '%s/examples' ."):format(process.here))
+        place:sh("cp -R moved/share/doc/mulligan/examples .")
         local policy = process.read("README.md"):match("\n```lua\n(.-)\n```")
         place.folder:write("examples/policy.lua", policy)
     end)
