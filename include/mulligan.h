@@ -445,7 +445,8 @@ enum { MULL_NEVER = -1 };
 typedef struct mull_engine_options {
     size_t size;
     mull_policy *policy;     /* required; see mull_policy_free */
-    struct uv_loop_s *loop;  /* yours; NULL: its own, which mull_engine_run runs */
+    struct uv_loop_s *loop;  /* yours, which it keeps running until it is closed; NULL: its own,
+                                which mull_engine_run runs */
     int64_t grace_ms;        /* how long mull_stop lets handlers work on; 0: 10 s */
     int stop_on_signals;     /* SIGTERM and SIGINT do what mull_stop does; 0 */
     int reload_on_sighup;    /* SIGHUP reloads the policy from its files; 0 */
@@ -595,10 +596,11 @@ MULL_API int mull_queue_depth(mull_engine *engine, const char *transport, const 
 MULL_API int64_t mull_engine_turn(mull_engine *engine);
 
 /* mull_engine_close stops without grace and frees the engine: at once where the loop is its own
- * and no callback of it runs, else on a later turn; then `closed` is called (NULL: it isn't). Not
- * out of a `problem` in which this engine says what it refuses. Until it is gone, what takes
- * messages or asks a transport answers MULL_ESTATE, and to close it once more does nothing. NULL is
- * fine. */
+ * and no callback of it runs, else on a later turn; then `closed` is called (NULL: it isn't). A
+ * call that is still at work is told by `cancel`, and the engine is there until it was ended with
+ * mull_done: out of `cancel`, or by another thread, since "at once" waits for it. Not out of a
+ * `problem` in which this engine says what it refuses. Until it is gone, what takes messages or
+ * asks a transport answers MULL_ESTATE, and to close it once more does nothing. NULL is fine. */
 MULL_API void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *data);
 
 #ifdef __cplusplus
