@@ -386,14 +386,14 @@ static MULL__APART int decide_by_name(mull_decider *decider, const mull_failure 
 {
     if (!MULL__MOSTLY(is_ready(decider, verdict)) || !MULL__MOSTLY(has_named_parts(failure)))
         return decide_otherwise(decider, failure, verdict);
-    uint32_t type = mull__type_briefly(&decider->desk, failure);
-    if (type == MULL__NONE)
+    const mull__name_slot *type = mull__type_briefly(&decider->desk, failure);
+    if (!type)
         return decide_otherwise(decider, failure, verdict);
     /* All at once: one test in place of three. */
     if ((uintptr_t)failure->consumer | (uintptr_t)failure->transport | failure->site)
-        return decide_there(decider, type, failure, verdict);
-    return decide_at(decider, type, (mull__site){&decider->desk.table->layers[0], 0}, failure,
-                     verdict);
+        return decide_there(decider, type->number, failure, verdict);
+    const mull__site site = {&decider->desk.table->layers[0], 0};
+    return decide_at(decider, type->number, site, failure, verdict);
 }
 
 /* decide_by_rule: the rule is known, but there is more to the failure, or to the rule. */

@@ -104,15 +104,15 @@ static MULL__IN_PLACE int mull__decide_at(uint32_t type, mull__site site,
 int mull__decide_further(const mull__desk *desk, uint32_t type, mull__site site,
                          const mull_failure *failure, mull_verdict *verdict);
 
-/* mull__type_briefly is the number of the type of a failure that has an error. MULL__NONE: there is
- * more to it. */
-static MULL__IN_PLACE uint32_t mull__type_briefly(const mull__desk *desk,
-                                                  const mull_failure *failure)
+/* mull__type_briefly finds the type of a failure that has an error by its name. NULL: there is more
+ * to it. */
+static MULL__IN_PLACE const mull__name_slot *mull__type_briefly(const mull__desk *desk,
+                                                                const mull_failure *failure)
 {
     if (failure->error->lineage_count | (failure->flags ^ MULL_HAS_CHANCE))
-        return MULL__NONE;
+        return NULL;
     const mull__name name = mull__name_of(failure->error->type);
-    return mull__names_find(&desk->table->type_names, &name);
+    return mull__names_slot(&desk->table->type_names, &name);
 }
 
 /* mull__row is what the short way goes by for one type at one site, both known by their ids: its

@@ -80,6 +80,17 @@ static inline uint64_t mull__load_few(const char *text, size_t length)
 
 #define MULL__NAME_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
+/* Between the ends of a text of more than 16 bytes is mostly no more than one word, which is why it
+ * comes before the loop, here and in mull__same_between. */
+static inline uint64_t mull__hash_between(uint64_t hash, const char *text, size_t length)
+{
+    hash = (hash + mull__load_8(text + 8)) * MULL__NAME_FACTOR;
+    if (length > 24)
+        for (size_t at = 16; at + 8 < length; at += 8)
+            hash = (hash + mull__load_8(text + at)) * MULL__NAME_FACTOR;
+    return hash;
+}
+
 static inline mull__name mull__name_of(const char *text)
 {
     size_t length = strlen(text), size = length + 1;
@@ -89,8 +100,8 @@ static inline mull__name mull__name_of(const char *text)
     }
     uint64_t first = mull__load_8(text), last = mull__load_8(text + length - 8);
     uint64_t hash = (size + first) * MULL__NAME_FACTOR;
-    for (size_t at = 8; at + 8 < length; at += 8)
-        hash = (hash + mull__load_8(text + at)) * MULL__NAME_FACTOR;
+    if (length > 16)
+        hash = mull__hash_between(hash, text, length);
     return (mull__name){text, size, first, last, (hash + last) * MULL__NAME_FACTOR};
 }
 
@@ -100,6 +111,8 @@ static inline int mull__same_between(const char *a, const char *b, size_t size)
 {
     if (mull__load_8(a + 8) != mull__load_8(b + 8))
         return 0;
+    if (size <= 25)
+        return 1;
     for (size_t at = 16; at + 8 < size - 1; at += 8)
         if (mull__load_8(a + at) != mull__load_8(b + at))
             return 0;
@@ -112,16 +125,24 @@ static inline int mull__is_named(const mull__name_slot *slot, const mull__name *
            (name->size <= 17 || mull__same_between(slot->text, name->text, name->size));
 }
 
-/* mull__names_find gives a name's number, or MULL__NONE. */
-static inline uint32_t mull__names_find(const mull__names *names, const mull__name *name)
+/* mull__names_slot gives a name's slot, NULL where it has none. */
+static inline const mull__name_slot *mull__names_slot(const mull__names *names,
+                                                      const mull__name *name)
 {
     const mull__name_slot *slot = &names->slots[name->hash >> names->shift];
     while (!MULL__MOSTLY(mull__is_named(slot, name))) {
         if (slot->size == 0)
-            return MULL__NONE;
+            return NULL;
         slot = slot < names->last ? slot + 1 : names->slots;
     }
-    return slot->number;
+    return slot;
+}
+
+/* mull__names_find gives a name's number, or MULL__NONE. */
+static inline uint32_t mull__names_find(const mull__names *names, const mull__name *name)
+{
+    const mull__name_slot *slot = mull__names_slot(names, name);
+    return slot ? slot->number : MULL__NONE;
 }
 
 /* mull__names_look_up is both; `hash` gets the name's. */

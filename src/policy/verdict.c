@@ -390,13 +390,13 @@ int mull__row_fill(mull__row *row, uint64_t key, const mull__table *table, uint3
 
 int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict)
 {
-    uint32_t type = mull__type_briefly(desk, failure);
-    if (type != MULL__NONE) {
+    const mull__name_slot *type = mull__type_briefly(desk, failure);
+    if (type) {
         mull__layer room;
         mull__site site = mull__site_of(desk->table, failure->consumer, failure->transport, &room);
-        return mull__decide_at(type, site, failure, verdict)
+        return mull__decide_at(type->number, site, failure, verdict)
                    ? MULL_OK
-                   : mull__decide_further(desk, type, site, failure, verdict);
+                   : mull__decide_further(desk, type->number, site, failure, verdict);
     }
     return mull__decide_at_length(desk, failure, verdict);
 }
