@@ -91,6 +91,80 @@ static void only_what_was_delivered_can_be_lost(void **state)
     quay_stage_close(&s);
 }
 
+static void what_was_released_is_over(void **state)
+{
+    (void)state;
+    stage s;
+    quay_stage_open(&s);
+    settle_well(&s);
+    s.call = 0;
+    mull_port_settled(s.quay.port, &s.quay.delivery, 0);
+    assert_told(&s, "it settled a message that it wasn't asked to settle");
+    mull_port_lost(s.quay.port, &s.quay.delivery);
+    assert_told(&s, "it lost a message that it never delivered");
+    assert_int_equal(s.quay.releases, 1);
+    quay_stage_close(&s);
+}
+
+/* One for which there was no memory when it was delivered is the engine's all the same. */
+static void nor_is_one_that_waits_for_memory_new(void **state)
+{
+    (void)state;
+    purse p = {0};
+    stage s;
+    quay_stage_open_with(&s, purse_allocator(&p));
+    p.fail_at = p.asked + 1;
+    mull_port_delivered(s.quay.port, &s.quay.delivery);
+    mull_delivery second = s.quay.delivery;
+    p.fail_at = p.asked + 1;
+    mull_port_delivered(s.quay.port, &second);
+    assert_string_equal(s.said, "");
+    mull_delivery *both[] = {&s.quay.delivery, &second};
+    for (size_t i = 0; i < 2; i++) {
+        mull_port_delivered(s.quay.port, both[i]);
+        assert_told(&s, "it delivered a message that isn't new");
+        mull_port_settled(s.quay.port, both[i], 0);
+        assert_told(&s, "it settled a message that it wasn't asked to settle");
+    }
+    mull_port_lost(s.quay.port, &second);
+    assert_int_equal(s.quay.releases, 1);
+    mull_port_lost(s.quay.port, &second);
+    assert_told(&s, "it lost a message that it never delivered");
+    s.quay.releases = 0;
+    s.now_ms += 100;
+    mull_engine_turn(s.engine);
+    assert_true(s.call != 0);
+    settle_well(&s);
+    quay_stage_close(&s);
+    assert_int_equal(p.out, 0);
+}
+
+/* deliver_late delivers when its transport was told to close, and then closes it. */
+static void deliver_late(void *data)
+{
+    stage *s = data;
+    if (!s->quay.closes) {
+        assert_non_null(mull_port_after(s->quay.port, 0, deliver_late, s));
+        return;
+    }
+    mull_port_delivered(s->quay.port, &s->quay.delivery);
+    assert_told(s, "it delivered a message after it was told to close");
+    assert_int_equal(s->quay.settling, 0);
+    mull_port_closed(s->quay.port);
+}
+
+static void nothing_is_taken_from_one_that_closes(void **state)
+{
+    (void)state;
+    stage s;
+    quay_stage_open(&s);
+    assert_non_null(mull_port_after(s.quay.port, 0, deliver_late, &s));
+    mull_engine_close(s.engine, NULL, NULL);
+    assert_int_equal(s.quay.closes, 1);
+    assert_int_equal(s.quay.releases, 0);
+    desk_close(&s.desk);
+}
+
 static void healths_that_are_none_are_let_be(void **state)
 {
     (void)state;
@@ -130,6 +204,9 @@ int main(void)
         cmocka_unit_test(a_delivery_of_somebody_elses_is_let_be),
         cmocka_unit_test(a_settlement_that_nobody_asked_for_is_let_be),
         cmocka_unit_test(only_what_was_delivered_can_be_lost),
+        cmocka_unit_test(what_was_released_is_over),
+        cmocka_unit_test(nor_is_one_that_waits_for_memory_new),
+        cmocka_unit_test(nothing_is_taken_from_one_that_closes),
         cmocka_unit_test(healths_that_are_none_are_let_be),
         cmocka_unit_test(a_depth_that_is_missing_is_an_error),
     };

@@ -99,6 +99,7 @@ typedef struct stage {
     int64_t now_ms;
     mull_clock clock;
     mull_engine *engine;
+    mull_allocator allocator;
     mull_call call;
     int answers, refused, fired, closed;
     char said[128]; /* the last line of its log */
@@ -133,6 +134,7 @@ static inline mull_engine_options quay_engine_options(stage *s)
     options.log = quay_log;
     options.data = s;
     options.seed = 1;
+    options.allocator = s->allocator;
     return options;
 }
 
@@ -152,9 +154,9 @@ static inline void quay_make_delivery(quay *q)
     q->delivery.subscription = q->subscription;
 }
 
-static inline void quay_stage_open(stage *s)
+static inline void quay_stage_open_with(stage *s, mull_allocator allocator)
 {
-    *s = (stage){.now_ms = 1};
+    *s = (stage){.now_ms = 1, .allocator = allocator};
     desk_open(&s->desk);
     s->engine = quay_engine(s);
     assert_int_equal(mull_engine_scheme(s->engine, &quay_ops, &s->quay), 0);
@@ -163,6 +165,11 @@ static inline void quay_stage_open(stage *s)
     assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(s->engine), 0);
     quay_make_delivery(&s->quay);
+}
+
+static inline void quay_stage_open(stage *s)
+{
+    quay_stage_open_with(s, (mull_allocator){0});
 }
 
 /* quay_answer answers what a closing engine waits for; until then its loop runs within

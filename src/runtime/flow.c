@@ -613,6 +613,7 @@ static void release_if_through(mull__flow *flow)
     mull__timer_cancel(engine, &flow->timer);
     mull__timer_unreserve(engine);
     mull__list_remove(&port->flows, &flow->port_link);
+    flow->delivery->runtime = NULL; /* a transport that speaks of it once more is found out */
     port->ops->release(port->self, flow->delivery);
     mull__sends_drop(flow);
     if (flow->generation)

@@ -57,11 +57,23 @@ void mull__strays_try(mull_port *port)
     }
 }
 
+/* is_stray looks through what is only there when memory ran out: the last one's `runtime` is NULL,
+ * as if it were new, and that of the others is no flow. */
+static int is_stray(const mull_port *port, const mull_delivery *delivery)
+{
+    const mull_delivery *at = port->strays;
+    while (at && at != delivery)
+        at = at->runtime;
+    return at != NULL;
+}
+
 static const char *wrong_with(const mull_port *port, const mull_delivery *delivery)
 {
+    if (port->state != MULL__PORT_OPEN)
+        return "it delivered a message after it was told to close";
     if (!delivery->subscription || delivery->subscription->port != port)
         return "it delivered a message that belongs to none of its subscriptions";
-    if (delivery->runtime)
+    if (delivery->runtime || is_stray(port, delivery))
         return "it delivered a message that isn't new";
     return NULL;
 }
@@ -82,7 +94,7 @@ void mull_port_settled(mull_port *port, mull_delivery *delivery, int status)
     if (!port || !delivery)
         return;
     mull__flow *flow = delivery->runtime;
-    if (!flow || flow->stage != MULL__SETTLING)
+    if (!flow || is_stray(port, delivery) || flow->stage != MULL__SETTLING)
         misused(port, "it settled a message that it wasn't asked to settle");
     else
         mull__flow_settled(flow, status);
@@ -100,6 +112,7 @@ void mull__strays_release(mull_port *port)
     while (port->strays) {
         mull_delivery *first = port->strays;
         port->strays = first->runtime;
+        first->runtime = NULL;
         port->ops->release(port->self, first);
     }
 }
@@ -114,6 +127,7 @@ static int unstray(mull_port *port, mull_delivery *delivery)
             before->runtime = delivery->runtime;
         else
             port->strays = delivery->runtime;
+        delivery->runtime = NULL;
         port->ops->release(port->self, delivery);
         mull__engine_touch(port->engine); /* a stop may have waited for it */
         return 1;
