@@ -12,8 +12,8 @@
  * written down in its engine's `log`. */
 typedef struct log {
     char url[64];
-    int opened, closed;
-    int refuse; /* what the next open answers */
+    int opened, closed, subscribed;
+    int refuse; /* what the next open answers, or, of the queue "later", subscribe */
 } log;
 
 typedef struct bare {
@@ -75,9 +75,11 @@ static int bare_open(void **out, mull_port *port, const char *url, mull_abilitie
 
 static int bare_subscribe(void *self, mull_subscription *subscription, const char *queue)
 {
-    (void)self;
     (void)subscription;
-    (void)queue;
+    log *l = mull_port_data(((bare *)self)->port);
+    if (strcmp(queue, "later") == 0 && l->refuse)
+        return l->refuse;
+    l->subscribed++;
     return 0;
 }
 
@@ -302,10 +304,49 @@ static void what_it_says_against_a_url_is_told(void **state)
     assert_int_equal(mull_engine_scheme(b.r.engine, &bare_ops, &l), 0);
     assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:x"), MULL_EIO);
     assert_string_equal(b.problem, "transport 't': it is closed on Sundays");
+    l.refuse = 5; /* no code of ours */
+    assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:x"), MULL_EIO);
     l.refuse = 0;
     assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:x"), 0); /* the name is free */
     rig_close(&b.r);
     assert_int_equal(l.closed, 1);
+}
+
+static void no_handler(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    (void)engine;
+    (void)call;
+    (void)message;
+    (void)data;
+    fail_msg("nothing was delivered");
+}
+
+/* A start that fails at one queue has read from others; the next one doesn't ask for these again.
+ */
+static void a_queue_is_subscribed_to_once(void **state)
+{
+    (void)state;
+    static const int answers[] = {MULL_EIO, 5};
+    bench b;
+    log l = {.url = ""};
+    open_bench(&b);
+    assert_int_equal(mull_engine_scheme(b.r.engine, &bare_ops, &l), 0);
+    assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:"), 0);
+    mull_consumer_options consumer = rig_consumer(no_handler, NULL);
+    assert_int_equal(mull_engine_consumer(b.r.engine, &consumer), 0);
+    consumer.name = "D";
+    consumer.queue = "later";
+    assert_int_equal(mull_engine_consumer(b.r.engine, &consumer), 0);
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        l.refuse = answers[i];
+        assert_int_equal(mull_engine_start(b.r.engine), MULL_EIO);
+        assert_non_null(strstr(b.problem, "consumer 'D' can't read the queue 'later'"));
+        assert_int_equal(l.subscribed, 1);
+    }
+    l.refuse = 0;
+    assert_int_equal(mull_engine_start(b.r.engine), 0);
+    assert_int_equal(l.subscribed, 2);
+    rig_close(&b.r);
 }
 
 static int not_opened(void **out, mull_port *port, const char *url, mull_abilities *abilities,
@@ -434,6 +475,7 @@ int main(void)
         cmocka_unit_test(wrong_calls_are_answered),
         cmocka_unit_test(it_is_found_by_the_whole_scheme),
         cmocka_unit_test(what_it_says_against_a_url_is_told),
+        cmocka_unit_test(a_queue_is_subscribed_to_once),
         cmocka_unit_test(two_engines_may_have_different_ones_for_one_scheme),
         cmocka_unit_test(it_is_borrowed_until_the_engine_is_closed),
         cmocka_unit_test(a_closing_engine_takes_none),

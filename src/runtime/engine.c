@@ -362,11 +362,14 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *given)
 static int subscribe_all(mull_engine *engine)
 {
     for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
-        int status = c->port->ops->subscribe(c->port->self, c, c->queue);
+        if (c->subscribed)
+            continue;
+        int status = mull__refusal(c->port->ops->subscribe(c->port->self, c, c->queue));
         if (status != 0)
             return mull__engine_problem(engine, status, NULL, 0,
                                         "consumer '%s' can't read the queue '%s': %s", c->name,
                                         c->queue, mull_strerror(status));
+        c->subscribed = 1;
     }
     return 0;
 }

@@ -150,6 +150,7 @@ struct mull_subscription {
     uint32_t settling;   /* deliveries that the transport is settling */
     uint32_t failing;    /* of these, settles that failed and are tried again */
     uint32_t credit;     /* last told to the transport */
+    int subscribed;      /* its queue is read: a start that failed further on leaves it so */
 };
 
 /* ---- Flows ----------------------------------------------------------------------------------- */
@@ -400,6 +401,12 @@ void mull__stop_now(mull_engine *engine);
 void mull__stop_broken(mull_port *port, const char *why);
 void mull__stop_look(mull_engine *engine);  /* has it stopped by now? */
 void mull__empty_look(mull_engine *engine); /* is it time to ask for depths? */
+
+/* mull__refusal is what a transport's slot answers: 0, or a negative code, whatever it was. */
+static inline int mull__refusal(int status)
+{
+    return status > 0 ? MULL_EIO : status;
+}
 
 /* setup.c */
 void mull__close_look(mull_engine *engine); /* may a closing engine go on? */

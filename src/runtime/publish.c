@@ -36,8 +36,9 @@ static int answer_fault(ticket *t)
 }
 
 /* asked frees the ticket of a question that wasn't taken. */
-static int asked(ticket *t, int status)
+static int asked(ticket *t, int answer)
 {
+    int status = mull__refusal(answer);
     if (status != 0)
         mull__free(&t->port->engine->allocator, t);
     return status;

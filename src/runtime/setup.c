@@ -182,7 +182,8 @@ static int attach(mull_engine *engine, const char *name, const mull__scheme *sch
     port->ops = ops;
     port->data = scheme->data;
     char why[512] = "";
-    int status = ops->open(&port->self, port, url, &port->abilities, why, sizeof why);
+    int status =
+        mull__refusal(ops->open(&port->self, port, url, &port->abilities, why, sizeof why));
     if (status != 0) {
         mull__timer_unreserve(engine);
         mull__timer_unreserve(engine);
