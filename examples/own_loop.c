@@ -97,6 +97,10 @@ static void published(int status, void *data)
 static void tick(uv_timer_t *timer)
 {
     program *p = timer->data;
+    if (!p->engine) {
+        uv_close((uv_handle_t *)timer, NULL);
+        return;
+    }
     unsigned char body = (unsigned char)++p->published;
     mull_message message = MULL_INIT(mull_message);
     message.queue = "payments";
@@ -111,9 +115,12 @@ static void tick(uv_timer_t *timer)
 
 /* ---- Its life -------------------------------------------------------------------------------- */
 
+/* closed: the engine is gone. Where it stopped before the last tick, that is the end of them. */
 static void closed(void *data)
 {
-    ((program *)data)->closed = 1;
+    program *p = data;
+    p->closed = 1;
+    p->engine = NULL;
 }
 
 /* stopped: every message is settled. The engine may be closed right here; its handles leave the
