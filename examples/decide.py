@@ -111,10 +111,10 @@ class Policy:
 
     def __init__(self, library, text):
         self.library, self.pointer, problems = library, c_void_p(), []
-        # Kept by this name until the call is over: C doesn't count references.
-        problem = problem_fn(lambda file, line, said, _: problems.append(
+        # Kept as long as the policy, which may call it: C doesn't count references.
+        self.problem = problem_fn(lambda file, line, said, _: problems.append(
             f"{(file or b'-').decode()}:{line}: {said.decode()}"))
-        options = mull_policy_options(ctypes.sizeof(mull_policy_options), text=text.encode(), problem=problem)
+        options = mull_policy_options(ctypes.sizeof(mull_policy_options), text=text.encode(), problem=self.problem)
         self.check(library.mull_policy_load(self.pointer, options), problems)
 
     def check(self, status, problems=()):
