@@ -477,8 +477,8 @@ MULL_API int mull_engine_new(mull_engine **out, const mull_engine_options *optio
 
 /* mull_engine_transport adds a transport: a name for policies and logs, and a URL such as
  * "sqlite:orders.db" or "memory:". It is opened at once. MULL_EINVAL: the name is taken, or the
- * URL is none that is known; MULL_EIO: it can't be opened. `problem` says why. A transport of your
- * own: mulligan/transport.h. */
+ * URL is none that is known; MULL_EIO: it can't be opened. `problem` says why. MULL_ESTATE: the
+ * engine is being closed. A transport of your own: mulligan/transport.h. */
 MULL_API int mull_engine_transport(mull_engine *engine, const char *name, const char *url);
 
 /* mull_handler works on a message, now or later: `message` is yours to read until you end the call
@@ -512,7 +512,8 @@ MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_optio
 
 /* mull_engine_start begins to take messages. MULL_EREFUSED, with nothing started: the policy in
  * force can't work with these transports and consumers; `problem` says which rule and why.
- * MULL_ESTATE: it has been started before, or is being closed. */
+ * MULL_EIO: a queue can't be read; it may be started again. MULL_ESTATE: it has been started
+ * before, was stopped, or is being closed. */
 MULL_API int mull_engine_start(mull_engine *engine);
 
 /* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_EIO: it stopped
@@ -554,7 +555,7 @@ MULL_API int mull_send(mull_engine *engine, mull_call call, const mull_message *
 MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *error);
 
 /* mull_stop lets running handlers end within the grace time, takes nothing new, and gives back the
- * rest uncounted. Any thread. One that hasn't started stops as soon as it has. */
+ * rest uncounted. Any thread. One that hasn't started stops as soon as its loop runs. */
 MULL_API void mull_stop(mull_engine *engine);
 
 /* mull_stop_when_empty stops the engine once nothing is ready, delayed or claimed, by anyone, in
