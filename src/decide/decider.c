@@ -1,7 +1,6 @@
 /* decider.c: mull_decide, for one thread. It takes no lock and no memory. */
 #include "base/alloc.h"
 #include "base/given.h"
-#include "base/hash.h"
 #include "base/rare.h"
 #include "holder.h"
 #include "named.h"
@@ -220,11 +219,6 @@ static int64_t sum(int64_t a, int64_t b)
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-static uint64_t chance_of(const mull_message *message)
-{
-    return mull__hash_text(message && message->id ? message->id : "");
-}
-
 /* is_complete: no number is missing, nor wrong, and no id stands for a name. */
 static inline int is_complete(const mull_failure *failure)
 {
@@ -232,6 +226,14 @@ static inline int is_complete(const mull_failure *failure)
            failure->calls > 0 && failure->deliveries > 0 &&
            (failure->redeliveries | failure->age_ms) >= 0 &&
            (failure->flags & ~OPTIONAL) == MULL_HAS_CHANCE;
+}
+
+static void give_chance(mull_failure *f)
+{
+    if (f->flags & MULL_HAS_CHANCE)
+        return;
+    f->flags |= MULL_HAS_CHANCE;
+    f->chance = mull__chance_by_id(f->message);
 }
 
 /* fill_in puts every default in its place. */
@@ -243,10 +245,7 @@ static void fill_in(mull_failure *f)
         f->calls = sum(f->attempt, f->redeliveries);
     if (f->deliveries == 0)
         f->deliveries = 1;
-    if (!(f->flags & MULL_HAS_CHANCE)) {
-        f->flags |= MULL_HAS_CHANCE;
-        f->chance = chance_of(f->message);
-    }
+    give_chance(f);
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
@@ -260,8 +259,7 @@ static MULL__IN_PLACE mull__row *row_for(const mull_decider *decider, uint64_t k
 static MULL__IN_PLACE int follow_row(const mull__row *row, const mull_failure *failure,
                                      mull_verdict *verdict)
 {
-    return failure->flags == MULL_HAS_CHANCE &&
-           !(failure->error && failure->error->lineage_count) &&
+    return !mull__is_flagged(failure) && !(failure->error && failure->error->lineage_count) &&
            mull__is_within_limits(failure, row->deliveries, row->calls) &&
            mull__follow_briefly(row->rule, row->site, failure, verdict);
 }
@@ -338,10 +336,18 @@ static MULL__APART int decide_otherwise(mull_decider *decider, const mull_failur
     return decide_checked(decider, failure, verdict, 0);
 }
 
-/* decide_further: what was looked up isn't looked up again. */
+/* decide_further: what was looked up isn't looked up again. The short way draws by a chance that
+ * wasn't given without a copy of the failure; here others are to see it. */
 static MULL__APART int decide_further(mull_decider *decider, uint32_t type, mull__site site,
                                       const mull_failure *failure, mull_verdict *verdict)
 {
+    mull_failure full;
+    if (!(failure->flags & MULL_HAS_CHANCE)) {
+        full = *failure;
+        full.size = sizeof full;
+        give_chance(&full);
+        failure = &full;
+    }
     if (!is_complete(failure))
         return decide_otherwise(decider, failure, verdict);
     verdict->generation = decider->generation;
@@ -419,8 +425,7 @@ static MULL__APART int decide_by_id(mull_decider *decider, const mull_failure *f
         return MULL_EINVAL;
     if (site && mull__row_fill(row, mull__row_key(failure), meanings->table, *type, *site))
         return decide_by_rule(decider, failure, verdict, row);
-    if (site || failure->flags != MULL_HAS_CHANCE ||
-        (failure->error && failure->error->lineage_count))
+    if (site || mull__is_flagged(failure) || (failure->error && failure->error->lineage_count))
         return decide_otherwise(decider, failure, verdict);
     return *type == MULL__NONE ? decide_otherwise(decider, failure, verdict)
                                : decide_there(decider, *type, failure, verdict);

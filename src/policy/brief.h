@@ -20,16 +20,17 @@ static MULL__IN_PLACE int mull__is_within(int64_t number, int64_t most)
 /* mull__draw_ahead is how long a step waits that is worked out ahead, as most are, for a failure
  * that has no flag with a say in it. */
 static MULL__IN_PLACE int64_t mull__draw_ahead(const mull__lot *lot, mull_tier due,
-                                               const mull_failure *failure, uint64_t consumer_hash)
+                                               const mull_failure *failure, uint64_t chance,
+                                               uint64_t consumer_hash)
 {
     const mull__facts facts = {
-        .chance = failure->chance,
+        .chance = chance,
         .consumer_hash = consumer_hash,
         .seed = failure->seed,
         .tier = due,
     };
-    uint64_t chance = mull__chance_of(&facts, failure->redeliveries, lot->nth.step);
-    return mull__draw(lot->low_ms, lot->choices, chance);
+    uint64_t hash = mull__chance_of(&facts, failure->redeliveries, lot->nth.step);
+    return mull__draw(lot->low_ms, lot->choices, hash);
 }
 
 /* mull__go_on: another call of the handler, at a step of this tier. It writes all of a verdict but
@@ -49,12 +50,20 @@ static MULL__IN_PLACE void mull__go_on(mull_verdict *verdict, mull_tier due, int
     verdict->queue = verdict->note = NULL;
 }
 
+/* mull__chance is a failure's, given or not. It is asked for last, where a delay is drawn from it.
+ */
+static MULL__IN_PLACE uint64_t mull__chance(const mull_failure *failure)
+{
+    return MULL__MOSTLY(failure->flags & MULL_HAS_CHANCE) ? failure->chance
+                                                          : mull__chance_by_id(failure->message);
+}
+
 /* mull__go_on_by is all of it: a rule decides to a step that is worked out ahead. */
 static MULL__IN_PLACE void mull__go_on_by(const mull__rule *rule, const mull__lot *lot,
                                           mull_tier due, uint64_t consumer_hash,
                                           const mull_failure *failure, mull_verdict *verdict)
 {
-    int64_t delay_ms = mull__draw_ahead(lot, due, failure, consumer_hash);
+    int64_t delay_ms = mull__draw_ahead(lot, due, failure, mull__chance(failure), consumer_hash);
     mull__go_on(verdict, due, delay_ms, &lot->nth);
     verdict->rule = rule->source;
 }
@@ -104,12 +113,18 @@ static MULL__IN_PLACE int mull__decide_at(uint32_t type, mull__site site,
 int mull__decide_further(const mull__desk *desk, uint32_t type, mull__site site,
                          const mull_failure *failure, mull_verdict *verdict);
 
+/* mull__is_flagged: by more than that its chance is given, which the short way doesn't look at. */
+static MULL__IN_PLACE uint32_t mull__is_flagged(const mull_failure *failure)
+{
+    return failure->flags & ~(uint32_t)MULL_HAS_CHANCE;
+}
+
 /* mull__type_briefly finds the type of a failure that has an error by its name. NULL: there is more
  * to it. */
 static MULL__IN_PLACE const mull__name_slot *mull__type_briefly(const mull__desk *desk,
                                                                 const mull_failure *failure)
 {
-    if (failure->error->lineage_count | (failure->flags ^ MULL_HAS_CHANCE))
+    if (failure->error->lineage_count | mull__is_flagged(failure))
         return NULL;
     const mull__name name = mull__name_of(failure->error->type);
     return mull__names_slot(&desk->table->type_names, &name);

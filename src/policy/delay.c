@@ -223,3 +223,8 @@ int64_t mull__wait(const mull__plain_tier *tier, const mull__facts *facts, const
         return decorrelated(tier, facts);
     return drawn(mull__delay_span(tier, delay_ms), facts, facts->step);
 }
+
+uint64_t mull__chance_by_id(const mull_message *message)
+{
+    return mull__hash_text(message && message->id ? message->id : "");
+}

@@ -50,6 +50,10 @@ static inline uint64_t mull__chance_of(const mull__facts *facts, int64_t redeliv
     return mull__stir(mull__stir(hashes + counted));
 }
 
+/* mull__chance_by_id is the chance of a failure that comes without one: the hash of its message's
+ * id. There may be no message, and no id. */
+uint64_t mull__chance_by_id(const mull_message *message);
+
 /* mull__high_word is the upper half of a 128-bit product. */
 static inline uint64_t mull__high_word(uint64_t a, uint64_t b)
 {

@@ -111,7 +111,8 @@ static int64_t wait_for(const mull__plain_tier *tier, const mull_failure *failur
 {
     const uint32_t heeded = MULL_NO_JITTER | MULL__JITTER_LOW | MULL__JITTER_HIGH;
     if (step <= tier->lot_count && !(failure->flags & heeded))
-        return mull__draw_ahead(&tier->lots[step - 1], due, failure, consumer_hash);
+        return mull__draw_ahead(&tier->lots[step - 1], due, failure, failure->chance,
+                                consumer_hash);
     const mull__facts facts = {
         .chance = failure->chance,
         .consumer_hash = consumer_hash,
