@@ -84,7 +84,7 @@ template <typename T> inline T mull_init()
     X(MULL_ELOST, -5, "lost", "the claim on the message is gone")                                  \
     X(MULL_EIO, -6, "io", "the transport could not carry it out")                                  \
     X(MULL_ESTATE, -7, "state", "not possible in the state that the engine is in")                 \
-    X(MULL_ETOOBIG, -8, "too_big", "the message is larger than allowed")                           \
+    X(MULL_ETOOBIG, -8, "too_big", "larger, or more, than allowed")                                \
     X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")
 
 /* What functions return; 0 is success. */

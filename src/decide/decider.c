@@ -475,12 +475,13 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
 int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
                        void *data)
 {
-    if (!is_there(failure) || !has_parts(failure) || !is_right(failure))
+    mull_failure full;
+    if (!mull__struct_take(&full, sizeof full, MULL__FAILURE_LEAST, failure) || !has_parts(&full) ||
+        !is_right(&full))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;
     take_fresh_seat(decider);
-    mull_failure full = *failure;
     mull__named room;
     fill_in(&full);
     int status = mull__name_all(&full, mull__holder_ids(decider->policy), &room);

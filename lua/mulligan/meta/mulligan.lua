@@ -200,7 +200,7 @@ local Engine = {}
 ---| "lost" # the claim on the message is gone
 ---| "io" # the transport, or a file, could not be used
 ---| "state" # not possible in the state that the engine is in
----| "too_big" # the message is larger than allowed
+---| "too_big" # larger, or more, than allowed
 ---| "refused" # the engine would not work like this
 
 ---What no message comes beyond; what has no bound isn't there.
