@@ -110,9 +110,12 @@ static void what_was_released_is_over(void **state)
 static void nor_is_one_that_waits_for_memory_new(void **state)
 {
     (void)state;
+    static const mull_header headers[] = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
     purse p = {0};
     stage s;
     quay_stage_open_with(&s, purse_allocator(&p));
+    s.quay.delivery.message.headers = headers; /* three: taken for a flow, it would be settling */
+    s.quay.delivery.message.header_count = 3;
     p.fail_at = p.asked + 1;
     mull_port_delivered(s.quay.port, &s.quay.delivery);
     mull_delivery second = s.quay.delivery;
