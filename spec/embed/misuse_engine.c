@@ -229,6 +229,40 @@ static void a_stop_before_the_start_ends_the_run_at_once(void **state)
     mull_policy_free(policy);
 }
 
+static void count_stop(void *data)
+{
+    ((note *)data)->ends++;
+}
+
+/* A loop of its host's may run before the start. */
+static void or_is_a_stop_without_a_start(void **state)
+{
+    (void)state;
+    note n = {0};
+    int closed = 0;
+    uv_loop_t loop;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    mull_policy *policy = rig_policy("");
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy;
+    options.loop = &loop;
+    options.stopped = count_stop;
+    options.data = &n;
+    mull_engine *engine;
+    assert_int_equal(mull_engine_new(&engine, &options), 0);
+    mull_stop(engine);
+    assert_int_equal(n.ends, 0);
+    uv_run(&loop, UV_RUN_NOWAIT);
+    assert_int_equal(n.ends, 1);
+    assert_int_equal(mull_engine_start(engine), MULL_ESTATE);
+    mull_engine_close(engine, count_end, &closed);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(closed, 1);
+    assert_int_equal(n.ends, 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    mull_policy_free(policy);
+}
+
 static void only_a_tests_clock_is_turned(void **state)
 {
     (void)state;
@@ -596,6 +630,7 @@ int main(void)
         cmocka_unit_test(consumers_come_before_the_start_and_it_starts_once),
         cmocka_unit_test(it_runs_once_and_not_within_itself),
         cmocka_unit_test(a_stop_before_the_start_ends_the_run_at_once),
+        cmocka_unit_test(or_is_a_stop_without_a_start),
         cmocka_unit_test(only_a_tests_clock_is_turned),
         cmocka_unit_test(nor_within_a_turn),
         cmocka_unit_test(calls_that_are_made_up_are_done),
