@@ -1,6 +1,7 @@
 /* internal_equals.c: matchers that are made of equalities, whose texts are compared by their
- * lengths and words: beside strcmp, with random texts of few letters in blocks of their very size,
- * so that AddressSanitizer sees a byte too many. MULL_EQUALS says how many; the seed is printed. */
+ * bytes where they are short: beside strcmp, with random texts of few letters in blocks of their
+ * very size, so that AddressSanitizer sees a byte too many. MULL_EQUALS says how many; the seed is
+ * printed. */
 #include "base/alloc.h"
 #include "fixtures.h"
 #include "policy/shape.h"

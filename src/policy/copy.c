@@ -153,12 +153,8 @@ static const mull__equality *equalities(mull__room *room, const mull__plain_test
 {
     mull__equality *wanted = mull__take(room, count, sizeof *wanted);
     for (size_t i = 0; i < count; i++) {
-        wanted[i].initial = *tests[i].name;
+        wanted[i] = mull__equality_of(tests[i].name, tests[i].value.literals);
         wanted[i].is_last = i + 1 == count;
-        wanted[i].name = mull__short_text_of(tests[i].name);
-        wanted[i].value = *tests[i].value.literals;
-        if (wanted[i].value.kind == MULL_STRING)
-            wanted[i].text = mull__short_text_of(wanted[i].value.as.string);
     }
     return wanted;
 }

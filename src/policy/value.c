@@ -5,7 +5,7 @@
 
 #include "base/pattern.h"
 #include "base/rare.h"
-#include "names.h"
+#include "fact.h"
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
@@ -101,72 +101,113 @@ static int found(const char *text, const char *pattern, int64_t *steps)
 
 /* ---- Equalities ------------------------------------------------------------------------------
  *
- * What most matchers come down to, and so on the way of many decisions: strlen and two words take
- * less than strcmp, which depends on where in their pages the two texts lie. */
+ * What most matchers come down to, and so on the way of many decisions. Names and texts are mostly
+ * short: those are compared without a call, so that how many instructions it takes doesn't depend
+ * on where texts lie, as strlen's and strcmp's do, and no register has to be saved. */
 
-mull__short_text mull__short_text_of(const char *text)
+static mull__short_text shorten(const char *text)
 {
-    size_t length = strlen(text);
-    mull__short_text shorter = {.text = text, .length = length};
-    if (length >= 8) {
-        shorter.first = mull__load_8(text);
-        shorter.last = mull__load_8(text + length - 8);
-    } else if (length >= 4) {
-        shorter.first = mull__load_4(text);
-        shorter.last = mull__load_4(text + length - 4);
-    }
+    mull__short_text shorter = {.first = *text};
+    size_t size = strlen(text) + 1;
+    if (size > MULL__SHORT)
+        return shorter;
+    memcpy(shorter.bytes + MULL__SHORT - size, text, size);
+    shorter.size = size;
     return shorter;
 }
 
-/* is_text doesn't read beyond the NUL of `given`. */
-static MULL__IN_PLACE int is_text(const mull__short_text *wanted, const char *given)
+mull__equality mull__equality_of(const char *name, const mull_value *value)
 {
-    size_t length = strlen(given);
-    if (length != wanted->length)
-        return 0;
-    if (length >= 8)
-        return mull__load_8(given) == wanted->first &&
-               mull__load_8(given + length - 8) == wanted->last &&
-               (length <= 16 || memcmp(given + 8, wanted->text + 8, length - 16) == 0);
-    if (length >= 4)
-        return mull__load_4(given) == wanted->first &&
-               mull__load_4(given + length - 4) == wanted->last;
-    return memcmp(given, wanted->text, length) == 0;
+    return (mull__equality){
+        .is_last = 1,
+        .name = shorten(name),
+        .text = shorten(value->kind == MULL_STRING ? value->as.string : ""),
+        .whole_name = name,
+        .value = *value,
+    };
 }
 
-static MULL__APART int numbers_equal(const mull__equality *wanted, const mull_field *field)
-{
-    return mull__number_equals(&wanted->value, &field->value);
-}
+/* UNSURE: too long, or of a kind that is compared elsewhere. */
+enum { OTHER, SAME, UNSURE };
 
-static MULL__IN_PLACE int equals(const mull__equality *wanted, const mull_field *field)
+/* goes_on_as is for two texts that begin alike. It jumps to the second of so many bytes and goes on
+ * to the NUL. What is given differs at its own NUL at the latest: nothing behind that is read. */
+static MULL__IN_PLACE int goes_on_as(const char *given, const mull__short_text *wanted)
 {
-    const mull_value *given = &field->value;
-    if (given->kind == wanted->value.kind) {
-        if (given->kind == MULL_INTEGER)
-            return given->as.integer == wanted->value.as.integer;
-        if (given->kind == MULL_STRING)
-            return given->as.string && is_text(&wanted->text, given->as.string);
-        if (given->kind == MULL_BOOLEAN)
-            return !given->as.boolean == !wanted->value.as.boolean;
+#define BYTE(left)                                                                                 \
+    case (left) + 1:                                                                               \
+        if (given[wanted->size - (left)] != wanted->bytes[MULL__SHORT - (left)])                   \
+            return OTHER;                                                                          \
+        __attribute__((fallthrough))
+
+    switch (wanted->size) {
+        BYTE(15);
+        BYTE(14);
+        BYTE(13);
+        BYTE(12);
+        BYTE(11);
+        BYTE(10);
+        BYTE(9);
+        BYTE(8);
+        BYTE(7);
+        BYTE(6);
+        BYTE(5);
+        BYTE(4);
+        BYTE(3);
+        BYTE(2);
+        BYTE(1);
+    case 1:
+        return SAME;
+    case 0:
+        return UNSURE;
+    default:
+        __builtin_unreachable();
     }
-    return numbers_equal(wanted, field);
+#undef BYTE
+}
+
+static MULL__IN_PLACE int is_text(const char *given, char first, const mull__short_text *wanted)
+{
+    return given && *given == first ? goes_on_as(given, wanted) : OTHER;
+}
+
+/* equal_each is for all kinds and lengths. */
+static MULL__APART int equal_each(const mull__equality *wanted, const mull_field *fields,
+                                  const mull_field *end)
+{
+    do {
+        const mull_field *field = mull__field_in(fields, end, wanted->whole_name);
+        if (!field || !mull__value_equals(&wanted->value, &field->value))
+            return 0;
+    } while (!wanted++->is_last);
+    return 1;
 }
 
 int mull__equals_all(const mull__equality *wanted, const mull_error *error)
 {
-    const mull_field *fields = error->fields;
-    if (!fields || error->field_count == 0)
+    const mull_field *fields = error->fields, *end = mull__fields_end(error);
+    if (fields == end)
         return 0;
-    const mull_field *end = fields + error->field_count;
     do {
         const mull_field *field = fields;
-        while (!field->name || field->name[0] != wanted->initial ||
-               !is_text(&wanted->name, field->name))
+        const char initial = wanted->name.first; /* here, so that it isn't read for each field */
+        int answer;
+        while ((answer = is_text(field->name, initial, &wanted->name)) == OTHER)
             if (++field == end)
                 return 0;
-        if (!equals(wanted, field))
-            return 0;
+        const mull_value *given = &field->value;
+        if (answer == UNSURE || given->kind != wanted->value.kind)
+            return equal_each(wanted, fields, end); /* 503 equals 503.0 */
+        if (given->kind == MULL_INTEGER)
+            answer = given->as.integer == wanted->value.as.integer;
+        else if (given->kind == MULL_STRING)
+            answer = is_text(given->as.string, wanted->text.first, &wanted->text);
+        else if (given->kind == MULL_BOOLEAN)
+            answer = !given->as.boolean == !wanted->value.as.boolean;
+        else
+            answer = UNSURE;
+        if (answer != SAME)
+            return answer == UNSURE && equal_each(wanted, fields, end);
     } while (!wanted++->is_last);
     return 1;
 }
