@@ -27,6 +27,7 @@ typedef struct shared {
     mull_site payments; /* "PaymentHandler" on "bank" */
     char names[GENERATIONS][33];
     atomic_int at_work;
+    atomic_int failed; /* why a reload failed, which ends all threads; 0 */
 } shared;
 
 typedef struct worker {
@@ -48,7 +49,14 @@ static void count(worker *me, const mull_verdict *verdict)
     me->wrong++;
 }
 
-/* decide decides until both generations have made as many decisions as they should. */
+/* is_done: both generations have made as many decisions as they should, or can't any more. */
+static int is_done(const worker *me)
+{
+    return atomic_load(&me->all->failed) ||
+           (me->decided[0] >= DECISIONS && me->decided[1] >= DECISIONS);
+}
+
+/* decide decides until that is done. */
 static int decide(worker *me, mull_decider *decider)
 {
     mull_failure failure = MULL_INIT(mull_failure);
@@ -56,7 +64,7 @@ static int decide(worker *me, mull_decider *decider)
     failure.site = me->all->payments;
     failure.flags = MULL_HAS_CHANCE;
     mull_verdict verdict = MULL_INIT(mull_verdict);
-    for (uint64_t n = 0; me->decided[0] < DECISIONS || me->decided[1] < DECISIONS; n++) {
+    for (uint64_t n = 0; !is_done(me); n++) {
         failure.chance = n;
         int status = mull_decide(decider, &failure, &verdict);
         if (status)
@@ -105,9 +113,13 @@ static int load(shared *all)
 static long reload(shared *all)
 {
     long reloads = 0;
-    while (atomic_load(&all->at_work) > 0)
-        if (mull_policy_reload(all->policy, policies[(reloads + 1) % GENERATIONS].text, 0) == 0)
+    while (atomic_load(&all->at_work) > 0) {
+        int status = mull_policy_reload(all->policy, policies[(reloads + 1) % GENERATIONS].text, 0);
+        if (status < 0)
+            atomic_store(&all->failed, status);
+        else
             reloads++;
+    }
     return reloads;
 }
 
@@ -142,7 +154,7 @@ static int run(shared *all)
         printf("%s %ld times, by %s\n", mull_action_name(policies[g].action), sum.decided[g],
                all->names[g]);
     printf("%d threads, %ld reloads meanwhile, %ld wrong\n", begun, reloads, sum.wrong);
-    return sum.status;
+    return sum.status ? sum.status : atomic_load(&all->failed);
 }
 
 int main(void)

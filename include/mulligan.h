@@ -600,8 +600,9 @@ MULL_API int64_t mull_engine_turn(mull_engine *engine);
  * and no callback of it runs, else on a later turn; then `closed` is called (NULL: it isn't). A
  * call that is still at work is told by `cancel`, and the engine is there until it was ended with
  * mull_done: out of `cancel`, or by another thread, since "at once" waits for it. Not out of a
- * `problem` in which this engine says what it refuses. Until it is gone, what takes messages or
- * asks a transport answers MULL_ESTATE, and to close it once more does nothing. NULL is fine. */
+ * `problem` in which this engine says what it refuses, nor out of a transport's ops. Until it is
+ * gone, what takes messages or asks a transport answers MULL_ESTATE, and to close it once more does
+ * nothing. NULL is fine. */
 MULL_API void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *data);
 
 #ifdef __cplusplus

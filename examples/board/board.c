@@ -167,6 +167,8 @@ board *board_new(void)
 
 int board_put(board *b, const mull_message *message)
 {
+    if (!message->queue)
+        return MULL_EINVAL;
     item *made =
         item_new(message, message->id, message->queue, message->headers, message->header_count);
     if (!made)

@@ -11,7 +11,7 @@ typedef struct board board;
 board *board_new(void);
 
 /* board_put pins a message to a board, on message->queue, whether an engine is there or not. It is
- * copied. Any thread. MULL_ENOMEM. */
+ * copied. Any thread. MULL_EINVAL: without a queue; MULL_ENOMEM. */
 int board_put(board *b, const mull_message *message);
 
 /* board_count is how many messages of a queue are on a board, in whatever state. Any thread. */
