@@ -5,20 +5,12 @@ local core = require "mulligan.core"
 local testing = require "mulligan.testing"
 local pages = require "support.pages"
 local process = require "support.process"
+local types = require "support.types"
 
 local PAGE = "docs/lua-module.md"
 
 local book = dofile "tools/words/book.lua"
 local tables = pages.tables(PAGE)
-
-local function sorted(map)
-    local names = {}
-    for name in pairs(map) do
-        names[#names + 1] = name
-    end
-    table.sort(names)
-    return names
-end
 
 -- ---- Calls -------------------------------------------------------------------------------------
 
@@ -65,7 +57,7 @@ local function functions_in(given, except)
     for name, value in pairs(given) do
         names[name] = type(value) == "function" and name:sub(1, 2) ~= "__" and not (except or {})[name] or nil
     end
-    return sorted(names)
+    return types.names(names)
 end
 
 describe("the page of the Lua module", function()
@@ -82,7 +74,7 @@ describe("the page of the Lua module", function()
     for before, class in pairs(class_of) do
         it("has every call of " .. before .. " and no other, as it is called", function()
             assert.is_true(#product[class] > 1)
-            assert.same(product[class], sorted(calls[class]))
+            assert.same(product[class], types.names(calls[class]))
             for name, params in pairs(calls[class]) do
                 assert.equal(params_of(class, name), params, before .. name)
             end
@@ -148,7 +140,7 @@ describe("options and keys of the Lua module", function()
     end
 
     it("have a table each", function()
-        assert.same(sorted(described), sorted(heads))
+        assert.same(types.names(described), types.names(heads))
         local classes = {}
         for _, class in pairs(described) do
             classes[class] = true
@@ -181,7 +173,7 @@ describe("options and keys of the Lua module", function()
 
     it("are the same for a consumer and for a rig's", function()
         local function names(class)
-            return sorted(fields_of(class))
+            return types.names(fields_of(class))
         end
         assert.same(names "ConsumerOptions", names "RigConsumer")
     end)

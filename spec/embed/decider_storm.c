@@ -470,7 +470,7 @@ static void the_two_differ_in_every_field(void **state)
     for (size_t kind = 0; kind < KINDS; kind++)
         for (size_t field = 0; field < VERDICT_FIELDS; field++)
             if (!(found[kind] >> field & 1))
-                fail_msg("%s is the same in both", field_names[field]);
+                fail_msg("%s is the same in both", verdict_field_names[field]);
     stage_close(&s);
 }
 

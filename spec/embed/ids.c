@@ -7,6 +7,7 @@
 #include "purse.h"
 #include "rig.h"
 #include "sample.h"
+#include "verdicts.h"
 
 enum { POLICIES = 120 / SLOWNESS, FAILURES = 60, TRACE = 4096 };
 
@@ -254,32 +255,6 @@ static void with_ids(stage *s, plight *p, sample *chance)
         f->error = NULL;
         s->briefly++;
     }
-}
-
-static void assert_same_text(const char *a, const char *b)
-{
-    if (a && b)
-        assert_string_equal(a, b);
-    else
-        assert_ptr_equal(a, b);
-}
-
-static void assert_same(const mull_verdict *a, const mull_verdict *b)
-{
-    assert_int_equal(a->action, b->action);
-    assert_int_equal(a->reason, b->reason);
-    assert_int_equal(a->tier, b->tier);
-    assert_int_equal(a->fallback, b->fallback);
-    assert_int_equal(a->delay_ms, b->delay_ms);
-    assert_int_equal(a->step, b->step);
-    assert_int_equal(a->of, b->of);
-    assert_same_text(a->queue, b->queue);
-    assert_same_text(a->note, b->note);
-    assert_same_text(a->rule.file, b->rule.file);
-    assert_int_equal(a->rule.line, b->rule.line);
-    assert_same_text(a->rule.scope, b->rule.scope);
-    assert_same_text(a->rule.type, b->rule.type);
-    assert_string_equal(a->generation, b->generation);
 }
 
 static void compare(stage *s, sample *chance)

@@ -192,21 +192,28 @@ static void end_and_stop(mull_engine *engine, mull_call call, const mull_message
     mull_stop(engine);
 }
 
-static void it_runs_once_and_not_within_itself(void **state)
+/* run_one runs an engine of its own loop for one message, until that has stopped. */
+static mull_engine *run_one(mull_policy *policy, mull_handler handler, note *n)
 {
-    (void)state;
-    note n = {0};
-    mull_policy *policy = rig_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
     mull_engine *engine;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(end_and_stop, &n);
+    mull_consumer_options consumer = rig_consumer(handler, n);
     assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
     mull_message message = message_to("q");
     assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
     assert_int_equal(mull_engine_run(engine), 0);
+    return engine;
+}
+
+static void it_runs_once_and_not_within_itself(void **state)
+{
+    (void)state;
+    note n = {0};
+    mull_policy *policy = rig_policy("");
+    mull_engine *engine = run_one(policy, end_and_stop, &n);
     assert_int_equal(n.calls, 1);
     assert_int_equal(n.status, MULL_ESTATE);
     assert_int_equal(mull_engine_run(engine), MULL_ESTATE);
@@ -574,16 +581,7 @@ static void closed_by_its_own_handler_it_is_gone_when_it_returns(void **state)
     (void)state;
     note n = {0};
     mull_policy *policy = rig_policy("");
-    mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = policy;
-    mull_engine *engine;
-    assert_int_equal(mull_engine_new(&engine, &options), 0);
-    assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(close_within, &n);
-    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
-    mull_message message = message_to("q");
-    assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
-    assert_int_equal(mull_engine_run(engine), 0);
+    run_one(policy, close_within, &n);
     assert_int_equal(n.calls, 1);
     assert_int_equal(n.ends, 1);
     mull_policy_free(policy);

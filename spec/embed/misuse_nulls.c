@@ -163,18 +163,9 @@ static int engine_new(stage *s, int null)
 
 static int engine_scheme(stage *s, int null)
 {
-    static const mull_transport_ops another = {
-        .version = MULL_TRANSPORT_VERSION,
-        .scheme = "another",
-        .open = quay_open,
-        .subscribe = quay_subscribe,
-        .credit = quay_credit,
-        .publish = quay_publish,
-        .settle = quay_settle,
-        .depth = quay_depth,
-        .release = quay_release,
-        .close = quay_close,
-    };
+    static mull_transport_ops another;
+    another = quay_ops;
+    another.scheme = "another";
     return mull_engine_scheme(OR_NULL(0, s->engine), OR_NULL(1, &another), OR_NULL(2, s));
 }
 

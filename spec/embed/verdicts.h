@@ -19,10 +19,10 @@
 #define VERDICT_TEXTS(X)          X(queue) X(note) X(rule.file) X(rule.scope) X(rule.type) X(generation)
 #define VERDICT_FIELD_NAME(field) #field,
 
-static const char *const field_names[] = {VERDICT_NUMBERS(VERDICT_FIELD_NAME)
-                                              VERDICT_TEXTS(VERDICT_FIELD_NAME)};
+static const char *const verdict_field_names[] = {VERDICT_NUMBERS(VERDICT_FIELD_NAME)
+                                                      VERDICT_TEXTS(VERDICT_FIELD_NAME)};
 
-enum { VERDICT_FIELDS = sizeof field_names / sizeof *field_names, KEPT_TEXT = 64 };
+enum { VERDICT_FIELDS = sizeof verdict_field_names / sizeof *verdict_field_names, KEPT_TEXT = 64 };
 
 static inline int same(const char *a, const char *b)
 {
@@ -39,6 +39,15 @@ static inline unsigned differences(const mull_verdict *a, const mull_verdict *b)
     VERDICT_NUMBERS(VERDICT_NUMBER_DIFFERS)
     VERDICT_TEXTS(VERDICT_TEXT_DIFFERS)
     return found;
+}
+
+/* assert_same names the first field in which two verdicts differ. */
+static inline void assert_same(const mull_verdict *a, const mull_verdict *b)
+{
+    unsigned found = differences(a, b);
+    for (size_t i = 0; i < VERDICT_FIELDS; i++)
+        if (found >> i & 1)
+            fail_msg("the verdicts differ in %s", verdict_field_names[i]);
 }
 
 /* kept is a verdict that outlives its decider: its texts are its own, and short. */

@@ -2,6 +2,7 @@
 -- plain Lua, and what the rockspec asks for is what the build needs. Built once, in the run without
 -- sanitizers.
 local process = require "support.process"
+local types = require "support.types"
 
 local ROCKSPEC = "mulligan-scm-1.rockspec"
 
@@ -22,23 +23,14 @@ local function words_in(path, before, after)
     return words
 end
 
-local function sorted(map)
-    local names = {}
-    for name in pairs(map) do
-        names[#names + 1] = name
-    end
-    table.sort(names)
-    return names
-end
-
 describe("the rockspec", function()
     it("asks for the libraries that the build asks for", function()
         local asked = {}
         for name in process.read("CMakeLists.txt"):gmatch("pkg_check_modules%((%u+) REQUIRED") do
             asked[name == "UV" and "LIBUV" or name] = true
         end
-        assert.is_true(#sorted(asked) > 3)
-        assert.same(sorted(asked), sorted(read_rockspec().external_dependencies))
+        assert.is_true(#types.names(asked) > 3)
+        assert.same(types.names(asked), types.names(read_rockspec().external_dependencies))
     end)
 
     it("leads the build to each of them", function()
