@@ -14,11 +14,20 @@ set -eu
 cd "$(dirname "$0")"
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config lua5.4
-    liblua5.4-dev libuv1-dev libsqlite3-dev libjansson-dev libxxhash-dev"
-test_packages="lua-busted lua-check libcmocka-dev clang-format g++ sqlite3 python3 luarocks"
+    liblua5.4-dev libuv1-dev libsqlite3-dev libxxhash-dev"
+test_packages="lua-busted lua-check libcmocka-dev libjansson-dev clang-format g++ sqlite3 python3 luarocks"
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "do: $*"; exit 2; }
+
+# needs_folder PATH: makes it, or says that nothing can be built in this tree.
+needs_folder() {
+    if why=$(mkdir -p "$1" 2>&1); then
+        [ ! -w "$1" ] || return 0
+        why="$1 is not writable"
+    fi
+    fail "can't write to $PWD, where builds go ($why); copy the tree to a folder of yours"
+}
 
 # ---- Packages ----------------------------------------------------------------------------------
 
@@ -47,8 +56,8 @@ need() {
     done
     [ -n "$missing" ] || return 0
     [ -z "$sudo" ] || command -v sudo >/dev/null || fail "not root, and no sudo; please install$missing"
+    needs_folder build
     say "do: installing$missing"
-    mkdir -p build
     # shellcheck disable=SC2086 # its words are packages
     apt_install $missing >build/packages.log 2>&1 ||
         update_and_install >>build/packages.log 2>&1 ||
@@ -62,13 +71,14 @@ build() {
     case $1 in
     release) more= ;;
     deb) more="scdoc dpkg-dev file" ;;
-    clang) more="libcmocka-dev clang g++" ;;
+    clang) more="libcmocka-dev libjansson-dev clang g++" ;;
     fuzz) more=clang ;;
-    *) more="libcmocka-dev g++" ;;
+    *) more="libcmocka-dev libjansson-dev g++" ;;
     esac
+    needs_folder "build/$1"
     # shellcheck disable=SC2086
     need $build_packages $more
-    mkdir -p "build/$1/log"
+    needs_folder "build/$1/log"
     exec 9>"build/$1/lock"
     ! command -v flock >/dev/null || flock 9
     cmake --preset "$1" >"build/$1/log/configure" 2>&1 ||
@@ -123,7 +133,7 @@ tap() {
     report "$name" "$good" "$bad" "$log"
 }
 
-c_test() { tap "$1" env CMOCKA_MESSAGE_OUTPUT=TAP "build/$preset/spec/$(basename "$1" .c)"; }
+c_test() { tap "$1" env CMOCKA_MESSAGE_OUTPUT=TAP "build/$preset/${1%.c}"; }
 
 # spec FILE: a sanitized module needs an interpreter that is sanitized as well. It is slow, so the
 # property test tries fewer policies there.
@@ -149,7 +159,7 @@ checks() {
 # all_tests: what is installed is tested once, without sanitizers, which programs that link it
 # would need as well.
 all_tests() {
-    find spec \( -name '*_spec.lua' -o -path 'spec/embed/*.c' \) |
+    find spec \( -name '*_spec.lua' -o -path 'spec/embed/*.c' -o -path 'spec/unit/*.c' \) |
         if [ "$preset" = dev ]; then cat; else grep -v '^spec/install/'; fi | sort
 }
 
@@ -157,6 +167,7 @@ all_tests() {
 run_tests() {
     preset=$1
     shift
+    needs_folder "build/$preset"
     # shellcheck disable=SC2086
     need $build_packages $test_packages $install_packages
     build "$preset"

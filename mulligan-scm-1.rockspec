@@ -20,11 +20,10 @@ dependencies = {
     "lua >= 5.4, < 5.5",
 }
 
--- On Debian: libuv1-dev, libsqlite3-dev, libjansson-dev, libxxhash-dev; and cmake, pkg-config, liblua5.4-dev.
+-- On Debian: libuv1-dev, libsqlite3-dev, libxxhash-dev; and cmake, pkg-config, liblua5.4-dev.
 external_dependencies = {
     LIBUV = { header = "uv.h", library = "uv" },
     SQLITE = { header = "sqlite3.h", library = "sqlite3" },
-    JANSSON = { header = "jansson.h", library = "jansson" },
     XXHASH = { header = "xxhash.h" }, -- nothing of its library
 }
 
@@ -34,7 +33,7 @@ build = {
         CMAKE_BUILD_TYPE = "Release",
         CMAKE_INSTALL_PREFIX = "$(PREFIX)",
         -- Where CMake looks first, so that `luarocks make LIBUV_DIR=...` and the like are obeyed.
-        CMAKE_PREFIX_PATH = "$(LIBUV_DIR);$(SQLITE_DIR);$(JANSSON_DIR);$(XXHASH_DIR);$(LUA_DIR)",
+        CMAKE_PREFIX_PATH = "$(LIBUV_DIR);$(SQLITE_DIR);$(XXHASH_DIR);$(LUA_DIR)",
         MULL_LUA_ONLY = "ON",
         MULL_LUA_CDIR = "$(LIBDIR)",
         MULL_LUA_LDIR = "$(LUADIR)",

@@ -3,11 +3,18 @@
  *   decide                    ns and instructions a decision of each case; then what others take
  *                             for the same decision
  *   decide CASE id|chance N   decides N times, for callgrind, which counts instructions
+ *   decide many               by ids, with ever more types, each with a rule
+ *   decide many TYPES N       decides N times so, for callgrind
+ *   decide beside OTHER [ROUNDS [CASE]]
+ *                             CPU time in turns with the decide of another build; ends in 1 where a
+ *                             case takes more than 1.05 times as much
  *
  * Each case comes in two variants: with the chance given, as engines give it, or taken from the
  * message's id. bench/README.md has the commands, and what came out. */
+#include "kit/beside.h"
 #include "kit/compare.h"
 #include "kit/count.h"
+#include "kit/many.h"
 #include "kit/ours.h"
 #include "mulligan.h"
 
@@ -200,27 +207,6 @@ static double count_instructions(const char *program, const char *name, const ch
     return bench_count("mull_decide", argv) / COUNT;
 }
 
-/* The most that is wanted of a case with its chance given; 0: any time. */
-typedef struct gate {
-    const char *name;
-    int instructions, ns;
-} gate;
-
-static const gate gates[] = {
-    {"ids", 90, 5},     {"type", 240, 0}, {"type 20", 240, 0},   {"names", 450, 0},
-    {"fields", 360, 0}, {"text", 360, 0}, {"function", 2200, 0},
-};
-
-static void print_gate(const char *name)
-{
-    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++)
-        if (strcmp(gates[i].name, name) == 0) {
-            printf(" %12d", gates[i].instructions);
-            if (gates[i].ns)
-                printf(", %d ns", gates[i].ns);
-        }
-}
-
 static void print_variant(mull_policy *policy, mull_decider *decider, const char *program,
                           const bench_case *c, int by_id)
 {
@@ -238,13 +224,11 @@ static void print_variant(mull_policy *policy, mull_decider *decider, const char
 static void print_cases(mull_policy *policy, mull_decider *decider, const char *program)
 {
     printf("%-10s %25s %25s\n", "", "chance from the id", "chance given");
-    printf("%-10s %12s %12s %12s %12s %12s\n", "", "ns", "instructions", "ns", "instructions",
-           "at most");
+    printf("%-10s %12s %12s %12s %12s\n", "", "ns", "instructions", "ns", "instructions");
     for (int i = 0; i < CASES; i++) {
         printf("%-10s", cases[i].name);
         print_variant(policy, decider, program, &cases[i], 1);
         print_variant(policy, decider, program, &cases[i], 0);
-        print_gate(cases[i].name);
         printf("\n");
         fflush(stdout);
     }
@@ -269,6 +253,36 @@ static void compare(mull_policy *policy, mull_decider *decider)
         die("no comparison");
 }
 
+/* ---- Beside another build -------------------------------------------------------------------- */
+
+/* is_slower prints a case's ratio. A function's call is worth ten others. */
+static int is_slower(const char *program, const char *other, const char *name, int rounds)
+{
+    const long count = strcmp(name, "function") == 0 ? 500000 : 5000000;
+    double ratio = bench_beside(program, other, name, count, rounds);
+    if (ratio < 0)
+        die("one of the two failed");
+    int is = ratio > 1.05;
+    printf("%-10s %6.3f%s\n", name, ratio, is ? "  too much" : "");
+    fflush(stdout);
+    return is;
+}
+
+/* beside gives how many cases are slower than the other build's; `only` one case, unless NULL. */
+static int beside(const char *program, const char *other, int rounds, const char *only)
+{
+    if (rounds < 1 || rounds > BENCH_MOST_ROUNDS)
+        die("not so many rounds");
+    int slower = 0;
+    printf("%-10s %6s\n", "", "times");
+    for (int i = 0; i < CASES; i++)
+        if (!only || strcmp(only, cases[i].name) == 0)
+            slower += is_slower(program, other, cases[i].name, rounds);
+    return slower;
+}
+
+/* ---- What is asked for ----------------------------------------------------------------------- */
+
 /* decide_case is what callgrind looks at. */
 static void decide_case(mull_policy *policy, mull_decider *decider, const char *name, int by_id,
                         long count)
@@ -280,6 +294,14 @@ static void decide_case(mull_policy *policy, mull_decider *decider, const char *
 
 int main(int argc, char **argv)
 {
+    enum { ROUNDS = 31 };
+    if (argc > 2 && argc < 6 && strcmp(argv[1], "beside") == 0)
+        return beside(argv[0], argv[2], argc > 3 ? atoi(argv[3]) : ROUNDS,
+                      argc > 4 ? argv[4] : NULL) > 0;
+    if (argc == 2 && strcmp(argv[1], "many") == 0)
+        return bench_many(argv[0]) != 0;
+    if (argc == 4 && strcmp(argv[1], "many") == 0)
+        return bench_many_once(atoi(argv[2]), atol(argv[3])) != 0;
     mull_policy *policy;
     mull_decider *decider = new_decider(&policy);
     if (argc == 4) {
@@ -289,7 +311,8 @@ int main(int argc, char **argv)
         printf("\n");
         compare(policy, decider);
     } else {
-        die("usage: decide [CASE id|chance COUNT]");
+        die("usage: decide [CASE id|chance COUNT | many [TYPES COUNT] | beside OTHER [ROUNDS "
+            "[CASE]]]");
     }
     mull_decider_free(decider);
     mull_policy_free(policy);

@@ -48,7 +48,7 @@ if(MULL_HAS_STATIC)
     target_include_directories(libmulligan_static INTERFACE
         "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
     target_link_libraries(libmulligan_static INTERFACE
-        "$<BUILD_INTERFACE:PkgConfig::LUA;PkgConfig::UV;PkgConfig::SQLITE;PkgConfig::JANSSON>"
+        "$<BUILD_INTERFACE:PkgConfig::LUA;PkgConfig::UV;PkgConfig::SQLITE>"
         "$<INSTALL_INTERFACE:PkgConfig::MULLIGAN_STATIC>" Threads::Threads m)
     install(TARGETS libmulligan_static EXPORT mulligan_static ARCHIVE COMPONENT development)
     install(EXPORT mulligan_static NAMESPACE mulligan:: FILE mulligan-static.cmake
@@ -62,7 +62,7 @@ install(EXPORT mulligan NAMESPACE mulligan:: FILE mulligan-shared.cmake
     DESTINATION "${mull_package_dir}" COMPONENT development)
 
 # What the static library stands on, as mulligan.pc and the CMake package name it.
-set(mull_requires "${LUA_MODULE_NAME}, libuv >= 1.44, sqlite3 >= 3.40, jansson >= 2.14")
+set(mull_requires "${LUA_MODULE_NAME}, libuv >= 1.44, sqlite3 >= 3.40")
 string(REPLACE ", " "\" \"" mull_requires_quoted "${mull_requires}")
 string(REPLACE " >= " ">=" mull_requires_quoted "\"${mull_requires_quoted}\"")
 

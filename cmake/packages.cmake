@@ -52,7 +52,7 @@ mull_debian(development libmulligan-dev libdevel
 # What mulligan.pc names for the static library is wanted by pkg-config for both. zlib is what sqlite3.pc
 # names and Debian's package of it forgets.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libmulligan${mull_soversion} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), liblua5.4-dev, libuv1-dev (>= 1.44), libsqlite3-dev (>= 3.40), libjansson-dev (>= 2.14), zlib1g-dev")
+    "libmulligan${mull_soversion} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), liblua5.4-dev, libuv1-dev (>= 1.44), libsqlite3-dev (>= 3.40), zlib1g-dev")
 
 mull_debian(program mulligan utils
     "retries, redelivers or dead-letters messages by a policy"

@@ -10,7 +10,7 @@ complete -c mulligan -f
 complete -c mulligan -n __fish_use_subcommand -l help -d 'say what commands there are'
 complete -c mulligan -n __fish_use_subcommand -l version -d 'say which version this is'
 
-complete -c mulligan -n __fish_use_subcommand -a run -d 'runs the consumers of a mulligan.lua'
+complete -c mulligan -n __fish_use_subcommand -a run -d 'runs the consumers of a service.lua'
 complete -c mulligan -n '__mulligan_is run' -l until-empty -d 'end, with a summary, once the queues are empty; in 1 if a signal comes first'
 complete -c mulligan -n '__mulligan_is run' -l log-format -x -a 'text json' -d 'one line an event, for people or for programs (text)'
 complete -c mulligan -n '__mulligan_is run' -l log-level -x -a 'debug info warning error' -d 'leave out what is below (info)'
@@ -23,7 +23,7 @@ complete -c mulligan -n '__mulligan_is send' -l transport -x -d 'where the queue
 complete -c mulligan -n '__mulligan_is send' -l id -x -d 'the message\'s id, for one message only'
 complete -c mulligan -n '__mulligan_is send' -l type -x -d 'its type'
 complete -c mulligan -n '__mulligan_is send' -l key -x -d 'its key'
-complete -c mulligan -n '__mulligan_is send' -l header -x -d 'one of its headers; may be repeated'
+complete -c mulligan -n '__mulligan_is send' -l header -x -d 'one of its headers; may be repeated, each name once'
 complete -c mulligan -n '__mulligan_is send' -l delay -x -d 'keep it back for a while, such as "30s" or "1h30m"'
 complete -c mulligan -n '__mulligan_is send' -l help -d 'say what it takes'
 complete -c mulligan -n '__mulligan_is send' -F
@@ -34,7 +34,7 @@ complete -c mulligan -n '__mulligan_is init' -l help -d 'say what it takes'
 complete -c mulligan -n '__mulligan_is init' -a '(__fish_complete_directories)'
 
 complete -c mulligan -n __fish_use_subcommand -a check -d 'lists every mistake in a policy, and what is suspicious'
-complete -c mulligan -n '__mulligan_is check' -l for -x -a '(__fish_complete_suffix .lua)' -d 'what it is for: its consumers and transports; it isn\'t run'
+complete -c mulligan -n '__mulligan_is check' -l for -x -a '(__fish_complete_suffix .lua)' -d 'what it is for: its Lua is run for its consumers and transports'
 complete -c mulligan -n '__mulligan_is check' -l format -x -a 'text json' -d 'for people or for programs (text)'
 complete -c mulligan -n '__mulligan_is check' -l strict -d 'end in 1 if anything is suspicious'
 complete -c mulligan -n '__mulligan_is check' -l help -d 'say what it takes'

@@ -322,8 +322,9 @@ MULL_API const char *mull_event_name(mull_event_kind kind);
 
 /* mull_event: of what `kind`; `failure` and `verdict` where it is about a message, else NULL;
  * header_ignored comes before its handler is called, so that there is no `failure->error` yet;
- * `rule` and `text` where they say more: the rule whose matcher failed and why, why an override or
- * a notify failed, the header that was ignored, what was loaded, the first reason why a policy was
+ * `rule` and `text` where they say more: the rule whose matcher failed and why, or the first of
+ * those that were skipped since the decision's budget was spent, and how many; why an override or a
+ * notify failed, the header that was ignored, what was loaded, the first reason why a policy was
  * refused and how many more there are. The verdict of override_failed is the one that stands.
  * `generation` is the one in force, also after one was refused. */
 typedef struct mull_event {
@@ -466,7 +467,7 @@ typedef struct mull_engine_options {
 
 /* mull_engine_new makes an engine. MULL_EINVAL: an option is out of range, or reloads are asked for
  * and the policy was given as a text, which `problem` says; MULL_ENOMEM; MULL_EIO: the loop or a
- * signal can't be had; else as mull_decider_new.
+ * signal can't be had, mostly for want of file descriptors; else as mull_decider_new.
  *
  * Reloads go on from start to stop, on the loop's thread. The policy's `event` tells what comes of
  * each: policy_loaded or policy_refused, with the reason; the same bytes lead to neither. Changed
@@ -510,21 +511,24 @@ typedef struct mull_consumer_options {
  * engine has started, or is being closed. */
 MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *options);
 
-/* mull_engine_start begins to take messages. MULL_EREFUSED, with nothing started: the policy in
- * force can't work with these transports and consumers; `problem` says which rule and why.
- * MULL_EIO: a queue can't be read; it may be started again. MULL_ESTATE: it has been started
- * before, was stopped, or is being closed. */
+/* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`
+ * says; without a consumer it starts, to send, and the log says so. MULL_EREFUSED, with nothing
+ * started: the policy in force can't work with these transports and consumers; `problem` says which
+ * rule and why. MULL_EIO: a queue can't be read; it may be started again. MULL_ESTATE: it has been
+ * started before, was stopped, or is being closed. */
 MULL_API int mull_engine_start(mull_engine *engine);
 
-/* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_EIO: it stopped
- * by itself, see mull_engine_status. MULL_ESTATE on a loop of yours: run that one instead; with a
- * test's clock: see mull_engine_turn; out of a callback of its own; and once it has stopped. */
+/* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_EIO,
+ * MULL_EREFUSED: it stopped by itself, see mull_engine_status. MULL_ESTATE on a loop of yours: run
+ * that one instead; with a test's clock: see mull_engine_turn; out of a callback of its own; and
+ * once it has stopped. */
 MULL_API int mull_engine_run(mull_engine *engine);
 
 /* mull_engine_status is 0, or why the engine stops, or stopped, by itself. MULL_EIO: a transport is
- * broken for good, its file deleted, say, and `problem` was told why. The engine stops as mull_stop
- * does; but what that transport handed out can't be settled any more, and will be handed out again
- * by whoever opens it once it is mended. */
+ * broken for good, its file deleted, say, or mull_stop_when_empty couldn't find out whether it is;
+ * `problem` was told why. The engine stops as mull_stop does; but what a broken transport handed
+ * out can't be settled any more, and will be handed out again by whoever opens it once it is
+ * mended. MULL_EREFUSED: see mull_stop_when_empty. */
 MULL_API int mull_engine_status(const mull_engine *engine);
 
 /* mull_published_fn: the message is safe (0), or why it is not. */
@@ -559,7 +563,11 @@ MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *er
 MULL_API void mull_stop(mull_engine *engine);
 
 /* mull_stop_when_empty stops the engine once nothing is ready, delayed or claimed, by anyone, in
- * the queues that its consumers read. */
+ * the queues that its consumers read. While a transport that isn't down answers a depth with an
+ * error, it is asked again ever more rarely, which the log says once; after a minute of nothing but
+ * errors the engine stops, and its status is MULL_EIO. Where all that is left is due in more than
+ * 366 days, which no policy can say, it stops as well: that status is MULL_EREFUSED, and `problem`
+ * says how many. */
 MULL_API int mull_stop_when_empty(mull_engine *engine);
 
 /* mull_counts: messages acknowledged (`done`), verdicts carried out (`retried`, `redelivered`,

@@ -1,6 +1,6 @@
 -- words.lua: writes what is made of the words in tools/words: docs/reference.md, the types for
 -- editors in lua/mulligan/meta, and docs/man/*.5.scd; and what is made of the options that commands
--- have in lua/mulligan/cmd: completions/*, and parts of docs/man/*.1.scd.
+-- have in lua/mulligan/commands.lua: completions/*, and parts of docs/man/*.1.scd.
 --
 --   lua5.4 tools/words.lua           writes them
 --   lua5.4 tools/words.lua --check   ends in 1 where one isn't what the words give

@@ -44,6 +44,10 @@ typedef struct mull_port mull_port;
 /* mull_subscription is the engine's: one for each consumer. */
 typedef struct mull_subscription mull_subscription;
 
+/* MULL_BODY_MISSING, as the `body_size` of a message that is handed out: its body is lost. No
+ * handler sees the message; it becomes a dead letter that says so. */
+#define MULL_BODY_MISSING ((size_t)-1)
+
 /* mull_delivery is the transport's memory, a message handed out. Usually the first member of a
  * larger struct. All of it stays as it is until `release`. */
 typedef struct mull_delivery {
@@ -60,6 +64,7 @@ typedef struct mull_abilities {
     int64_t longest_delay_ms; /* 0: any; a longer one is made of several */
     int64_t claim_timeout_ms; /* the broker takes a message back after this; 0: never */
     int can_hold;             /* ... unless `hold` is called within it */
+    int counts_at_once;       /* all depths that are asked for in one turn are of one moment */
 } mull_abilities;
 
 /* mull_settle_kind is how a delivery ends. */
@@ -131,7 +136,9 @@ typedef struct mull_transport_ops {
      * it can't or needn't. */
     void (*hold)(void *self, mull_delivery *delivery);
 
-    /* depth answers mull_port_depth with `ticket`. Non-zero: refused, no answer. */
+    /* depth answers mull_port_depth with `ticket`. Non-zero: refused, no answer. Where it can't be
+     * had for a minute, mull_stop_when_empty ends with an error, but while the transport is down.
+     */
     int (*depth)(void *self, const char *queue, void *ticket);
 
     /* release frees a delivery's memory. Called once, after it was settled or lost, or after close
@@ -167,7 +174,8 @@ MULL_API void mull_port_delivered(mull_port *port, mull_delivery *delivery);
 /* mull_port_settled answers settle. */
 MULL_API void mull_port_settled(mull_port *port, mull_delivery *delivery, int status);
 
-/* mull_port_published answers publish. */
+/* mull_port_published answers publish. A ticket, that of a depth as well, is freed by its answer: a
+ * second one, or one of the other kind, is not found out. */
 MULL_API void mull_port_published(mull_port *port, void *ticket, int status);
 
 /* mull_port_depth answers depth. */

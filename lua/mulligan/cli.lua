@@ -1,18 +1,20 @@
 -- cli.lua: the program `mulligan`: which command, and how its mistakes are told. Each command is a
 -- file in cmd/, which gives its exit code: 0 done, 1 the answer is no, 2 wrong usage or a file that
--- can't be loaded.
+-- can't be loaded, 75 start it again.
 
 local arguments = require "mulligan.arguments"
+local commands = require "mulligan.commands"
 local core = require "mulligan.core"
 local mulligan = require "mulligan"
 local text = require "mulligan.policy.text"
 
 local cli = {}
 
--- The commands, in the order in which they are listed.
-cli.names = { "run", "send", "init", "check", "table", "explain", "decide" }
+local names = {}
+for number, command in ipairs(commands) do
+    names[number] = command.name
+end
 
-local names = cli.names
 local later = { "reload", "status", "stop", "dead" }
 
 -- The events that are told where there is no log that they go to.
@@ -94,10 +96,10 @@ function cli.events(path, where)
 end
 
 -- finite gives a value as JSON can say it: what is beyond all numbers becomes "inf" or "-inf".
-local function finite(value)
+function cli.finite(value)
     if type(value) == "table" then
-        for key, item in pairs(value) do
-            value[key] = finite(item)
+        for key, item in next, value do
+            value[key] = cli.finite(item)
         end
     elseif value == math.huge or value == -math.huge then
         return value > 0 and "inf" or "-inf"
@@ -105,15 +107,47 @@ local function finite(value)
     return value
 end
 
+-- say_json writes an object as one line of JSON. What would be too much at once is a function in it:
+-- f() says how many items the list has, f(n) gives one.
+function cli.say_json(object)
+    local encode, out = mulligan.json.encode, {}
+    local function say(words)
+        out[#out + 1] = words
+        if #out >= 1000 then
+            cli.say(table.concat(out))
+            out = {}
+        end
+    end
+    local keys = {}
+    for key in next, object do
+        keys[#keys + 1] = key
+    end
+    table.sort(keys)
+    for number, key in ipairs(keys) do
+        local value = object[key]
+        say((number == 1 and "{" or ",") .. encode(key) .. ":")
+        if type(value) == "function" then
+            for n = 1, value() do
+                say((n == 1 and "[" or ",") .. encode(cli.finite(value(n))))
+            end
+            say(value() == 0 and "[]" or "]")
+        else
+            say(encode(cli.finite(value)))
+        end
+    end
+    say "}\n"
+    cli.say(table.concat(out))
+end
+
 -- json gives a table of the library's as one line of JSON.
 function cli.json(value)
-    return mulligan.json.encode(finite(value)) .. "\n"
+    return mulligan.json.encode(cli.finite(value)) .. "\n"
 end
 
 local function command_named(name)
-    for _, known in ipairs(names) do
-        if known == name then
-            return require("mulligan.cmd." .. name)
+    for _, command in ipairs(commands) do
+        if command.name == name then
+            return command
         end
     end
 end
@@ -125,9 +159,8 @@ local function help()
         "A policy decides what happens to messages whose handling failed: retry, redelivery, dead letter, discard.",
         "",
     }
-    for _, name in ipairs(names) do
-        local command = command_named(name)
-        lines[#lines + 1] = ("  %-8s %s"):format(name, command.summary)
+    for _, command in ipairs(commands) do
+        lines[#lines + 1] = ("  %-8s %s"):format(command.name, command.summary)
     end
     lines[#lines + 1] = ""
     lines[#lines + 1] = "`mulligan COMMAND --help` says more of each; `mulligan --version` says which this is."
@@ -157,7 +190,7 @@ local function run(name, words)
         cli.say(arguments.help(command))
         return 0
     end
-    return command.main(read)
+    return require("mulligan.cmd." .. name).main(read)
 end
 
 -- main runs the command that the words name, and gives the exit code.

@@ -1,4 +1,4 @@
--- config.lua: reads a mulligan.lua: what runs where. Its words only collect; `run` builds an engine
+-- config.lua: reads a service.lua: what runs where. Its words only collect; `run` builds an engine
 -- from what they collected. Mistakes are collected as well, so that they are listed together.
 
 local mulligan = require "mulligan"
@@ -14,7 +14,7 @@ local function folder_of(path)
     return path:match("^(.*/)[^/]*$") or ""
 end
 
--- A path in mulligan.lua is relative to its folder.
+-- A path in service.lua is relative to its folder.
 local function resolve(folder, path)
     return path:sub(1, 1) == "/" and path or folder .. path
 end
@@ -76,7 +76,7 @@ function words.policy(read, path)
     if type(path) ~= "string" or path == "" then
         read.problem(line, 'm.policy takes the policy\'s file, as in m.policy "policy.lua"')
     elseif read.policy then
-        read.problem(line, "there is a policy already, in line %d; a mulligan.lua has one", read.policy.line)
+        read.problem(line, "there is a policy already, in line %d; a service.lua has one", read.policy.line)
     else
         read.policy = { path = resolve(read.folder, path), line = line }
     end
@@ -117,7 +117,16 @@ function words.consumer(read, name, given)
     table.insert(read.consumers, { name = name, options = given, transport = checked.transport, line = line })
 end
 
-local of_file = { "policy", "transport", "consumer", "error", "json", "send", "sleep" }
+function words.patterns(read, whose)
+    local line = line_of(read.path)
+    local known, why = options.patterns(whose)
+    if not known then
+        read.problem(line, "m.patterns %s", why)
+    end
+    read.patterns = known
+end
+
+local of_file = { "policy", "transport", "consumer", "patterns", "error", "json", "send", "sleep" }
 local later = { "exec", "http", "on" }
 
 -- What is to be said of a word that m doesn't have.
@@ -132,7 +141,7 @@ local function no_word(word)
     elseif late then
         advice = ("m.%s is not in this version yet"):format(late)
     end
-    return ("%s is no word of a mulligan.lua; %s"):format(text.show(word), advice)
+    return ("%s is no word of a service.lua; %s"):format(text.show(word), advice)
 end
 
 -- strange is the __index of m while the file is read. What it gives may stand for a handler, or make
@@ -144,6 +153,31 @@ local function strange(read)
             return function() end
         end
     end
+end
+
+-- ---- os.exit -----------------------------------------------------------------------------------
+
+local exit = os.exit
+local is_worker -- says whether this process is the one at work; nil while none is
+
+-- refuse_exit: from now on os.exit raises in the process that is at work, wherever it is called.
+function config.refuse_exit(says_whether_worker)
+    is_worker = says_whether_worker
+end
+
+-- leave is os.exit while service.lua is read, and after. The file may give up while it is read, but
+-- not as if all were done. A process that a handler forked ends, and closes nothing: all that is
+-- open in its Lua state is that of the process at work.
+local function leave(code, close)
+    local number = math.tointeger(tonumber(code))
+    if is_worker and not is_worker() then
+        return exit(code)
+    elseif is_worker then
+        error("os.exit would end the process with all that is at work; a handler fails by error or m.error", 2)
+    elseif code == nil or code == true or number and number % 256 == 0 then
+        error("os.exit with 0 would say that all is done; say error, or name another code", 2)
+    end
+    return exit(code, close)
 end
 
 -- ---- Reading -----------------------------------------------------------------------------------
@@ -174,10 +208,25 @@ local function problem_of(path, raised)
     return { file = path, line = tonumber(line), text = first .. advice_for(first) }
 end
 
+local DEFAULT = "service.lua"
+
+-- The name that it had at first. Such a file hid the module of that name from `require`.
+local OLD_DEFAULT = "mulligan.lua"
+
+-- What would be right where the file can't be read.
+local function advice_without(read)
+    local old = read.otherwise and io.open(OLD_DEFAULT, "rb")
+    if old then
+        old:close()
+        return ("; rename %s to %s, as the file is called now"):format(OLD_DEFAULT, DEFAULT)
+    end
+    return read.otherwise and "; " .. read.otherwise or ""
+end
+
 local function run_file(read)
     local file, why = io.open(read.path, "rb")
     if not file then
-        return { file = read.path, text = "can't be read: " .. why:gsub("^.*: ", "") .. read.otherwise }
+        return { file = read.path, text = "can't be read: " .. why:gsub("^.*: ", "") .. advice_without(read) }
     end
     local source = file:read("a")
     file:close()
@@ -196,11 +245,11 @@ end
 -- A policy's words are said in a state of its own; here they can only be meant by who took the one file
 -- for the other.
 package.preload["mulligan.policy"] = function()
-    error('require("mulligan.policy"): a mulligan.lua has "mulligan"; '
+    error('require("mulligan.policy"): a service.lua has "mulligan"; '
         .. "this looks like a policy, which m.policy names", 3)
 end
 
--- Files beside a mulligan.lua can be required by it.
+-- Files beside a service.lua can be required by it.
 local function see_folder(folder)
     local before = package.path
     package.path = ("%s?.lua;%s?/init.lua;%s"):format(folder, folder, before)
@@ -229,7 +278,7 @@ local function in_order(problems)
     table.sort(problems, by_line)
 end
 
--- with_words runs a function while m has the words of a mulligan.lua, and notes all others.
+-- with_words runs a function while m has the words of a service.lua, and notes all others.
 local function with_words(read, run)
     local kept = {}
     for _, word in ipairs(later) do
@@ -251,12 +300,13 @@ local function with_words(read, run)
 end
 
 -- load gives { path, folder, policy = { path, line }, transports = { { name, url, line } … },
--- consumers = { { name, options, line } … }, problems }: `problems` is what is wrong, by line; where
--- there is no such file, `otherwise` says what would be right.
+-- consumers = { { name, options, line } … }, patterns, problems }: `problems` is what is wrong, by line.
+-- Without a path it loads ./service.lua; where there is none, `otherwise` says what would be right.
 function config.load(path, otherwise)
-    local read = collector(path)
-    read.otherwise = otherwise and "; " .. otherwise or ""
+    local read = collector(path or DEFAULT)
+    read.otherwise = not path and otherwise
     see_folder(read.folder)
+    os.exit = leave -- luacheck: globals os.exit
     local problem = with_words(read, run_file)
     if problem then
         table.insert(read.problems, problem)

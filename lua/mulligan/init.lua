@@ -34,8 +34,9 @@ function mulligan.load_text(source, given)
     return core.load(nil, source, read.name, read.log, read.event)
 end
 
-local methods = core.policy_methods
-local decide, decide_json, explain, table_of = methods.decide, methods.decide_json, methods.explain, methods.table
+-- What stands in front of a function in C calls that, never what the methods have by now: this file
+-- may be loaded again in the same state.
+local methods, policy = core.policy_methods, core.policy_functions
 
 local decide_options = { seed = "seed", no_jitter = "flag" }
 
@@ -51,23 +52,36 @@ local function failure_and_options(name, kind, failure, given)
 end
 
 function methods:decide(failure, given)
-    return outcome.of("decide", pcall(decide, self, failure_and_options("policy:decide", "table", failure, given)))
+    return outcome.of("decide",
+        pcall(policy.decide, self, failure_and_options("policy:decide", "table", failure, given)))
 end
 
 function methods:decide_json(failure, given)
     return outcome.of("decide_json",
-        pcall(decide_json, self, failure_and_options("policy:decide_json", "string", failure, given)))
+        pcall(policy.decide_json, self, failure_and_options("policy:decide_json", "string", failure, given)))
 end
 
 -- ---- Looking -----------------------------------------------------------------------------------
 
 function methods:explain(failure, given)
-    return outcome.of("explain", pcall(explain, self, failure_and_options("policy:explain", "table", failure, given)))
+    return outcome.of("explain",
+        pcall(policy.explain, self, failure_and_options("policy:explain", "table", failure, given)))
 end
 
 function methods:table(given)
     local read = options.demand("policy:table", given or {}, { consumer = "name", transport = "name" }, 2)
-    return outcome.of("table", pcall(table_of, self, read.consumer, read.transport))
+    local well, of, view = pcall(policy.table, self, read.consumer, read.transport)
+    if well then
+        local _ <close> = view
+        for _, key in ipairs { "rules", "cause_rules" } do
+            local list = {}
+            for number = 1, of[key]() do
+                list[number] = of[key](number)
+            end
+            of[key] = core.json.list(list)
+        end
+    end
+    return outcome.of("table", well, of)
 end
 
 function methods:check(given)
@@ -86,44 +100,47 @@ function mulligan.engine(given)
         stop_on_signals = "flag",
         reload_on_sighup = "flag",
         reload_on_change = "flag",
+        patterns = "patterns",
         seed = "seed",
         clock = "clock",
     }, 2)
+    read.count_patterns = read.patterns == "counted"
     if read.grace_ms == 0 then
         read.grace_ms = 1 -- to C, 0 is the default
     end
     return outcome.of("engine", pcall(core.engine, read))
 end
 
-local consumer, fault, after = core.engine_methods.consumer, core.engine_methods.fault, core.engine_methods.after
+local engine_methods, engine = core.engine_methods, core.engine_functions
 
-function core.engine_methods:consumer(name, given)
+function engine_methods:consumer(name, given)
     local read = options.demand("engine:consumer", given, options.consumer, 2)
-    return outcome.of("consumer", pcall(consumer, self, name, read))
+    return outcome.of("consumer", pcall(engine.consumer, self, name, read))
 end
 
-function core.engine_methods:after(delay, callback)
+function engine_methods:after(delay, callback)
     local read = options.demand("engine:after", { delay = delay, callback = callback }, {
         delay = "span!",
         callback = "callback!",
     }, 2)
-    return outcome.of("after", pcall(after, self, read.delay_ms, read.callback))
+    return outcome.of("after", pcall(engine.after, self, read.delay_ms, read.callback))
 end
 
-function core.engine_methods:fault(transport, operation, given)
+function engine_methods:fault(transport, operation, given)
     local allowed = { skip = "seed", times = "count", code = "name" }
     local read = options.demand("engine:fault", given or {}, allowed, 2)
     read.times = read.times or 1
-    return outcome.of("fault", pcall(fault, self, transport, operation, read))
+    return outcome.of("fault", pcall(engine.fault, self, transport, operation, read))
 end
 
--- ---- The words of a mulligan.lua ---------------------------------------------------------------
+-- ---- The words of a service.lua ---------------------------------------------------------------
 
 -- lua/mulligan/config.lua puts working ones in their place while it loads such a file.
 for word, why in pairs {
-    policy = "belongs in a mulligan.lua, while `mulligan run` loads it",
-    transport = "belongs in a mulligan.lua, while `mulligan run` loads it",
-    consumer = "belongs in a mulligan.lua, while `mulligan run` loads it",
+    policy = "belongs in a service.lua, while `mulligan run` loads it",
+    transport = "belongs in a service.lua, while `mulligan run` loads it",
+    consumer = "belongs in a service.lua, while `mulligan run` loads it",
+    patterns = "belongs in a service.lua, while `mulligan run` loads it",
     exec = "is not in this version yet",
     http = "is not in this version yet",
     on = "is not in this version yet",

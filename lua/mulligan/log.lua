@@ -1,4 +1,5 @@
--- log.lua: what `run` writes to stderr: one line an event, as text for people or as JSON.
+-- log.lua: what `run` writes to stderr: one line an event, as text for people or as JSON. A line that
+-- is equal to one of the same second, but for its time, is counted instead.
 
 local core = require "mulligan.core"
 local json = require "mulligan".json
@@ -103,15 +104,26 @@ local function other(event)
     return table.concat(words, ": ")
 end
 
-local function as_text(moment, level, event)
+local as_text = {}
+
+function as_text.head(moment)
+    return moment .. " "
+end
+
+function as_text.body(level, event)
     local words = event.verdict and event.name == "decided" and decided(event) or other(event)
-    return ("%s %-7s %s"):format(moment, level, text.clean(words))
+    return ("%-7s %s"):format(level, text.clean(words))
+end
+
+function as_text.tail(again)
+    return again and (" (again %s)"):format(text.count(again, "time", "times")) or ""
 end
 
 -- ---- As JSON -----------------------------------------------------------------------------------
 
+-- Those between "time" and "times".
 local keys = {
-    "time", "level", "event", "text", "message", "consumer", "transport", "attempt", "redeliveries", "calls",
+    "level", "event", "text", "message", "consumer", "transport", "attempt", "redeliveries", "calls",
     "deliveries", "age_ms", "error", "action", "delay_ms", "queue", "reason", "note", "tier", "step", "of", "rule",
     "fallback", "generation",
 }
@@ -132,10 +144,16 @@ local function some_of(from, names)
     return some
 end
 
+local as_json = {}
+
+function as_json.head(moment)
+    return ('{"time":%s,'):format(json.encode(moment))
+end
+
 -- Every key is always there, in this order.
-local function as_json(moment, level, event)
+function as_json.body(level, event)
     local failure, verdict = event.failure or {}, event.verdict or {}
-    local fields = { time = moment, level = level, event = event.name, text = event.text }
+    local fields = { level = level, event = event.name, text = event.text }
     for _, from in ipairs { failure, verdict } do
         for name, value in pairs(from) do
             fields[name] = value
@@ -150,19 +168,116 @@ local function as_json(moment, level, event)
         local value = fields[key]
         parts[number] = ("%s:%s"):format(json.encode(key), value == nil and "null" or json.encode(mended(value)))
     end
-    return "{" .. table.concat(parts, ",") .. "}"
+    return table.concat(parts, ",")
+end
+
+function as_json.tail(again)
+    return (',"times":%d}'):format(again or 1)
 end
 
 local formats = { text = as_text, json = as_json }
 
 -- ---- The log -----------------------------------------------------------------------------------
 
+-- whole is a line of a body; `again`: how often it came again, where it was written before.
+local function whole(shape, moment, body, again)
+    return shape.head(moment) .. body .. shape.tail(again)
+end
+
 -- lost is the line, in which a writer puts "@time@" and "@count@", that tells how many are lost.
 function log.lost(format)
-    return formats[format]("@time@", "warning", {
+    local shape = formats[format]
+    return whole(shape, "@time@", shape.body("warning", {
         name = "log",
         text = "lines of this log that could not be written, and are lost: @count@",
-    })
+    }))
+end
+
+-- What is remembered of one second: so many bodies, each of at most so many bytes, and so many bytes
+-- in all, which are little beside the least memory that handlers may have.
+local MOST, LARGEST, MOST_BYTES = 1000, 4096, 65536
+
+-- counter calls put(body) for each body when it comes first, and, once its second is over, put(body,
+-- again) where it came again meanwhile. `in_a_second(tell)` is to call tell then; without it, every
+-- body is put when it comes.
+local function counter(put)
+    local bodies, again, bytes, waits, in_a_second = {}, {}, 0, false, nil
+    local counted = {}
+
+    -- tell puts what is counted, in the order in which it first came, and begins anew.
+    local function tell()
+        local told, times = bodies, again
+        bodies, again, bytes = {}, {}, 0
+        for _, body in ipairs(told) do
+            if times[body] > 0 then
+                put(body, times[body])
+            end
+        end
+    end
+
+    local function on_second()
+        waits = false
+        tell()
+    end
+
+    local function remember(body)
+        if #bodies == MOST or bytes + #body > MOST_BYTES then
+            tell()
+        end
+        bodies[#bodies + 1], again[body], bytes = body, 0, bytes + #body
+        if not waits then
+            waits = true
+            if not pcall(in_a_second, on_second) then
+                on_second() -- no memory, or no engine any more: nothing is counted
+            end
+        end
+    end
+
+    function counted.add(body)
+        if again[body] then
+            again[body] = again[body] + 1
+            return
+        end
+        put(body)
+        if in_a_second and #body <= LARGEST then
+            remember(body)
+        end
+    end
+
+    function counted.begin(given)
+        in_a_second = given
+    end
+
+    function counted.finish()
+        in_a_second = nil
+        tell()
+    end
+
+    return counted
+end
+
+local after_held = {
+    held = "; nothing else goes on until it returns",
+    ["goes on"] = "; now it goes on",
+    ["too long"] = ", which is beyond the grace time; the process ends with 75, and what it has claimed will be handed "
+        .. "out again",
+}
+
+local function held_words(held)
+    local by = "by no handler: by a finalizer, a load of the policy, a slow disk, or a pipe that nobody reads"
+    if held.consumer then
+        by = "by its handler"
+            .. (held.file and held.line > 0 and (", last seen at %s:%d"):format(held.file, held.line) or "")
+    end
+    return ("the loop %s held for %s %s%s"):format(held.state == "goes on" and "was" or "has been", span(held.ms), by,
+        after_held[held.state])
+end
+
+-- held tells of what holds the loop, from outside of the loop's thread and of its Lua state.
+function log.held(format, level, held)
+    local lines = log.new(format, level, core.stderr_write)
+    local failure = held.consumer and { consumer = held.consumer, message = { id = held.message } }
+    lines.line(held.state == "too long" and "error" or "warning", held_words(held), failure)
 end
 
 -- new gives a log that writes lines of at least `level` with write(line).
@@ -170,15 +285,23 @@ function log.new(format, level, write)
     local shape, least = formats[format], ranks[level]
     local made = {}
 
+    local counted = counter(function(body, again)
+        write(whole(shape, core.moment(), body, again) .. "\n")
+    end)
+
     local function line(of_level, event)
         if ranks[of_level] >= least then
-            write(shape(core.moment(), of_level, event) .. "\n")
+            counted.add(shape.body(of_level, event))
         end
     end
 
-    -- What the engine or the policy says in words.
-    function made.line(of_level, words)
-        line(of_level, { name = "log", text = words })
+    -- From count_equal to flush equal lines are counted; in_a_second(tell) is to call tell back then.
+    made.count_equal = counted.begin
+    made.flush = counted.finish
+
+    -- What the engine or the policy says in words; `failure` names the message that it is about.
+    function made.line(of_level, words, failure)
+        line(of_level, { name = "log", text = words, failure = failure })
     end
 
     function made.event(event)
@@ -187,6 +310,15 @@ function log.new(format, level, write)
         end
         local verdict = event.name == "decided" and event.verdict
         line(levels[verdict and verdict.action or event.name] or "info", event)
+    end
+
+    -- Events, and actions of verdicts, of which no line is written, as keys. `but` is needed for more than its line.
+    function made.unwritten(but)
+        local names = {}
+        for name, of_level in pairs(levels) do
+            names[name] = name ~= but and ranks[of_level] < least or nil
+        end
+        return names
     end
 
     return made

@@ -102,6 +102,16 @@ function kinds.timeout(value)
     return ms, why
 end
 
+-- patterns reads whose string.find, match, gmatch and gsub handlers have.
+function options.patterns(value)
+    if value == "counted" or value == "lua" then
+        return value
+    end
+    return nil, 'must be "counted" or "lua", not ' .. text.show(value)
+end
+
+kinds.patterns = options.patterns
+
 -- is_list says whether a table has the keys 1 … n and no others.
 local function is_list(value)
     local keys = 0
@@ -209,7 +219,7 @@ function options.demand(what, given, allowed, level)
     return read
 end
 
--- What a consumer may say, in mulligan.lua and in engine:consumer.
+-- What a consumer may say, in service.lua and in engine:consumer.
 options.consumer = {
     transport = "name!",
     queue = "name!",

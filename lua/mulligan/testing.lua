@@ -26,7 +26,7 @@ function testing.clock(wall_ms)
 end
 
 local clock = core.clock_methods
-local now, move, engines_of = clock.now, clock.move, clock.engines
+local now, move, engines_of = core.clock_functions.now, core.clock_functions.move, core.clock_functions.engines
 
 -- span gives the moment of a clock and a time in ms, for the method `name`, or blames its caller.
 local function span(name, self, value)
@@ -196,6 +196,7 @@ local function new_engine(self, given)
         policy = load_policy(self, given),
         clock = self.clock,
         grace = given.grace,
+        patterns = given.patterns,
         seed = given.seed,
         reload_on_sighup = given.reload_on_sighup,
         reload_on_change = given.reload_on_change,
@@ -242,7 +243,7 @@ end
 
 local known = {
     policy = "source", url = "text", clock = "clock", consumers = "table", collect = "names", grace = "span",
-    seed = "seed", start = "flag", reload_on_sighup = "flag", reload_on_change = "flag",
+    patterns = "patterns", seed = "seed", start = "flag", reload_on_sighup = "flag", reload_on_change = "flag",
 }
 
 -- read_rig gives the options with what is missing, and the consumers' names in order.

@@ -18,6 +18,8 @@ m.consumer("C", {
         count = count + 1
         if count == tonumber(os.getenv "MOVE_AT") then
             assert(os.rename("orders.db", "kept.db"))
+        elseif count == tonumber(os.getenv "CUT_AT") then
+            assert(io.open("orders.db-wal", "w")):close()
         end
         ledger:write(msg.body, "\n")
     end,
@@ -28,7 +30,7 @@ describe("a database that is taken away", function()
     local folder
 
     before_each(function()
-        folder = process.folder { ["mulligan.lua"] = MULLIGAN, ["policy.lua"] = "" }
+        folder = process.folder { ["service.lua"] = MULLIGAN, ["policy.lua"] = "" }
     end)
 
     after_each(function()
@@ -52,8 +54,8 @@ describe("a database that is taken away", function()
     local WHY = "was deleted or moved while it was in use; put it back together with its -wal, or an older copy "
         .. "without, and start again: what was claimed will be handed out again"
 
-    local function assert_told(run)
-        local told = "orders.db: " .. WHY
+    local function assert_told(run, why)
+        local told = "orders.db: " .. (why or WHY)
         assert.equal(1, run.code, run.err)
         assert.same({ "transport 'orders': " .. told }, lines(run.err, "^mulligan: (.*)"))
         assert.same({ "transport orders is broken: " .. told }, lines(run.err, " error +(.*)"))
@@ -89,5 +91,15 @@ describe("a database that is taken away", function()
         assert.equal(20, #handled)
         local depth = queues.depth("sqlite:" .. folder:path "orders.db", "work")
         assert.same({ 0, 0, 0 }, { depth.ready, depth.delayed, depth.claimed })
+    end)
+
+    it("in part, by a log that is emptied in its place, ends a run until empty, in 1, and spoils nothing", function()
+        send(("1\n"):rep(20))
+        assert_told(folder:mulligan({ "run", "--until-empty" }, { env = { CUT_AT = 5 } }),
+            "its -wal was cut short while it was in use, and with that what was not yet in the file is lost; "
+                .. "end all who use it, and start again")
+        local again = folder:mulligan { "run", "--until-empty" }
+        assert.equal(0, again.code, again.err)
+        assert.is_truthy(again.out:find "^done 20, ") -- the file is as it was when the run began
     end)
 end)

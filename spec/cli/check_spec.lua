@@ -96,8 +96,8 @@ describe("mulligan", function()
             assert.is_truthy(checked.err:find("^mulligan: nope.lua: [^\n]+\n$"), checked.err)
         end)
 
-        it("knows a mulligan.lua when it sees one", function()
-            folder:write("mulligan.lua", [[
+        it("knows a service.lua when it sees one", function()
+            folder:write("service.lua", [[
                 local m = require "mulligan"
                 m.policy "policy.lua"
                 m.transport("t", "memory:")
@@ -105,9 +105,9 @@ describe("mulligan", function()
             assert.same({
                 code = 2,
                 out = "",
-                err = 'mulligan: mulligan.lua:1: require("mulligan"): a policy has "mulligan.policy"; '
-                    .. "this looks like a mulligan.lua, whose policy is what m.policy names\n",
-            }, run("check", "mulligan.lua"))
+                err = 'mulligan: service.lua:1: require("mulligan"): a policy has "mulligan.policy"; '
+                    .. "this looks like a service.lua, whose policy is what m.policy names\n",
+            }, run("check", "service.lua"))
         end)
 
         it("wants a file, not a folder or nothing", function()
@@ -138,7 +138,7 @@ describe("mulligan", function()
         describe("--for", function()
             local function write(policy, consumers, url)
                 folder:write("policy.lua", policy)
-                folder:write("mulligan.lua", ([[
+                folder:write("service.lua", ([[
                     local m = require "mulligan"
                     m.policy "policy.lua"
                     m.transport("orders", %q)
@@ -151,7 +151,7 @@ describe("mulligan", function()
             end
 
             local function codes()
-                local checked = run("check", "policy.lua", "--for", "mulligan.lua", "--format", "json")
+                local checked = run("check", "policy.lua", "--for", "service.lua", "--format", "json")
                 assert.same({ 0, "" }, { checked.code, checked.err })
                 local found = {}
                 for number, finding in ipairs(json.decode(checked.out).findings) do
@@ -171,7 +171,7 @@ describe("mulligan", function()
                 found, all = codes()
                 assert.same({}, found)
                 assert.is_nil(all.bounds[1].longest_ms)
-                local text = run("check", "policy.lua", "--for", "mulligan.lua").out
+                local text = run("check", "policy.lua", "--for", "service.lua").out
                 assert.is_truthy(text:find("bus, by any of its rules +2 +0ms +none\n"), text)
                 assert.is_nil(text:find("each call may take", 1, true))
             end)
@@ -180,7 +180,7 @@ describe("mulligan", function()
                 write(plain, consumer("A", "a") .. consumer("Monitor", "error"))
                 folder:write("policy.lua", plain
                     .. 'require("mulligan.policy").consumer("Monitor"):dead_letter_queue("x")')
-                assert.same({ "mulligan.lua:5 MUL015" }, (codes()))
+                assert.same({ "service.lua:5 MUL015" }, (codes()))
             end)
 
             it("finds what run would refuse, as run says it", function()
@@ -188,10 +188,10 @@ describe("mulligan", function()
                 assert.same({ "policy.lua:nil MUL014" }, (codes()))
                 write(plain, consumer("A", "a"), "memory:?claim_timeout=2s&hold=no")
                 assert.same({ "policy.lua:1 MUL014" }, (codes()))
-                local text = run("check", "policy.lua", "--for", "mulligan.lua").out
+                local text = run("check", "policy.lua", "--for", "service.lua").out
                 local refused = run("run").err
                 assert.is_truthy(text:find(refused:match("policy.lua:1: ([^\n]+)\n"), 1, true), text .. refused)
-                assert.equal(1, run("check", "policy.lua", "--for", "mulligan.lua", "--strict").code)
+                assert.equal(1, run("check", "policy.lua", "--for", "service.lua", "--strict").code)
                 write(plain, consumer("A", "a"), "memory:?claim_timeout=2s")
                 assert.same({}, (codes()))
                 write(plain, consumer("A", "a"), "memory:?frob=yes")
@@ -234,21 +234,21 @@ describe("mulligan", function()
                     assert.same({
                         code = 2,
                         out = "",
-                        err = 'mulligan: policy.lua:1: require("mulligan.policy"): a mulligan.lua has "mulligan"; '
+                        err = 'mulligan: policy.lua:1: require("mulligan.policy"): a service.lua has "mulligan"; '
                             .. "this looks like a policy, which m.policy names\n",
                     }, run(table.unpack(words)))
                 end
             end)
 
-            it("lists what is wrong with the mulligan.lua", function()
+            it("lists what is wrong with the service.lua", function()
                 write(plain, 'm.consumer("A", { transport = "order", queue = "q", handler = print })')
-                local checked = run("check", "policy.lua", "--for", "mulligan.lua")
+                local checked = run("check", "policy.lua", "--for", "service.lua")
                 assert.same({ 2, "" }, { checked.code, checked.out })
-                assert.is_truthy(checked.err:find("mulligan: mulligan.lua:4: consumer \"A\": there is no transport", 1,
+                assert.is_truthy(checked.err:find("mulligan: service.lua:4: consumer \"A\": there is no transport", 1,
                     true), checked.err)
                 assert.equal(2, run("check", "policy.lua", "--for", "nope.lua").code)
                 write(plain, "")
-                assert.is_truthy(run("check", "policy.lua", "--for", "mulligan.lua").err:find("no m.consumer", 1, true))
+                assert.is_truthy(run("check", "policy.lua", "--for", "service.lua").err:find("no m.consumer", 1, true))
             end)
         end)
     end)
@@ -260,7 +260,7 @@ describe("mulligan", function()
 
     it("says when it can't write", function()
         folder:write("policy.lua", "")
-        folder:write("mulligan.lua", [[
+        folder:write("service.lua", [[
             local m = require "mulligan"
             m.policy "policy.lua"
             m.transport("t", "memory:")
@@ -276,7 +276,7 @@ describe("mulligan", function()
 
     it("works with stdin, stdout and stderr closed", function()
         folder:write("policy.lua", "")
-        folder:write("mulligan.lua", [[
+        folder:write("service.lua", [[
             local m = require "mulligan"
             m.policy "policy.lua"
             m.transport("t", "sqlite:q.db")
@@ -331,7 +331,7 @@ describe("mulligan", function()
         ["run --log-format xml"] = 'run: --log-format must be text or json, not "xml"',
         ["run --log-level loud"] = 'run: --log-level must be debug or info or warning or error, not "loud"',
         ["run --log-format="] = "run: --log-format must not be empty",
-        ["run a b"] = 'run: "b" is a word too many; usage: mulligan run [mulligan.lua] [OPTION]...',
+        ["run a b"] = 'run: "b" is a word too many; usage: mulligan run [service.lua] [OPTION]...',
         ["check a b c"] = 'check: "b" is a word too many; usage: mulligan check POLICY [OPTION]...',
         ["check a nats://u:secret@h"] = 'check: "nats://***@h" is a word too many; '
             .. "usage: mulligan check POLICY [OPTION]...",

@@ -94,14 +94,14 @@ describe("mulligan decide", function()
         local cases = {
             { "", "empty" },
             { " \t\r", "empty" },
-            { "{", "not JSON: column 1: string or '}' expected near end of file" },
-            { '{"error": {"type": "A"}} {}', "not JSON: column 26: end of file expected near '{'" },
-            { '{"error": {"type": "A", "type": "B"}}', "not JSON: column 30: duplicate object key near '\"type\"'" },
+            { "{", "not JSON: column 2: expected a name in quotes, not the end" },
+            { '{"error": {"type": "A"}} {}', "not JSON: column 26: expected the end, not {" },
+            { '{"error": {"type": "A", "type": "B"}}', 'not JSON: column 25: a name is there twice: "type"' },
             { '{"error": {"type": "A"}, "error": {"type": "A"}}',
-                "not JSON: column 32: duplicate object key near '\"error\"'" },
-            { '{"error": {"type": "\xff"}}', "not JSON: column 20: unable to decode byte 0xff near '\"'" },
-            { '{"error": {"type": "A", "x": 1e999}}', "not JSON: column 34: real number overflow near '1e999'" },
-            { '{"error": {"type": "A", "a\\u0000b": 1}}', false },
+                'not JSON: column 26: a name is there twice: "error"' },
+            { '{"error": {"type": "\xff"}}', "not JSON: column 21: a byte that isn't UTF-8" },
+            { '{"error": {"type": "A", "x": 1e999}}', "not JSON: column 30: a number is too large: 1e999" },
+            { '{"error": {"type": "A", "a\\u0000b": 1}}', "not JSON: column 25: a name must not hold \\u0000" },
             { "[]", "error must have a type" },
             { "[1]", "unknown key in the failure: a number" },
             { "17", "a failure must be an object" },
@@ -182,14 +182,14 @@ describe("mulligan decide", function()
     it("refuses a line of more than 16 MiB, and one with more than a failure holds", function()
         local good = '{"error": {"type": "ValidationError"}}\n'
         local long = good:sub(1, -2) .. (" "):rep(16 * 1024 * 1024 - #good + 1) .. "\n"
-        local input = long .. " " .. long .. ("["):rep(1024 * 1024) .. "\n" .. good
+        local input = long .. " " .. long .. "[" .. ("[],"):rep(1024 * 1024) .. "0]\n" .. good
         local answer = decide(input)
         local lines = lines_of(answer.out)
         assert.same({ 1, 4 }, { answer.code, #lines })
         assert.equal(lines[1], lines[4])
         assert.is_truthy(lines[1]:find('^{"action": "dead_letter"'), lines[1])
         assert.equal('{"error": "line 2: longer than 16 MiB"}', lines[2])
-        assert.equal('{"error": "line 3: this is more than a failure has room for"}', lines[3])
+        assert.equal('{"error": "line 3: JSON of too many values"}', lines[3])
     end)
 
     it("says on stderr what a matcher raised, and what a policy prints", function()
@@ -230,6 +230,16 @@ describe("mulligan decide", function()
         assert.is_truthy(gone.out:find('^{"action": [^\n]*}\n$'), gone.out)
         assert.is_truthy(gone.err:find("stdout: Broken pipe", 1, true), gone.err)
         assert.is_true(#folder:read("rest") > 0)
+    end)
+
+    it("ends in 1 as soon as nobody reads its answers any more, though it waits for the next line", function()
+        local job = folder:start({ "sh", "-c", 'mkfifo in; exec 3<>in; cat >&3; '
+            .. '{ "$0" decide policy.lua <in; echo $? >code; } | head -n 1', process.mulligan },
+            { stdin = WHOLE .. "\n" })
+        assert.equal(0, job.wait(), job.err())
+        assert.equal("1\n", folder:read "code")
+        assert.equal("mulligan: stdout: nobody reads the verdicts any more\n", job.err())
+        assert.is_truthy(job.out():find('^{"action": [^\n]*}\n$'), job.out())
     end)
 
     -- Starts one whose input and output are pipes: write(text), read(), which gives a line, and close().

@@ -286,7 +286,7 @@ timeline  from now on, if every call fails with the same error; handlers take no
         ["--failure nope.json"] = "nope.json: No such file or directory",
         ["--failure ."] = ".: Is a directory",
         ["--failure empty"] = "empty: there is no failure in it",
-        ["--failure broken"] = "broken: not JSON: line 2, column 8: duplicate object key near '\"error\"'",
+        ["--failure broken"] = 'broken: not JSON: line 2, column 2: a name is there twice: "error"',
         ["--failure wrong"] = "wrong: attempt must be a whole number from 1",
         ["--error A --field a"] = '--field must be NAME=VALUE, not "a"',
         ["--error A --field =b"] = '--field must be NAME=VALUE, not "=b"',

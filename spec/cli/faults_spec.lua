@@ -25,6 +25,13 @@ worst["takes the hook away, and sleeps"] = function()
     while true do end
 end
 
+-- Kept before there is any handler.
+local match = string.match
+
+worst["searches for what takes Lua years"] = function()
+    match(("a"):rep(100000), (".-"):rep(6) .. "b")
+end
+
 worst["replaces what Lua has"] = function()
     string.gsub, string.rep, table.concat, table.insert, table.sort = nil, nil, nil, nil, nil
     error, pcall, tostring, type, pairs, ipairs, setmetatable = nil, nil, nil, nil, nil, nil, nil
@@ -58,7 +65,7 @@ describe("mulligan run", function()
 
     before_each(function()
         folder = process.folder {
-            ["mulligan.lua"] = MULLIGAN,
+            ["service.lua"] = MULLIGAN,
             ["policy.lua"] = 'require("mulligan.policy").bus():default():retry(1, 0)',
         }
         url = "sqlite:" .. folder:path("orders.db")
@@ -78,7 +85,10 @@ describe("mulligan run", function()
         return folder:mulligan { "run", "--until-empty" }
     end
 
-    for _, worst in ipairs { "goes on with a coroutine of the file's", "takes the hook away, and sleeps" } do
+    for _, worst in ipairs {
+        "goes on with a coroutine of the file's", "takes the hook away, and sleeps",
+        "searches for what takes Lua years",
+    } do
         it("ends a handler that " .. worst, function()
             local done = run("well", worst, "well")
             assert.equal(0, done.code, done.err)
@@ -88,8 +98,22 @@ describe("mulligan run", function()
         end)
     end
 
+    it("gives handlers Lua's own patterns where the file says so", function()
+        folder:write("service.lua", MULLIGAN .. [[
+            m.patterns "lua"
+            worst["comes back late"] = function()
+                match(("a"):rep(20000), "^.-.-b")
+            end]])
+        local done = run("comes back late")
+        assert.equal("done 1, retried 0, redelivered 0, dead-lettered 0, discarded 0\n", done.out, done.err)
+        folder:write("service.lua", MULLIGAN .. "m.patterns()")
+        done = run()
+        assert.same({ 2, 'mulligan: service.lua:' .. select(2, MULLIGAN:gsub("\n", "")) + 1
+            .. ': m.patterns must be "counted" or "lua", not nil\n' }, { done.code, done.err })
+    end)
+
     it("works on where who read its stdout is gone, and says so", function()
-        folder:write("mulligan.lua", (MULLIGAN:gsub('"50ms"', '"60s"')))
+        folder:write("service.lua", (MULLIGAN:gsub('"50ms"', '"60s"')))
         assert(os.execute("mkfifo " .. folder:path("pipe")))
         send("prints to nobody", "well", "prints to nobody")
         local reader = folder:start { "sh", "-c", "head -c 1 pipe >read; echo >gone" }

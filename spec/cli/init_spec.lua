@@ -4,7 +4,8 @@ local process = require "support.process"
 
 local build = process.mulligan:match("^(.*)/[^/]*$")
 
-local FILES = { "policy.lua", "spec/policy_spec.lua", ".luarc.json", ".luacheckrc" }
+local FILES = { "policy.lua", "spec/policy_spec.lua", ".luarc.json", ".luacheckrc", ".mulligan/types/mulligan.lua",
+    ".mulligan/types/policy.lua", ".mulligan/types/testing.lua" }
 
 describe("mulligan init", function()
     local folder
@@ -26,9 +27,10 @@ describe("mulligan init", function()
         return sh("find . -type f -o -type l | grep -v /job | LC_ALL=C sort").out
     end
 
-    local ALL = "./.luacheckrc\n./.luarc.json\n./policy.lua\n./spec/policy_spec.lua\n"
+    local ALL = "./.luacheckrc\n./.luarc.json\n./.mulligan/types/mulligan.lua\n./.mulligan/types/policy.lua\n"
+        .. "./.mulligan/types/testing.lua\n./policy.lua\n./spec/policy_spec.lua\n"
 
-    it("writes four files, and says so and what to do next", function()
+    it("writes its files, and says so and what to do next", function()
         local done = folder:mulligan { "init" }
         assert.same({ 0, "" }, { done.code, done.err })
         for _, name in ipairs(FILES) do
@@ -60,9 +62,9 @@ describe("mulligan init", function()
         return sh(("'%s/spec/runner' \"$(command -v busted)\" --ignore-lua %s -o TAP spec"):format(build, cpath))
     end
 
-    it("gives a spec that passes, beside a mulligan.lua too", function()
+    it("gives a spec that passes, beside a service.lua too", function()
         folder:mulligan { "init" }
-        folder:write("mulligan.lua", 'error "this is not the module"\n')
+        folder:write("service.lua", 'require "mulligan"\n')
         local ran = busted()
         assert.equal(0, ran.code, ran.out .. ran.err)
         assert.matches("1..5\n", ran.out, 1, true)
@@ -93,6 +95,15 @@ describe("mulligan init", function()
         assert.matches("accessing undefined variable 'os'", found.out, 1, true)
     end)
 
+    it("gives no file that names a path of the machine", function()
+        folder:mulligan { "init", "new" }
+        for path in sh("find new -type f").out:gmatch "[^\n]+" do
+            for _, strange in ipairs { folder.root, build, process.here, '"/' } do
+                assert.is_nil(folder:read(path):find(strange, 1, true), path .. " has " .. strange)
+            end
+        end
+    end)
+
     it("gives a .luarc.json that points to the types", function()
         folder:mulligan { "init" }
         local settings = mulligan.json.decode(folder:read(".luarc.json"))
@@ -101,7 +112,7 @@ describe("mulligan init", function()
         assert.same({ "${3rd}/busted/library", "${3rd}/luassert/library" }, { library[2], library[3] })
         for _, name in ipairs { "policy", "mulligan", "testing" } do
             local path = ("/%s.lua"):format(name)
-            assert.equal(process.read("lua/mulligan/meta" .. path), process.read(library[1] .. path))
+            assert.equal(process.read("lua/mulligan/meta" .. path), folder:read(library[1] .. path))
         end
     end)
 
@@ -119,8 +130,9 @@ describe("mulligan init", function()
     it("names all that is there in one line", function()
         folder:mulligan { "init" }
         local refused = folder:mulligan { "init" }
-        assert.same({ code = 1, out = "", err = "mulligan: init: policy.lua, spec/policy_spec.lua, .luarc.json and "
-            .. ".luacheckrc are there already; --force replaces them\n" }, refused)
+        assert.same({ code = 1, out = "", err = "mulligan: init: policy.lua, spec/policy_spec.lua, .luarc.json, "
+            .. ".luacheckrc, .mulligan/types/mulligan.lua, .mulligan/types/policy.lua and "
+            .. ".mulligan/types/testing.lua are there already; --force replaces them\n" }, refused)
     end)
 
     it("takes a link to nothing for a file", function()

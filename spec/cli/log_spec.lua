@@ -20,7 +20,7 @@ describe("the log of mulligan run", function()
 
     before_each(function()
         folder = process.folder {
-            ["mulligan.lua"] = MULLIGAN,
+            ["service.lua"] = MULLIGAN,
             ["policy.lua"] = 'require("mulligan.policy").bus():default():dead_letter()',
         }
         url = "sqlite:" .. folder:path("orders.db")

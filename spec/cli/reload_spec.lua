@@ -50,8 +50,8 @@ describe("mulligan run, while its policy changes,", function()
 
     local function start(files, ...)
         folder = process.folder(files)
-        if not folder:read "mulligan.lua" then
-            folder:write("mulligan.lua", MULLIGAN)
+        if not folder:read "service.lua" then
+            folder:write("service.lua", MULLIGAN)
         end
         job = folder:start_mulligan { "run", "--log-format=json", ... }
         return await("policy_loaded", 1)
@@ -95,6 +95,18 @@ describe("mulligan run, while its policy changes,", function()
         becomes("three", 3)
         save("policy.lua", says "four")
         becomes("four", 4)
+    end)
+
+    it("warns of a scope that is for nobody, whenever one is loaded", function()
+        start { ["policy.lua"] = says "one" }
+        for count = 2, 3 do
+            local misspelt = 'require("mulligan.policy").consumer("c"):max_attempts(3); '
+            save("policy.lua", says(tostring(count), ("\n"):rep(count) .. misspelt))
+            becomes(tostring(count), count)
+            local warning = ('policy.lua:%d: there is no consumer "c"; did you mean "C"?'):format(count + 1)
+            local last = events "log"
+            assert.same({ "warning", warning }, { last[#last].level, last[#last].text })
+        end
     end)
 
     it("follows links that are swapped: its own, and that of a ConfigMap", function()
@@ -166,7 +178,7 @@ describe("mulligan run, while its policy changes,", function()
     end)
 
     it("refuses what its transport can never do", function()
-        start { ["policy.lua"] = says "one", ["mulligan.lua"] = MULLIGAN:gsub("sqlite:orders.db", "memory:?delay=no") }
+        start { ["policy.lua"] = says "one", ["service.lua"] = MULLIGAN:gsub("sqlite:orders.db", "memory:?delay=no") }
         save("policy.lua", '\n\nrequire("mulligan.policy").bus():default():redeliver()')
         assert.is_truthy(await("policy_refused", 1).text:find(
             "^policy.lua:3: this rule redelivers, but transport 'orders' of consumer 'C' has no delayed delivery; "))
@@ -200,7 +212,7 @@ describe("mulligan run, while its policy changes,", function()
         end
         hang_up(1)
         local before = unchanged("debug", "the policy is unchanged")
-        folder:write("mulligan.lua", MULLIGAN .. "-- changed")
+        folder:write("service.lua", MULLIGAN .. "-- changed")
         folder:write("other.lua", "x = ")
         assert.equal("one", decided().note)
         hang_up(2)
@@ -209,7 +221,7 @@ describe("mulligan run, while its policy changes,", function()
     end)
 
     it("lives through a SIGHUP before it has begun, while it ends, and after that", function()
-        start { ["policy.lua"] = says "one", ["mulligan.lua"] = 'os.execute "kill -s HUP $PPID"\n' .. MULLIGAN .. [[
+        start { ["policy.lua"] = says "one", ["service.lua"] = 'os.execute "kill -s HUP $PPID"\n' .. MULLIGAN .. [[
             collected_last = setmetatable({}, { __gc = function()
                 os.execute "kill -s HUP $PPID"
                 print "collected"
@@ -239,7 +251,7 @@ describe("mulligan run, while its policy changes,", function()
     end)
 
     it("shows as text what it was told", function()
-        folder = process.folder { ["policy.lua"] = says "one", ["mulligan.lua"] = MULLIGAN }
+        folder = process.folder { ["policy.lua"] = says "one", ["service.lua"] = MULLIGAN }
         job = folder:start_mulligan { "run" }
         local function await_line(pattern)
             process.await(pattern, function()

@@ -1,4 +1,4 @@
--- mulligan run: what it prints and logs, and what it says of a mulligan.lua or policy that is wrong.
+-- mulligan run: what it prints and logs, and what it says of a service.lua or policy that is wrong.
 local database = require "support.database"
 local json = require("mulligan").json
 local process = require "support.process"
@@ -29,13 +29,13 @@ bus:on("Put aside"):dead_letter("aside")
 ]]
 
 local KEYS = [[time level event text message consumer transport attempt redeliveries calls deliveries age_ms
-    error action delay_ms queue reason note tier step of rule fallback generation]]
+    error action delay_ms queue reason note tier step of rule fallback generation times]]
 
 describe("mulligan run", function()
     local folder
 
     before_each(function()
-        folder = process.folder { ["mulligan.lua"] = MULLIGAN, ["policy.lua"] = POLICY }
+        folder = process.folder { ["service.lua"] = MULLIGAN, ["policy.lua"] = POLICY }
     end)
 
     after_each(function()
@@ -130,7 +130,7 @@ not JSON
     end)
 
     it("says when it starts what runs", function()
-        folder:write("mulligan.lua", MULLIGAN .. [[
+        folder:write("service.lua", MULLIGAN .. [[
             m.consumer("Other", { transport = "orders", queue = "other", handler = print })]])
         local mulligan = require "mulligan"
         local policy = assert(mulligan.load(folder:path("policy.lua")))
@@ -145,6 +145,68 @@ not JSON
         })
         policy:close()
     end)
+
+    it("warns of scopes that are for nobody, with the name that was probably meant", function()
+        folder:write("policies/policy.lua", 'local policy = require("mulligan.policy")\n' .. [[
+policy.bus():default():discard()
+policy.consumer("OrdreHandler"):default():retry()
+policy.consumer("OrderHandler"):default():retry()
+policy.transport("order"):max_age("1h")
+policy.consumer("Elsewhere"):default():retry()]])
+        folder:write("service.lua", (MULLIGAN:gsub('"policy.lua"', '"policies/policy.lua"')))
+        local run = folder:mulligan { "run", "--until-empty" }
+        assert.equal(0, run.code, run.err)
+        local warnings = {}
+        for line in run.err:gmatch " warning ([^\n]*)" do
+            warnings[#warnings + 1] = line
+        end
+        table.sort(warnings)
+        assert.same({
+            'policies/policy.lua:3: there is no consumer "OrdreHandler"; did you mean "OrderHandler"?',
+            'policies/policy.lua:5: there is no transport "order"; did you mean "orders"?',
+            'policies/policy.lua:6: there is no consumer "Elsewhere"',
+        }, warnings)
+    end)
+
+    it("warns of so many scopes for nobody only, and soon", function()
+        local lines, name = { 'local policy = require "mulligan.policy"' }, ("x"):rep(40)
+        for number = 1, 1000 do
+            lines[#lines + 1] = ("policy.consumer('%s%d'):default():retry()"):format(name, number)
+        end
+        folder:write("policy.lua", table.concat(lines, "\n"))
+        local run = folder:mulligan { "run", "--until-empty" }
+        assert.equal(0, run.code, run.err)
+        local _, count = run.err:gsub("there is no consumer", "")
+        assert.equal(10, count)
+        assert.is_truthy(run.err:find("warning policy.lua: 990 more scopes are for nobody here\n", 1, true), run.err)
+    end)
+
+    -- How many files may be open before the first is too few differs from machine to machine.
+    for _, command in ipairs { "run --until-empty", "send work --transport orders" } do
+        it(("says which limit is too low where only few files may be open: %s"):format(command), function()
+            local function under(limit)
+                local ran = folder:start({ "sh", "-c", ('ulimit -n %d; exec "$0" %s'):format(limit, command),
+                    process.mulligan })
+                return ran.wait(), ran.err()
+            end
+            local limit, code, err = 3
+            repeat
+                limit = limit + 1
+                code, err = under(limit)
+            until code ~= 127 -- Below that it is the dynamic linker that can open nothing.
+            local first = limit
+            while code ~= 0 and limit < 64 do
+                assert.equal(2, code, err)
+                local of = ("raise the limit of open files (ulimit -n), which is %d\n"):format(limit)
+                assert.is_truthy(err:find(of, 1, true), err)
+                assert.is_truthy(err:find("^mulligan: [^\n]* file descriptors are needed, [^\n]*\n$"), err)
+                limit = limit + 1
+                code, err = under(limit)
+            end
+            assert.equal(0, code, err)
+            assert.is_true(limit > first + 3, "the engine's first files, and then the transport's")
+        end)
+    end
 
     it("names the place of a matcher that failed once, and no half of a character", function()
         local failing = 'bus:on("Failing", function(err) return err.nothing > 1 end):retry()'
@@ -197,7 +259,7 @@ not JSON
     end)
 
     it("takes messages that another process sends while it runs, and ends well at SIGTERM", function()
-        folder:write("mulligan.lua", MULLIGAN .. [[
+        folder:write("service.lua", MULLIGAN .. [[
             m.consumer("Slow", { transport = "orders", queue = "slow", handler = function(msg)
                 local file = assert(io.open("ledger", "a"))
                 file:write("began\n"):flush()
@@ -252,7 +314,7 @@ not JSON
     end)
 
     it("shows what a handler prints, line by line", function()
-        folder:write("mulligan.lua", MULLIGAN:gsub("local order", "print(msg.body) local order"))
+        folder:write("service.lua", MULLIGAN:gsub("local order", "print(msg.body) local order"))
         send '{"well":true}\n'
         local job = folder:start_mulligan { "run" }
         process.await("the print", function()
@@ -263,10 +325,10 @@ not JSON
     end)
 
     it("reads a file in another folder, whose paths are relative to it", function()
-        folder:write("deep/down/mulligan.lua", 'require "beside"\n' .. MULLIGAN)
+        folder:write("deep/down/service.lua", 'require "beside"\n' .. MULLIGAN)
         folder:write("deep/down/beside.lua", "")
         folder:write("deep/down/policy.lua", "")
-        local run = folder:mulligan { "run", "deep/down/mulligan.lua", "--until-empty" }
+        local run = folder:mulligan { "run", "deep/down/service.lua", "--until-empty" }
         assert.equal(0, run.code, run.err)
         assert.is_truthy(folder:read("deep/down/orders.db"))
         assert.is_nil(folder:read("orders.db"))
@@ -295,9 +357,15 @@ not JSON
 
         it("a file that isn't there", function()
             refused("mulligan: nope.lua: can't be read: No such file or directory\n", "nope.lua")
-            os.remove(folder:path("mulligan.lua"))
-            refused("mulligan: mulligan.lua: can't be read: No such file or directory; "
-                .. "to name another: mulligan run path/mulligan.lua\n")
+            os.remove(folder:path("service.lua"))
+            refused("mulligan: service.lua: can't be read: No such file or directory; "
+                .. "to name another: mulligan run path/service.lua\n")
+        end)
+
+        it("a file of the name that it had at first", function()
+            os.rename(folder:path("service.lua"), folder:path("mulligan.lua"))
+            refused("mulligan: service.lua: can't be read: No such file or directory; "
+                .. "rename mulligan.lua to service.lua, as the file is called now\n")
         end)
 
         it("a folder", function()
@@ -305,36 +373,36 @@ not JSON
         end)
 
         it("a file that is no Lua, in one line", function()
-            folder:write("mulligan.lua", "x = \n\ny = = 1")
-            refused("mulligan: mulligan.lua:3: unexpected symbol near '='\n")
+            folder:write("service.lua", "x = \n\ny = = 1")
+            refused("mulligan: service.lua:3: unexpected symbol near '='\n")
         end)
 
         it("a file that raises, in one line", function()
-            folder:write("mulligan.lua", "\nerror('two\\nlines')")
-            refused("mulligan: mulligan.lua:2: two\n")
-            folder:write("mulligan.lua", "error({})")
-            refused("mulligan: mulligan.lua: error was called with a table, where a text says more\n")
-            folder:write("mulligan.lua", "error(setmetatable({}, { __tostring = error }))")
-            refused("mulligan: mulligan.lua: error was called with a table, where a text says more\n")
-            folder:write("mulligan.lua", 'require("mulligan").error { type = "Early", message = "no" }')
-            refused("mulligan: mulligan.lua: Early: no\n")
+            folder:write("service.lua", "\nerror('two\\nlines')")
+            refused("mulligan: service.lua:2: two\n")
+            folder:write("service.lua", "error({})")
+            refused("mulligan: service.lua: error was called with a table, where a text says more\n")
+            folder:write("service.lua", "error(setmetatable({}, { __tostring = error }))")
+            refused("mulligan: service.lua: error was called with a table, where a text says more\n")
+            folder:write("service.lua", 'require("mulligan").error { type = "Early", message = "no" }')
+            refused("mulligan: service.lua: Early: no\n")
         end)
 
         it("a file that forgot to require its words, and says which line it lacks", function()
-            folder:write("mulligan.lua", '\nm.policy "policy.lua"')
-            refused("mulligan: mulligan.lua:2: attempt to index a nil value (global 'm'); "
+            folder:write("service.lua", '\nm.policy "policy.lua"')
+            refused("mulligan: service.lua:2: attempt to index a nil value (global 'm'); "
                 .. 'add the line: local m = require "mulligan"\n')
-            folder:write("mulligan.lua", 'mulligan.policy "policy.lua"')
-            refused("mulligan: mulligan.lua:1: attempt to index a nil value (global 'mulligan'); "
+            folder:write("service.lua", 'mulligan.policy "policy.lua"')
+            refused("mulligan: service.lua:1: attempt to index a nil value (global 'mulligan'); "
                 .. 'add the line: local mulligan = require "mulligan"\n')
-            folder:write("mulligan.lua", 'policy "policy.lua"')
-            refused("mulligan: mulligan.lua:1: attempt to call a nil value (global 'policy'); did you mean m.policy?\n")
-            folder:write("mulligan.lua", "orders.db()")
-            refused("mulligan: mulligan.lua:1: attempt to index a nil value (global 'orders')\n")
+            folder:write("service.lua", 'policy "policy.lua"')
+            refused("mulligan: service.lua:1: attempt to call a nil value (global 'policy'); did you mean m.policy?\n")
+            folder:write("service.lua", "orders.db()")
+            refused("mulligan: service.lua:1: attempt to index a nil value (global 'orders')\n")
         end)
 
         it("what is wrong in it, all at once, by line", function()
-            folder:write("mulligan.lua", [[
+            folder:write("service.lua", [[
 local m = require "mulligan"
 m.policy(5)
 m.policy "policy.lua"
@@ -354,28 +422,28 @@ m.consumer("E", { transport = "orders", queue = "e", handler = m.http "http://12
 m.on("decided", print)
 ]])
             refused([[
-mulligan: mulligan.lua:2: m.policy takes the policy's file, as in m.policy "policy.lua"
-mulligan: mulligan.lua:4: there is a policy already, in line 3; a mulligan.lua has one
-mulligan: mulligan.lua:6: there is a transport "orders" already; give this one another name
-mulligan: mulligan.lua:7: the URL of transport "bad" must be a text such as "sqlite:orders.db", not "no url"
-mulligan: mulligan.lua:8: m.transport takes a name and a URL, as in m.transport("orders", "sqlite:orders.db")
-mulligan: mulligan.lua:9: consumer "A": there is no transport "ordres"; did you mean "orders"?
-mulligan: mulligan.lua:10: there is a consumer "A" already; give this one another name
-mulligan: mulligan.lua:11: consumer "B": concurrency must be a whole number from 1, not 1.5
-mulligan: mulligan.lua:11: consumer "B": handler is missing
-mulligan: mulligan.lua:11: consumer "B": max_body must be a number of bytes or a text such as "16MiB", not "1TB"
-mulligan: mulligan.lua:11: consumer "B": timeout 30 has no unit; "30ms" or "30s"?
-mulligan: mulligan.lua:11: consumer "B": unknown option "handlr"; did you mean "handler"?
-mulligan: mulligan.lua:13: consumer "C": options must be a table, not nil
-mulligan: mulligan.lua:14: m.consumer takes a name and options, as in m.consumer("OrderHandler", { ... })
-mulligan: mulligan.lua:15: m.exec is not in this version yet
-mulligan: mulligan.lua:16: m.http is not in this version yet
-mulligan: mulligan.lua:17: m.on is not in this version yet
+mulligan: service.lua:2: m.policy takes the policy's file, as in m.policy "policy.lua"
+mulligan: service.lua:4: there is a policy already, in line 3; a service.lua has one
+mulligan: service.lua:6: there is a transport "orders" already; give this one another name
+mulligan: service.lua:7: the URL of transport "bad" must be a text such as "sqlite:orders.db", not "no url"
+mulligan: service.lua:8: m.transport takes a name and a URL, as in m.transport("orders", "sqlite:orders.db")
+mulligan: service.lua:9: consumer "A": there is no transport "ordres"; did you mean "orders"?
+mulligan: service.lua:10: there is a consumer "A" already; give this one another name
+mulligan: service.lua:11: consumer "B": concurrency must be a whole number from 1, not 1.5
+mulligan: service.lua:11: consumer "B": handler is missing
+mulligan: service.lua:11: consumer "B": max_body must be a number of bytes or a text such as "16MiB", not "1TB"
+mulligan: service.lua:11: consumer "B": timeout 30 has no unit; "30ms" or "30s"?
+mulligan: service.lua:11: consumer "B": unknown option "handlr"; did you mean "handler"?
+mulligan: service.lua:13: consumer "C": options must be a table, not nil
+mulligan: service.lua:14: m.consumer takes a name and options, as in m.consumer("OrderHandler", { ... })
+mulligan: service.lua:15: m.exec is not in this version yet
+mulligan: service.lua:16: m.http is not in this version yet
+mulligan: service.lua:17: m.on is not in this version yet
 ]])
         end)
 
         it("words that m doesn't have, each in its line, and goes on", function()
-            folder:write("mulligan.lua", [[
+            folder:write("service.lua", [[
 local m = require "mulligan"
 m.polcy "policy.lua"
 m.transprot("orders", "sqlite:orders.db")
@@ -387,47 +455,47 @@ m[1]()
 m.consumer("C", { transport = "orders", queue = "c", handler = function() m.exec { "true" } end, x = 1 })
 ]])
             refused([[
-mulligan: mulligan.lua:2: "polcy" is no word of a mulligan.lua; did you mean m.policy?
-mulligan: mulligan.lua:3: "transprot" is no word of a mulligan.lua; did you mean m.transport?
-mulligan: mulligan.lua:4: "frobnicate" is no word of a mulligan.lua; ]]
-                .. [[there are policy, transport, consumer, error, json, send and sleep
-mulligan: mulligan.lua:5: "exce" is no word of a mulligan.lua; m.exec is not in this version yet
-mulligan: mulligan.lua:6: m.exec is not in this version yet
-mulligan: mulligan.lua:6: consumer "A": there is no transport "orders"
-mulligan: mulligan.lua:7: "htttp" is no word of a mulligan.lua; m.http is not in this version yet
-mulligan: mulligan.lua:7: consumer "B": there is no transport "orders"
-mulligan: mulligan.lua:8: 1 is no word of a mulligan.lua; ]]
-                .. [[there are policy, transport, consumer, error, json, send and sleep
-mulligan: mulligan.lua:9: consumer "C": unknown option "x"; ]]
+mulligan: service.lua:2: "polcy" is no word of a service.lua; did you mean m.policy?
+mulligan: service.lua:3: "transprot" is no word of a service.lua; did you mean m.transport?
+mulligan: service.lua:4: "frobnicate" is no word of a service.lua; ]]
+                .. [[there are policy, transport, consumer, patterns, error, json, send and sleep
+mulligan: service.lua:5: "exce" is no word of a service.lua; m.exec is not in this version yet
+mulligan: service.lua:6: m.exec is not in this version yet
+mulligan: service.lua:6: consumer "A": there is no transport "orders"
+mulligan: service.lua:7: "htttp" is no word of a service.lua; m.http is not in this version yet
+mulligan: service.lua:7: consumer "B": there is no transport "orders"
+mulligan: service.lua:8: 1 is no word of a service.lua; ]]
+                .. [[there are policy, transport, consumer, patterns, error, json, send and sleep
+mulligan: service.lua:9: consumer "C": unknown option "x"; ]]
                 .. [[there are concurrency, handler, max_body, prefetch, queue, timeout and transport
-mulligan: mulligan.lua:9: consumer "C": there is no transport "orders"
+mulligan: service.lua:9: consumer "C": there is no transport "orders"
 ]])
         end)
 
         it("what is wrong in it and in its policy, together", function()
             folder:write("policy.lua", 'require("mulligan.policy").bus():on("A")')
-            folder:write("mulligan.lua", (MULLIGAN:gsub('"sqlite:orders.db"', '"amqp://u:secret@h"')))
+            folder:write("service.lua", (MULLIGAN:gsub('"sqlite:orders.db"', '"amqp://u:secret@h"')))
             local policy_mistake = 'the rule for "A" has no action; :retry, :redeliver, :dead_letter or :discard '
                 .. "must follow\n"
-            refused("mulligan: mulligan.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
+            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
                 .. "mulligan: policy.lua:1: " .. policy_mistake)
             os.remove(folder:path("policy.lua"))
-            refused("mulligan: mulligan.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
+            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
                 .. "mulligan: policy.lua: there is no file policy.lua\n")
-            folder:write("mulligan.lua", (MULLIGAN:gsub('queue = "work"', "queue = 1")))
-            refused('mulligan: mulligan.lua:4: consumer "OrderHandler": queue must be a name in UTF-8, not 1\n'
+            folder:write("service.lua", (MULLIGAN:gsub('queue = "work"', "queue = 1")))
+            refused('mulligan: service.lua:4: consumer "OrderHandler": queue must be a name in UTF-8, not 1\n'
                 .. "mulligan: policy.lua: there is no file policy.lua\n")
         end)
 
         it("a file without a policy, or without consumers", function()
-            folder:write("mulligan.lua", "")
-            refused 'mulligan: mulligan.lua: m.policy is missing; name its file, as in m.policy "policy.lua"\n'
-            folder:write("mulligan.lua", 'require("mulligan").policy "policy.lua"')
-            refused "mulligan: mulligan.lua: there is no m.consumer, so there is nothing to run\n"
+            folder:write("service.lua", "")
+            refused 'mulligan: service.lua: m.policy is missing; name its file, as in m.policy "policy.lua"\n'
+            folder:write("service.lua", 'require("mulligan").policy "policy.lua"')
+            refused "mulligan: service.lua: there is no m.consumer, so there is nothing to run\n"
         end)
 
         it("URLs that are none, without their passwords", function()
-            folder:write("mulligan.lua", [[
+            folder:write("service.lua", [[
 local m = require "mulligan"
 m.policy "policy.lua"
 m.transport("a", "nats//u:secret@h")
@@ -436,22 +504,22 @@ m.transport("c", "memory:")
 m.consumer("C", { transport = "redis://:secret@h", queue = "q", handler = print })
 ]])
             refused([[
-mulligan: mulligan.lua:3: the URL of transport "a" must be a text such as "sqlite:orders.db", not "nats//***@h"
-mulligan: mulligan.lua:4: the URL of transport "b" must be a text such as "sqlite:orders.db", not "am_qp://***@h"
-mulligan: mulligan.lua:6: consumer "C": there is no transport "redis://***@h"
+mulligan: service.lua:3: the URL of transport "a" must be a text such as "sqlite:orders.db", not "nats//***@h"
+mulligan: service.lua:4: the URL of transport "b" must be a text such as "sqlite:orders.db", not "am_qp://***@h"
+mulligan: service.lua:6: consumer "C": there is no transport "redis://***@h"
 ]])
         end)
 
         it("a transport that can't be opened, without its password", function()
-            folder:write("mulligan.lua", (MULLIGAN:gsub("sqlite:orders.db", "pigeon://me:secret@coop/1")))
+            folder:write("service.lua", (MULLIGAN:gsub("sqlite:orders.db", "pigeon://me:secret@coop/1")))
             local run = folder:mulligan { "run" }
             assert.equal(2, run.code)
-            assert.is_truthy(run.err:find("^mulligan: mulligan.lua:3: transport 'orders': "), run.err)
+            assert.is_truthy(run.err:find("^mulligan: service.lua:3: transport 'orders': "), run.err)
             assert.is_nil(run.err:find("secret", 1, true))
         end)
 
         it("a consumer of the queue that its dead letters go to", function()
-            folder:write("mulligan.lua", (MULLIGAN:gsub('queue = "work"', 'queue = "aside"')))
+            folder:write("service.lua", (MULLIGAN:gsub('queue = "work"', 'queue = "aside"')))
             local run = folder:mulligan { "run" }
             assert.equal(2, run.code)
             assert.is_truthy(run.err:find("^mulligan: policy.lua:5: consumer 'OrderHandler' reads the queue 'aside'"),

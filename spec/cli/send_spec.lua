@@ -67,7 +67,7 @@ describe("mulligan send", function()
     end)
 
     it("ends with an error where a callback raises, and says what is safe", function()
-        folder:write("mulligan.lua", [[
+        folder:write("service.lua", [[
             require("mulligan").transport("orders", "sqlite:q.db")
             local methods, calls = require("mulligan.core").engine_methods, 0
             local publish = methods.publish
@@ -98,8 +98,8 @@ describe("mulligan send", function()
         end)
     end
 
-    it("finds a transport by its name in mulligan.lua, and in the environment", function()
-        folder:write("mulligan.lua", 'require("mulligan").transport("orders", "sqlite:q.db")')
+    it("finds a transport by its name in service.lua, and in the environment", function()
+        folder:write("service.lua", 'require("mulligan").transport("orders", "sqlite:q.db")')
         assert.same(WELL, send({ "work", "--transport", "orders" }, { stdin = "by name\n" }))
         assert.same(WELL, send({ "work", "--transport", "env:WHERE" }, {
             stdin = "by environment\n",
@@ -180,9 +180,9 @@ describe("mulligan send", function()
         ["no transport"] = { { "work" }, "--transport is missing" },
         ["memory:"] = { { "work", "--transport", "memory:" }, "lives in one process" },
         ["a scheme it doesn't know"] = { { "work", "--transport", "pigeon://me:secret@coop" }, "pigeon://***@coop" },
-        ["a name without a mulligan.lua"] = {
+        ["a name without a service.lua"] = {
             { "work", "--transport", "orders" },
-            "mulligan.lua: can't be read: No such file or directory; run send in the folder of one, "
+            "service.lua: can't be read: No such file or directory; run send in the folder of one, "
                 .. "or give --transport a URL",
         },
         ["a variable that isn't set"] = { { "work", "--transport", "env:NOT_SET_AT_ALL" }, "holds no URL" },
@@ -206,6 +206,10 @@ describe("mulligan send", function()
             { "work", "--transport", "sqlite:q.db", "--header", "mulligan-calls=1" },
             '--header mulligan-calls: names that begin with "mulligan-" are the program\'s own',
         },
+        ["a header twice"] = {
+            { "work", "--transport", "sqlite:q.db", "--header", "a=1", "--header", "b=2", "--header", "a=2" },
+            '--header "a" is given twice',
+        },
         ["a delay without a unit"] = {
             { "work", "--transport", "sqlite:q.db", "--delay", "30" }, '--delay "30" is no span of time',
         },
@@ -222,7 +226,7 @@ describe("mulligan send", function()
             { "work", "--transport", "sqlite://u:secret@h/x.db" }, "'sqlite://***@h/x.db': //***@h/x.db: its folder",
         },
         ["a memory: with a password"] = { { "work", "--transport", "memory://u:secret@h" }, "lives in one process" },
-        ["a scheme with a slip"] = { { "work", "--transport", "nats//u:secret@h" }, "mulligan.lua" },
+        ["a scheme with a slip"] = { { "work", "--transport", "nats//u:secret@h" }, "service.lua" },
         ["an id that is no UTF-8"] = { { "work", "--transport", "sqlite:q.db", "--id", "\xFF" }, "--id must be UTF-8" },
         ["a file that isn't there"] = { { "work", "--transport", "sqlite:q.db", "nope" }, "nope" },
         ["a database that can't be"] = { { "work", "--transport", "sqlite:no/such/folder/q.db" }, "no/such/folder" },
@@ -241,18 +245,18 @@ describe("mulligan send", function()
     end
 
     it("shows no credentials of what is no transport", function()
-        folder:write("mulligan.lua", "")
+        folder:write("service.lua", "")
         for _, transport in ipairs { "nats//u:secret@h", "am_qp://u:secret@h" } do
             local sent = send { "work", "--transport", transport }
             assert.equal(2, sent.code)
-            assert.equal(('mulligan: mulligan.lua: there is no transport "%s"\n'):format(
+            assert.equal(('mulligan: service.lua: there is no transport "%s"\n'):format(
                 (transport:gsub("u:secret", "***"))), sent.err)
         end
     end)
 
     it("names the transport that was probably meant", function()
-        folder:write("mulligan.lua", 'require("mulligan").transport("orders", "sqlite:q.db")')
-        assert.equal('mulligan: mulligan.lua: there is no transport "ordres"; did you mean "orders"?\n',
+        folder:write("service.lua", 'require("mulligan").transport("orders", "sqlite:q.db")')
+        assert.equal('mulligan: service.lua: there is no transport "ordres"; did you mean "orders"?\n',
             send({ "work", "--transport", "ordres" }, { stdin = "x\n" }).err)
     end)
 

@@ -40,7 +40,7 @@ describe("several processes on one file", function()
     local folder
 
     local function set_up(mulligan, policy)
-        folder = process.folder { ["mulligan.lua"] = mulligan, ["policy.lua"] = policy or "" }
+        folder = process.folder { ["service.lua"] = mulligan, ["policy.lua"] = policy or "" }
     end
 
     local function with(concurrency, prefetch)

@@ -248,7 +248,7 @@ describe("three processes in a storm of kills", function()
     local folder
 
     before_each(function()
-        folder = process.folder { ["mulligan.lua"] = MULLIGAN, ["policy.lua"] = POLICY }
+        folder = process.folder { ["service.lua"] = MULLIGAN, ["policy.lua"] = POLICY }
     end)
 
     after_each(function()

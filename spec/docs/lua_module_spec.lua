@@ -244,10 +244,9 @@ describe("programs of the page of the Lua module", function()
         assert.same({ "o-1\ta body\n", "" }, { ran.out, ran.err })
     end)
 
-    it("find the module beside a mulligan.lua", function()
-        folder:write("mulligan.lua", 'require "mulligan"')
-        assert.matches("C stack overflow", run('print(require("mulligan").version)').err, 1, true)
-        local ran = run(block_with "package.path:gsub" .. 'print(require("mulligan").version)')
+    it("find the module beside a service.lua", function()
+        folder:write("service.lua", 'require "mulligan"')
+        local ran = run 'print(require("mulligan").version)'
         assert.same({ mulligan.version .. "\n", "" }, { ran.out, ran.err })
     end)
 

@@ -11,6 +11,11 @@ local vocabulary = require "mulligan.policy.vocabulary"
 local book = dofile "tools/words/book.lua"
 local page = pages.read "docs/reference.md"
 
+-- In a policy settings.lua does this.
+for _, row in ipairs(dofile "tools/words/setting_rows.lua") do
+    table.insert(vocabulary.words.scope, row.word)
+end
+
 local function sorted(list)
     local copy = table.move(list, 1, #list, 1, {})
     table.sort(copy)
@@ -96,13 +101,13 @@ describe("examples", function()
         assert.is_true(count > 50)
     end)
 
-    it("have a mulligan.lua that loads", function()
+    it("have a service.lua that loads", function()
         local programs = {}
         for _, section in ipairs(book.sections) do
             programs[section.title] = section.program
         end
-        local folder = process.folder { ["mulligan.lua"] = programs["mulligan.lua"] }
-        local read = config.load(folder:path("mulligan.lua"))
+        local folder = process.folder { ["service.lua"] = programs["service.lua"] }
+        local read = config.load(folder:path("service.lua"))
         folder:remove()
         assert.same({}, read.problems)
         assert.same({ 1, 1 }, { #read.transports, #read.consumers })

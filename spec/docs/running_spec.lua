@@ -24,7 +24,7 @@ describe("docs/running.md", function()
 
     before_each(function()
         folder = process.folder {
-            ["mulligan.lua"] = block_with("docs/running.md", '"OrderHandler"'),
+            ["service.lua"] = block_with("docs/running.md", '"OrderHandler"'),
             ["policy.lua"] = pages.blocks("docs/policy.md", "lua")[1].text,
             ["return.lua"] = block_with("docs/running.md", '"Return"'),
             ["return-policy.lua"] = block_with("docs/running.md", '"not-returned"'),
@@ -73,7 +73,7 @@ describe("docs/running.md", function()
     end)
 
     it("keeps a database where systemd says", function()
-        folder:write("mulligan.lua", block_with("docs/running.md", "STATE_DIRECTORY"))
+        folder:write("service.lua", block_with("docs/running.md", "STATE_DIRECTORY"))
         folder:write("state/here", "")
         url = "sqlite:" .. folder:path("state/orders.db")
         local env = { STATE_DIRECTORY = folder:path("state") }

@@ -410,6 +410,9 @@ static void ask_all(stage *s)
         ask_for(&a, i % CASES);
         assert_int_equal(look(s, s->actors[i / CASES].decider, &a, i % CASES), s->done % 2);
     }
+    asked a; /* what the namer's functions left is gone with its seat */
+    ask_for(&a, UNKNOWN);
+    assert_int_equal(look(s, s->namer, &a, UNKNOWN), s->done % 2);
 }
 
 /* held_bytes is what policy and deciders hold when all is as full as it ever is: a seat at work,
@@ -530,7 +533,8 @@ static void idle_deciders_hold_one_seat_more(void **state)
         ask_for(&a, 0);
         if (i % ASK_EVERY == 0)
             assert_int_equal(look(&s, s.idlers[0], &a, 0), s.done % 2);
-        assert_in_range(s.purse.bytes, policy + (2 * IDLERS - 1) * seat, most + most / 20);
+        /* What the one's calls leave is collected now and then; a third seat would be a quarter. */
+        assert_in_range(s.purse.bytes, policy + (2 * IDLERS - 1) * seat, most + most / 10);
     }
     print_message("%ld bytes for a policy, %ld for a seat, %ld at the end\n", policy, seat,
                   (long)s.purse.bytes);

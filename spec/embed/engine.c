@@ -305,6 +305,29 @@ static void stop_from_handler(mull_engine *engine, mull_call call, const mull_me
     mull_stop(engine);
 }
 
+static void stop_and_count(mull_engine *engine, mull_call call, const mull_message *message,
+                           void *data)
+{
+    ++*(int *)data;
+    stop_from_handler(engine, call, message, NULL);
+}
+
+static void no_handler_begins_once_one_has_stopped_the_engine(void **state)
+{
+    (void)state;
+    rig r;
+    int calls = 0;
+    mull_consumer_options consumer = rig_consumer(stop_and_count, &calls);
+    consumer.concurrency = 4;
+    rig_open(&r, "", "memory:", &consumer);
+    for (int i = 0; i < 4; i++)
+        rig_publish(&r, "q", NULL);
+    rig_advance(&r, 0);
+    assert_int_equal(calls, 1);
+    assert_int_equal(rig_counts(&r).done, 1);
+    rig_close(&r);
+}
+
 static void set_flag(void *data)
 {
     *(int *)data = 1;
@@ -524,6 +547,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_a_message_is_refused),
         cmocka_unit_test(a_message_has_a_thousand_headers_and_a_mebibyte_of_texts_at_most),
         cmocka_unit_test(a_call_sends_64_mebibytes_at_most),
+        cmocka_unit_test(no_handler_begins_once_one_has_stopped_the_engine),
         cmocka_unit_test(run_returns_when_the_engine_has_stopped),
         cmocka_unit_test(an_engine_may_be_closed_by_its_handler),
         cmocka_unit_test(it_runs_on_the_embedders_loop),

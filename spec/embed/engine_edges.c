@@ -47,6 +47,40 @@ static void a_delay_without_end_never_comes(void **state)
     rig_close(&r);
 }
 
+static void put_off(rig *r, int64_t delay_ms)
+{
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    assert_int_equal(mull_publish(r->engine, "t", &message, delay_ms, rig_published, r), 0);
+}
+
+static void what_no_policy_puts_off_so_long_is_not_waited_for(void **state)
+{
+    (void)state;
+    const int64_t hour_ms = 3600 * 1000, longest_ms = 366 * 24 * hour_ms;
+    rig r;
+    note n = {0};
+    rig_open_plain(&r, end_well, &n);
+    put_off(&r, hour_ms);
+    put_off(&r, longest_ms + hour_ms);
+    mull_stop_when_empty(r.engine);
+    rig_advance(&r, hour_ms - 1);
+    assert_int_equal(n.count, 0);
+    assert_int_equal(mull_engine_status(r.engine), 0);
+    rig_advance(&r, 1000);
+    assert_int_equal(n.count, 1);
+    assert_int_equal(mull_engine_status(r.engine), 0); /* a second less than too long */
+    rig_close(&r);
+    rig_open_plain(&r, end_well, &n);
+    put_off(&r, INT64_MAX);
+    put_off(&r, longest_ms + 1);
+    mull_stop_when_empty(r.engine);
+    rig_advance(&r, 0);
+    assert_int_equal(mull_engine_status(r.engine), MULL_EREFUSED);
+    assert_int_equal(n.count, 1);
+    rig_close(&r);
+}
+
 static void as_many_handlers_as_there_are_numbers(void **state)
 {
     (void)state;
@@ -347,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_delay_without_end_never_comes),
+        cmocka_unit_test(what_no_policy_puts_off_so_long_is_not_waited_for),
         cmocka_unit_test(as_many_handlers_as_there_are_numbers),
         cmocka_unit_test(a_header_has_one_value),
         cmocka_unit_test(what_lists_share_is_copied_within_bounds),

@@ -1,6 +1,6 @@
 /* fault_vfs.h: a VFS for SQLite, for tests: it stands before the default one, counts what SQLite
- * asks of it, lets the n-th call fail, and keeps a model of the disk (disk.h). SQLite is one
- * library a process, so the transport's worker goes through it as well.
+ * asks of it, lets the n-th call fail, may have little room, and keeps a model of the disk
+ * (disk.h). SQLite is one library a process, so the transport's worker goes through it as well.
  *
  *   SQLite ──> counts, may fail ──> the default VFS
  *                        └──> disk, and `moment`: something has just changed, or is about to be
@@ -12,8 +12,10 @@
 
 #include "disk.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 
 #define VFS_CALLS(X)                                                                               \
     X(OPEN, SQLITE_CANTOPEN)                                                                       \
@@ -36,6 +38,7 @@ typedef struct vfs_file {
     sqlite3_file base; /* first */
     disk_file *kept;   /* NULL: nobody keeps a model of it */
     int folder_unsafe; /* its first sync makes its name safe, as a new journal's does */
+    int is_log;
     sqlite3_file *real;
 } vfs_file;
 
@@ -49,7 +52,11 @@ typedef struct fault_vfs {
     vfs_call first_failed;
     void (*failing)(void *data); /* called with the mutex held, on the thread that fails; NULL */
     void *data;
-    int keeps; /* a model of the disk */
+    int is_small;    /* files may grow by ... */
+    int64_t room;    /* ... so many bytes, all together */
+    int64_t volume;  /* how large its volume is said to be; 0: nobody can say */
+    int64_t longest; /* that a log was */
+    int keeps;       /* a model of the disk */
     disk disk;
     /* Called with the mutex held after each change, and with `syncs` when one has waited for the
      * disk, and nothing is safe yet; NULL. */
@@ -138,10 +145,24 @@ static inline int vfs_read(sqlite3_file *file, void *bytes, int size, sqlite3_in
     return vfs_leave(REAL(xRead, bytes, size, offset));
 }
 
+static inline int64_t vfs_size_now(sqlite3_file *file)
+{
+    sqlite3_int64 size = 0;
+    REAL(xFileSize, &size);
+    return size;
+}
+
 static inline int vfs_put(sqlite3_file *file, const void *bytes, int size, sqlite3_int64 offset)
 {
     disk_file *kept = ((vfs_file *)file)->kept;
+    int64_t before = vfs_size_now(file);
+    if (faults.is_small && offset + size - before > faults.room)
+        return SQLITE_FULL;
     int code = REAL(xWrite, bytes, size, offset);
+    int64_t after = vfs_size_now(file);
+    faults.room -= after - before;
+    if (((vfs_file *)file)->is_log && after > faults.longest)
+        faults.longest = after;
     if (code == SQLITE_OK && kept)
         disk_change_file(kept, 0, bytes, (size_t)size, offset);
     return code;
@@ -166,7 +187,9 @@ static inline int vfs_truncate(sqlite3_file *file, sqlite3_int64 size)
     if (vfs_enter(VFS_TRUNCATE))
         return vfs_fail(VFS_TRUNCATE);
     disk_file *kept = ((vfs_file *)file)->kept;
+    int64_t before = vfs_size_now(file);
     int code = REAL(xTruncate, size);
+    faults.room += before - vfs_size_now(file);
     if (code == SQLITE_OK && kept)
         disk_change_file(kept, 1, NULL, 0, size);
     return vfs_done(code);
@@ -230,11 +253,20 @@ static inline int vfs_character(sqlite3_file *file)
     return real->pMethods->xDeviceCharacteristics(real);
 }
 
+/* vfs_shm_map: each page of the index needs room, too. */
 static inline int vfs_shm_map(sqlite3_file *file, int page, int size, int extend,
                               void volatile **memory)
 {
     if (vfs_enter(VFS_SHMMAP))
         return vfs_fail(VFS_SHMMAP);
+    int code = REAL(xShmMap, page, size, 0, memory);
+    if (code != SQLITE_OK || *memory || !extend)
+        return vfs_leave(code);
+    if (faults.is_small && size > faults.room) {
+        errno = ENOSPC;
+        return vfs_leave(SQLITE_IOERR_SHMSIZE);
+    }
+    faults.room -= size;
     return vfs_leave(REAL(xShmMap, page, size, extend, memory));
 }
 
@@ -285,7 +317,7 @@ static inline int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *fil
 {
     (void)vfs;
     vfs_file *f = (vfs_file *)file;
-    *f = (vfs_file){.real = (sqlite3_file *)(f + 1)};
+    *f = (vfs_file){.real = (sqlite3_file *)(f + 1), .is_log = (flags & SQLITE_OPEN_WAL) != 0};
     if (vfs_enter(VFS_OPEN))
         return vfs_fail(VFS_OPEN);
     int code = faults.real->xOpen(faults.real, name, f->real, flags, out_flags);
@@ -303,9 +335,13 @@ static inline int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *fil
 static inline int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync_folder)
 {
     (void)vfs;
+    struct stat status = {0};
     if (vfs_enter(VFS_DELETE))
         return vfs_fail(VFS_DELETE);
+    stat(name, &status);
     int code = faults.real->xDelete(faults.real, name, sync_folder);
+    if (code == SQLITE_OK)
+        faults.room += status.st_size;
     if (code == SQLITE_OK && faults.keeps) {
         disk_delete(&faults.disk, name);
         if (sync_folder)
@@ -366,6 +402,39 @@ static inline long vfs_failed(void)
     long failed = faults.failed;
     pthread_mutex_unlock(&faults.mutex);
     return failed;
+}
+
+/* vfs_shrink lets files grow by `room` bytes from now on. `volume` is what there is to be said of
+ * the disk; 0: nothing; less than a block: that it has none. */
+static inline void vfs_shrink(int64_t room, int64_t volume)
+{
+    pthread_mutex_lock(&faults.mutex);
+    faults.is_small = 1;
+    faults.room = room;
+    faults.volume = volume;
+    faults.longest = 0;
+    pthread_mutex_unlock(&faults.mutex);
+}
+
+/* vfs_look gives `room`, `volume` or `longest` as it is now. */
+static inline int64_t vfs_look(const int64_t *figure)
+{
+    pthread_mutex_lock(&faults.mutex);
+    int64_t now = *figure;
+    pthread_mutex_unlock(&faults.mutex);
+    return now;
+}
+
+/* statvfs takes the place of the system's, also for the library. */
+__attribute__((visibility("default"))) int statvfs(const char *name, struct statvfs *out)
+{
+    enum { BLOCK = 512 };
+    int64_t volume = vfs_look(&faults.volume), room = vfs_look(&faults.room);
+    (void)name;
+    *out = (struct statvfs){.f_frsize = BLOCK};
+    out->f_blocks = (fsblkcnt_t)(volume / BLOCK);
+    out->f_bavail = room > 0 && out->f_blocks > 0 ? (fsblkcnt_t)(room / BLOCK) : 0;
+    return volume ? 0 : -1;
 }
 
 /* vfs_remove brings the default VFS back; no file may be open. */

@@ -49,6 +49,7 @@ static int begins_anew(void)
     engine_options.policy = policy;
     int well = decides_well(decider) && mull_policy_reload(policy, texts[1], 0) == 0 &&
                mull_engine_new(&engine, &engine_options) == 0 &&
+               mull_engine_transport(engine, "t", "memory:") == 0 &&
                mull_stop_when_empty(engine) == 0 && mull_engine_run(engine) == 0;
     mull_engine_close(engine, NULL, NULL);
     mull_decider_free(decider);

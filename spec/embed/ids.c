@@ -28,7 +28,7 @@ static const char *const places[] = {"payments", "mail", "a-consumer-with-a-long
 enum { TYPES = sizeof types / sizeof *types, RULED = 7 };
 enum { PLACES = sizeof places / sizeof *places, SCOPED = 3 };
 
-/* CROWD is more scopes of a kind than a table is laid out for. */
+/* CROWD is many scopes of a kind. */
 enum { CROWD = 18 };
 
 typedef struct script {
@@ -266,7 +266,7 @@ static void compare(stage *s, sample *chance)
     mull_verdict by_ids = decide(s, 1, &p.failure);
     assert_same(&by_names, &by_ids);
     assert_string_equal(s->trace[0], s->trace[1]);
-    by_ids = decide(s, 1, &p.failure); /* once more: something may have been remembered */
+    by_ids = decide(s, 1, &p.failure); /* once more: the same failure, the same verdict */
     assert_same(&by_names, &by_ids);
     s->decided++;
 }
@@ -291,7 +291,7 @@ static void all_is_the_same_by_names_and_by_ids(void **state)
     stage_close(&s);
 }
 
-/* ---- More pairs than are remembered ---------------------------------------------------------- */
+/* ---- Many pairs ------------------------------------------------------------------------------ */
 
 enum { MANY_TYPES = 24, MANY_SITES = 12 };
 
@@ -518,7 +518,6 @@ static int interned(purse *p, mull_policy *policy, int site, const char *name, l
     return status;
 }
 
-/* A crowded table has no layer ready for what is interned, so that one is made. */
 static const char crowded[] = "local policy = require 'mulligan.policy'\n"
                               "for i = 0, 40 do policy.consumer('n' .. i):default():retry()\n"
                               "policy.transport('n' .. i):max_deliveries(3) end\n";
@@ -538,7 +537,7 @@ static void without_memory_nothing_changes(void **state)
                 bytes = p.out;
                 status = interned(&p, policy, site, name, nth++);
                 assert_true(status == 0 || status == MULL_ENOMEM);
-                assert_true(status == 0 || p.out <= bytes + 2); /* longer boards, at the most */
+                assert_true(status == 0 || p.out <= bytes + 2); /* longer arrays, at the most */
             } while (status);
             assert_true(nth > 2);
             uint32_t id;

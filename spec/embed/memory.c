@@ -1,7 +1,7 @@
 /* memory.c: an engine on memory: whose n-th request for memory is refused, for every n: once, for a
  * while, and for good until it is had again, or never is; its policy's requests, too, where that
- * has functions and is reloaded in the middle. See engine_lives.h. The blocks of a state of Lua are
- * requested by the chunk here; internal_memory.c refuses each of them. */
+ * has functions and is reloaded in the middle. Each block of a state of Lua is a request: of these
+ * some are tried, by chance; all with MULL_EVERY=1. See engine_lives.h. */
 #include "engine_lives.h"
 
 #include <unistd.h>
@@ -12,10 +12,12 @@ enum { STEP = 8 };
 #else
 enum { STEP = 1 };
 #endif
+enum { STEP_OF_CALLS = 8 * SLOWNESS, STEP_OF_LOADS = 100 * SLOWNESS };
+enum { TWICE = 2 }; /* also after Lua has collected its garbage for it, and asks again */
 
 static const plan tables = {.policy = RULES("", "", "")};
 static const plan functions = {.policy = FUNCTIONS, .later = "\n\n" FUNCTIONS, .owns_policy = 1};
-
+static const plan called = {.policy = FUNCTIONS, .owns_policy = 1, .set_up = 1};
 static const plan watched = {
     .policy = RULES("", "", ""), .later = "\n\n" RULES("", "", ""), .is_file = 1, .owns_policy = 1};
 
@@ -52,34 +54,54 @@ static void without_memory_a_close_ends(void **state)
 static void with_functions_the_nth_allocation_fails(void **state)
 {
     (void)state;
-    fail_some(&functions, STEP, 1, HEALED);
+    fail_some(&functions, STEP_OF_LOADS, TWICE, HEALED);
     assert_true(kept_old > 0);
 }
 
 static void with_functions_memory_is_had_again_at_last(void **state)
 {
     (void)state;
-    fail_some(&functions, STEP, FOR_GOOD, HEALED);
+    fail_some(&functions, STEP_OF_LOADS, FOR_GOOD, HEALED);
 }
 
 static void a_changed_file_is_reloaded_though_the_nth_fails(void **state)
 {
     (void)state;
-    fail_some(&watched, STEP, 1, HEALED);
+    fail_some(&watched, STEP_OF_LOADS, TWICE, HEALED);
     assert_true(kept_old > 0);
 }
 
 static void a_changed_file_is_reloaded_when_memory_is_had_again(void **state)
 {
     (void)state;
-    int lives = fail_some(&watched, STEP, FOR_GOOD, HEALED);
+    int lives = fail_some(&watched, STEP_OF_LOADS, FOR_GOOD, HEALED);
     assert_in_range(kept_old, 1, 2 * lives); /* a refusal is told once, however often it is tried */
 }
 
 static void with_functions_a_stop_ends_without_memory(void **state)
 {
     (void)state;
-    fail_some(&functions, STEP, FOR_GOOD, STOPPED);
+    fail_some(&functions, STEP_OF_LOADS, FOR_GOOD, STOPPED);
+}
+
+static void called_functions_find_none_once(void **state)
+{
+    (void)state;
+    fail_some(&called, STEP_OF_CALLS, 1, HEALED);
+}
+
+static void called_functions_find_none_twice(void **state)
+{
+    (void)state;
+    fail_some(&called, STEP_OF_CALLS, TWICE, HEALED);
+    assert_true(skipped > 0);
+}
+
+static void called_functions_have_memory_again_at_last(void **state)
+{
+    (void)state;
+    fail_some(&called, STEP_OF_CALLS, FOR_GOOD, HEALED);
+    assert_true(skipped > 0);
 }
 
 int main(void)
@@ -95,7 +117,11 @@ int main(void)
         cmocka_unit_test(with_functions_a_stop_ends_without_memory),
         cmocka_unit_test(a_changed_file_is_reloaded_though_the_nth_fails),
         cmocka_unit_test(a_changed_file_is_reloaded_when_memory_is_had_again),
+        cmocka_unit_test(called_functions_find_none_once),
+        cmocka_unit_test(called_functions_find_none_twice),
+        cmocka_unit_test(called_functions_have_memory_again_at_last),
     };
-    alarm(240); /* a watchdog */
+    if (!getenv("MULL_EVERY"))
+        alarm(240); /* a watchdog */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,6 +187,7 @@ static int engine_consumer(stage *s, int null)
 static int engine_start(stage *s, int null)
 {
     mull_engine *fresh = quay_engine(s);
+    assert_int_equal(mull_engine_transport(fresh, "t", "memory:"), 0);
     int status = mull_engine_start(OR_NULL(0, fresh));
     mull_engine_close(fresh, NULL, NULL);
     return status;
@@ -198,6 +199,7 @@ static int engine_run(stage *s, int null)
     options.policy = s->desk.policy;
     mull_engine *fresh;
     assert_int_equal(mull_engine_new(&fresh, &options), 0);
+    assert_int_equal(mull_engine_transport(fresh, "t", "memory:"), 0);
     mull_stop(fresh);
     int status = mull_engine_run(OR_NULL(0, fresh));
     mull_engine_close(fresh, NULL, NULL);

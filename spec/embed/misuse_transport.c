@@ -196,6 +196,9 @@ static void a_depth_that_is_missing_is_an_error(void **state)
     s.quay.asking = NULL;
     mull_port_depth(s.quay.port, ticket, 0, NULL);
     mull_engine_turn(s.engine);
+    assert_string_equal(s.said, "transport t can't say how many messages are in the queue q: an "
+                                "argument is missing or out of range; it is asked again");
+    s.said[0] = '\0';
     settle_well(&s); /* it hasn't stopped */
     quay_stage_close(&s);
 }

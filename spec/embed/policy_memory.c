@@ -1,16 +1,9 @@
-/* policy_memory.c: policies whose n-th request for memory is refused, for every n. See
- * policy_lives.h. The blocks of a state of Lua are requested by the chunk here;
- * internal_policy_memory.c refuses each of them. */
+/* policy_memory.c: policies whose n-th request for memory is refused. See policy_lives.h. Each
+ * block of a state of Lua is a request. There are thousands of them, so some are tried, by chance;
+ * all with MULL_EVERY=1. */
 #include "policy_lives.h"
 
-#include <limits.h>
-
-/* Memory isn't shared among threads here: under ThreadSanitizer, some n will do. */
-#if defined(__SANITIZE_THREAD__)
-enum { LIVES = 12 };
-#else
-enum { LIVES = INT_MAX };
-#endif
+enum { LIVES = 40 / SLOWNESS, RELOADS = 20 / SLOWNESS };
 
 static void a_text_is_loaded(void **state)
 {
@@ -36,15 +29,20 @@ static void *picky_resize(void *pointer, size_t bytes, void *data)
     return bytes == p->size ? NULL : purse_resize(pointer, bytes, &p->purse);
 }
 
-/* What reading a file asks for: its path, and room for its text, a NUL and a byte more. */
+/* What reading a file asks for, in blocks of an arena (src/base/arena.c), each with its header: a
+ * block for its path, and one for a large text with a NUL and a byte more. */
+enum { HEADER = 4 * sizeof(size_t), TEXT = 100000 };
+
 static void a_file_without_memory_is_no_mistake(void **state)
 {
     (void)state;
     place from;
     static told t;
+    static char text[TEXT + 1];
     open_place(&from, &t, 1);
-    const size_t sizes[] = {strlen(from.folder.path) + sizeof "/more/rules.lua",
-                            strlen(from.text) + 2};
+    memset(text, '-', TEXT); /* a comment */
+    folder_write(&from.folder, "policy.lua", text);
+    const size_t sizes[] = {2048 + HEADER, (TEXT + 2 + 15) / 16 * 16 + HEADER};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         picky p = {.size = sizes[i]};
         mull_policy_options options = MULL_INIT(mull_policy_options);
@@ -69,13 +67,13 @@ static void a_matcher_without_memory_is_skipped(void **state)
 static void a_text_is_reloaded(void **state)
 {
     (void)state;
-    reload_without_memory(0, LIVES);
+    reload_without_memory(0, RELOADS);
 }
 
 static void a_file_is_reloaded(void **state)
 {
     (void)state;
-    reload_without_memory(1, LIVES);
+    reload_without_memory(1, RELOADS);
 }
 
 int main(void)

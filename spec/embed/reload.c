@@ -1,14 +1,12 @@
 /* reload.c: reloads and engines: what an engine refuses by whatever thread it comes, engines that
- * reload by themselves when memory runs out, when folders can't be watched or tell nothing, while
- * another thread loads, at signals in a row, and when they are closed in the middle of it. */
+ * reload by themselves when memory runs out, while another thread loads, at signals in a row, and
+ * when they are closed in the middle of it. */
 #include "rig.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -17,25 +15,6 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char WORDS[] = "local bus = require('mulligan.policy').bus()\n";
-
-/* ---- Watches that fail ----------------------------------------------------------------------- */
-
-/* Stands in for libc's: libuv watches folders by it. */
-__attribute__((visibility("default"))) int inotify_add_watch(int fd, const char *path,
-                                                             uint32_t mask);
-
-static enum { WATCHES_WORK, NO_MORE_WATCHES, DEAF_WATCHES } watches;
-static atomic_int watched;
-
-int inotify_add_watch(int fd, const char *path, uint32_t mask)
-{
-    watched++;
-    if (watches == NO_MORE_WATCHES) {
-        errno = ENOSPC;
-        return -1;
-    }
-    return (int)syscall(SYS_inotify_add_watch, fd, watches == DEAF_WATCHES ? "/proc" : path, mask);
-}
 
 /* ---- A policy in a file, and an engine that reloads it --------------------------------------- */
 
@@ -137,7 +116,6 @@ static int start_engine(stage *s, mull_engine **engine, const char *url)
 static void stage_open(stage *s, const char *rules)
 {
     memset(s, 0, sizeof *s);
-    watches = WATCHES_WORK;
     s->rig.clock = (mull_clock){rig_now, rig_wall, &s->rig};
     assert_int_equal(uv_loop_init(&s->loop), 0);
     strcpy(s->folder, "/tmp/reloadXXXXXX");
@@ -199,7 +177,7 @@ static const char ONE[] = "bus:default():discard()",
                   THREE[] = "bus:on('A'):retry()\nbus:on('B'):retry()\nbus:default():discard()";
 static const char REDELIVERS[] = "bus:on('A'):redeliver()\nbus:default():redeliver()";
 
-enum { SOON_MS = 150, LOOK_MS = 2000, MINUTE_MS = 60000 };
+enum { LOOK_MS = 100, SOON_MS = 200, MINUTE_MS = 60000 };
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
@@ -404,74 +382,6 @@ static void nobody_waits_for_another_threads_load(void **state)
     stage_close(s);
 }
 
-/* ---- Watching -------------------------------------------------------------------------------- */
-
-static void what_cannot_be_watched_is_looked_at(void **state)
-{
-    (void)state;
-    stage s;
-    stage_start(&s, ONE, "memory:");
-    watches = NO_MORE_WATCHES;
-    put(&s, TWO);
-    rig_advance(&s.rig, SOON_MS);
-    assert_int_equal(in_force(&s), 2); /* its watch was there before; now it has none */
-    assert_int_equal(s.warnings, 1);
-    assert_non_null(strstr(s.line, "can't be watched (no space left on device)"));
-    put(&s, ONE);
-    rig_advance(&s.rig, SOON_MS);
-    assert_int_equal(in_force(&s), 2);
-    rig_advance(&s.rig, LOOK_MS);
-    assert_int_equal(in_force(&s), 1);
-    assert_int_equal(s.warnings, 1); /* said once */
-    watches = WATCHES_WORK;
-    put(&s, TWO);
-    rig_advance(&s.rig, LOOK_MS + SOON_MS);
-    assert_int_equal(in_force(&s), 2);
-    assert_int_equal(s.again, 1);
-    put(&s, ONE);
-    rig_advance(&s.rig, SOON_MS);
-    assert_int_equal(in_force(&s), 1);
-    stage_close(&s);
-}
-
-static void what_no_event_tells_of_is_looked_at(void **state)
-{
-    (void)state;
-    stage s;
-    stage_open(&s, ONE);
-    watches = DEAF_WATCHES;
-    assert_int_equal(start_engine(&s, &s.rig.engine, "memory:"), 0);
-    rig_advance(&s.rig, 0);
-    put(&s, TWO);
-    rig_advance(&s.rig, SOON_MS);
-    assert_int_equal(in_force(&s), 1);
-    rig_advance(&s.rig, LOOK_MS);
-    assert_int_equal(in_force(&s), 2);
-    unlink(s.path);
-    rig_advance(&s.rig, LOOK_MS + SOON_MS);
-    assert_int_equal(s.refused, 1);
-    assert_int_equal(s.warnings, 0);
-    put(&s, TWO);
-    rig_advance(&s.rig, LOOK_MS + SOON_MS);
-    assert_int_equal(s.again, 1);
-    stage_close(&s);
-}
-
-static void watches_are_few_and_gone_at_the_end(void **state)
-{
-    (void)state;
-    stage s;
-    stage_start(&s, ONE, "memory:");
-    for (int i = 0; i < 50; i++) {
-        put(&s, i % 2 ? ONE : TWO);
-        watched = 0;
-        rig_advance(&s.rig, SOON_MS);
-        assert_int_equal(watched, 1); /* a load aims at one folder, once */
-    }
-    assert_int_equal(s.loaded, 50);
-    stage_close(&s);
-}
-
 /* ---- Signals --------------------------------------------------------------------------------- */
 
 enum { REST_MS = 100 }; /* between two loads */
@@ -565,8 +475,8 @@ static void an_engine_may_be_closed_by_what_a_reload_tells(void **state)
     mull_engine *engine = s.rig.engine;
     s.on_event = close_in_event;
     put(&s, TWO);
-    mull_engine_turn(engine);
-    s.rig.now_ms += SOON_MS;
+    rig_advance(&s.rig, LOOK_MS);
+    s.rig.now_ms += LOOK_MS;
     assert_int_equal(mull_engine_turn(engine), INT64_MAX);
     assert_int_equal(s.loaded, 1);
     while (!s.closed)
@@ -580,8 +490,8 @@ static void nothing_is_loaded_once_a_stop_is_asked_for(void **state)
     stage s;
     stage_start(&s, ONE, "memory:");
     put(&s, TWO);
-    mull_engine_turn(s.rig.engine); /* it knows of the change, and waits for the burst to end */
-    s.rig.now_ms += SOON_MS;
+    rig_advance(&s.rig, LOOK_MS); /* it knows of the change, and waits for the burst to end */
+    s.rig.now_ms += LOOK_MS;
     mull_stop(s.rig.engine);
     rig_advance(&s.rig, MINUTE_MS);
     assert_int_equal(in_force(&s), 1);
@@ -615,7 +525,7 @@ static long failing_reload(long nth, long times)
     rig_advance(&s.rig, 2 * MINUTE_MS);
     assert_int_equal(s.warnings, warnings); /* the files are what runs */
     put(&s, TWO);
-    rig_advance(&s.rig, LOOK_MS + SOON_MS);
+    rig_advance(&s.rig, SOON_MS);
     assert_int_equal(in_force(&s), 2); /* it still sees changes */
     stage_close(&s);
     return asked;
@@ -626,7 +536,7 @@ static void a_reload_outlives_a_lack_of_memory(void **state)
     (void)state;
     long all = failing_reload(0, 0), step = all / 12 + 1;
     assert_true(all > 40);
-    /* The first and the last requests are the watch's and decide's; those between are Lua's. */
+    /* The first and the last requests are decide's; those between are Lua's. */
     for (long nth = 1; nth <= all; nth += nth < 16 || all - nth < 16 ? 1 : step)
         failing_reload(nth, 1);
     for (long nth = 1; nth <= all; nth += step)
@@ -659,9 +569,6 @@ int main(void)
         cmocka_unit_test(a_stopped_engine_has_no_say),
         cmocka_unit_test(an_engine_may_start_while_another_thread_reloads),
         cmocka_unit_test(nobody_waits_for_another_threads_load),
-        cmocka_unit_test(what_cannot_be_watched_is_looked_at),
-        cmocka_unit_test(what_no_event_tells_of_is_looked_at),
-        cmocka_unit_test(watches_are_few_and_gone_at_the_end),
         cmocka_unit_test(signals_in_a_row_are_one),
         cmocka_unit_test(a_signal_does_not_wait_for_a_burst_to_end),
         cmocka_unit_test(after_a_long_load_comes_a_long_rest),

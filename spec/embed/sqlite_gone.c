@@ -56,16 +56,38 @@ static void replace_log(void)
     assert_int_equal(rename(with("-new"), with("-wal")), 0);
 }
 
-/* make_log_anew: all of the log is in the file, so whoever opens that next gets on well with a new
- * log, and what it writes there is safe. */
-static void make_log_anew(void)
+static off_t log_left; /* so many bytes are left of a log that is cut; below 0: but so many */
+
+static void cut_log(void)
+{
+    struct stat status;
+    assert_int_equal(stat(with("-wal"), &status), 0);
+    off_t left = log_left < 0 ? status.st_size + log_left : log_left;
+    assert_int_equal(truncate(with("-wal"), left), 0);
+}
+
+/* save_log brings all of the log into the file, and leaves it as long as it is. */
+static void save_log(void)
 {
     sqlite3 *db = look_in();
     while (strcmp(ask(db, "PRAGMA wal_checkpoint(FULL)"), "0") != 0)
         sqlite3_sleep(1);
     sqlite3_close(db);
+}
+
+static void save_and_cut_log(void)
+{
+    save_log();
+    cut_log();
+}
+
+/* make_log_anew: all of the log is in the file, so whoever opens that next gets on well with a new
+ * log, and what it writes there is safe. */
+static void make_log_anew(void)
+{
+    save_log();
     delete_log();
-    db = look_in();
+    sqlite3 *db = look_in();
     insert(db, MESSAGES, MESSAGES + 1);
     sqlite3_close(db);
 }
@@ -73,6 +95,25 @@ static void make_log_anew(void)
 static void delete_index(void)
 {
     assert_int_equal(unlink(with("-shm")), 0);
+}
+
+static void (*at_commit)(void); /* what the next commit finds done; NULL: nothing */
+
+static int act_at_commit(void *data)
+{
+    (void)data;
+    void (*act)(void) = at_commit;
+    at_commit = NULL;
+    if (act)
+        act();
+    return 0;
+}
+
+static int watch_commits(sqlite3 *db, const char **why, const struct sqlite3_api_routines *api)
+{
+    (void)why, (void)api;
+    sqlite3_commit_hook(db, act_at_commit, NULL);
+    return SQLITE_OK;
 }
 
 /* ---- An engine to which it happens ----------------------------------------------------------- */
@@ -275,6 +316,97 @@ static void its_log_made_anew_by_another(void **state)
     recover(&f);
 }
 
+static const char CUT[] =
+    "its -wal was cut short while it was in use, and with that what was not yet "
+    "in the file is lost; end all who use it, and start again";
+
+/* What was in the file already is as it was. */
+static void its_log_cut_short(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, save_and_cut_log, CUT);
+    sqlite3 *db = look_in();
+    assert_string_equal(ask(db, "PRAGMA integrity_check"), "ok");
+    sqlite3_close(db);
+    recover(&f);
+}
+
+/* Nothing of that was in the file: it begins anew, instead of with what was left over. */
+static void its_log_cut_short_with_all_that_there_is(void **state)
+{
+    (void)state;
+    fate f;
+    suffer(&f, cut_log, CUT);
+    sqlite3 *db = make_file();
+    assert_string_equal(ask(db, "PRAGMA integrity_check"), "ok");
+    assert_int_equal(count(db, "1"), 0);
+    sqlite3_close(db);
+}
+
+/* cut_log_at_commit: SQLite writes on behind what is missing, so the log is as long as before; so
+ * long that it is to be brought into the file at once. */
+static void cut_log_at_commit(void)
+{
+    save_log();
+    sqlite3 *db = look_in();
+    sql(db, "PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = OFF");
+    for (int i = 0; i < 1000; i++)
+        sql(db, "UPDATE counter SET next = next + 1");
+    sqlite3_close(db);
+    at_commit = cut_log;
+}
+
+static void its_log_cut_short_just_before_a_commit(void **state)
+{
+    (void)state;
+    fate f;
+    sqlite3_auto_extension((void (*)(void))watch_commits);
+    suffer(&f, cut_log_at_commit, CUT);
+    sqlite3_cancel_auto_extension((void (*)(void))watch_commits);
+    recover(&f);
+}
+
+/* Its beginning is still there, and it goes on behind what is missing. */
+static void a_part_of_its_log_cut_off_just_before_a_commit(void **state)
+{
+    (void)state;
+    static const int lengths[] = {30, 32, 100, 100000, -4120, -2000};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        log_left = lengths[i];
+        its_log_cut_short_just_before_a_commit(NULL);
+        tear_down(NULL);
+        set_up(NULL);
+    }
+    log_left = 0;
+}
+
+/* What may be done to the log by others, as often as they like, isn't taken for that. */
+static void a_log_that_others_empty_is_in_order(void **state)
+{
+    (void)state;
+    enum { MANY = 400 };
+    fate f = {0};
+    sqlite3 *db = make_file();
+    insert(db, 0, MANY);
+    make_on_loop(&f.l, 1);
+    mull_consumer_options consumer = rig_consumer(succeed, &f);
+    consumer.concurrency = 2;
+    assert_int_equal(mull_engine_consumer(f.l.engine, &consumer), 0);
+    f.l.db = db;
+    assert_int_equal(mull_engine_start(f.l.engine), 0);
+    int emptied = 0;
+    for (int i = 0; f.l.seen < MANY; i++) {
+        sqlite3_busy_timeout(db, 0);
+        emptied += strcmp(ask(db, "PRAGMA wal_checkpoint(TRUNCATE)"), "0") == 0;
+        uv_run(&loop, UV_RUN_NOWAIT);
+    }
+    assert_true(emptied > 10);
+    assert_int_equal(f.l.broken + f.l.down, 0);
+    close_on_loop(&f.l);
+    sqlite3_close(db);
+}
+
 static void its_index_deleted(void **state)
 {
     (void)state;
@@ -363,25 +495,6 @@ static void a_page_spoiled_before_it_is_read(void **state)
 }
 
 /* ---- Between the look and the commit --------------------------------------------------------- */
-
-static void (*at_commit)(void); /* what the next commit finds done; NULL: nothing */
-
-static int act_at_commit(void *data)
-{
-    (void)data;
-    void (*act)(void) = at_commit;
-    at_commit = NULL;
-    if (act)
-        act();
-    return 0;
-}
-
-static int watch_commits(sqlite3 *db, const char **why, const struct sqlite3_api_routines *api)
-{
-    (void)why, (void)api;
-    sqlite3_commit_hook(db, act_at_commit, NULL);
-    return SQLITE_OK;
-}
 
 static void arm(mull_engine *engine, mull_call call, const mull_message *message, void *data)
 {
@@ -593,6 +706,11 @@ int main(void)
         TEST(its_log_deleted),
         TEST(its_log_replaced),
         TEST(its_log_made_anew_by_another),
+        TEST(its_log_cut_short),
+        TEST(its_log_cut_short_with_all_that_there_is),
+        TEST(its_log_cut_short_just_before_a_commit),
+        TEST(a_part_of_its_log_cut_off_just_before_a_commit),
+        LOOP_TEST(a_log_that_others_empty_is_in_order),
         TEST(its_index_deleted),
         TEST(a_page_spoiled_while_running),
         TEST(the_first_page_spoiled_at_open),

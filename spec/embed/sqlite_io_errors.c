@@ -61,9 +61,10 @@ static void make_used(void)
     sql(db, "PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = OFF;"
             "UPDATE messages SET deliveries = 1");
     for (int i = 0; i < LOG_FRAMES; i++)
-        sql(db, "UPDATE counter SET next = next");
+        sql(db, "UPDATE counter SET next = next + 1");
     load(&used.db, "");
     load(&used.wal, "-wal");
+    assert_true(used.wal.size > LOG_FRAMES * 4096);
     sqlite3_close(db);
 }
 
@@ -94,17 +95,21 @@ static void put_file(const disk_content *content, const char *end)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
+static const char FULL[] = "its disk is full, and there is no room for it; make some elsewhere on "
+                           "that, and try again";
+
 /* open_with_fault opens a new file, if need be twice. 0: the fault didn't come. */
 static int open_with_fault(long nth)
 {
     ledger told = {0};
     life l;
-    char line[160];
+    char line[256];
     vfs_install(0);
     vfs_break(nth, 0);
     life_open(&l, policy, &told);
     if (mull_engine_transport(l.engine, "t", url) != 0) {
-        const char *why = sqlite3_errstr(vfs_code(faults.first_failed) & 0xff);
+        int code = vfs_code(faults.first_failed) & 0xff;
+        const char *why = code == SQLITE_FULL ? FULL : sqlite3_errstr(code);
         snprintf(line, sizeof line, "transport 't': %s: %s\n", path, why);
         assert_string_equal(l.log, line);
         assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);

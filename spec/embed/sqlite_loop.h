@@ -100,8 +100,8 @@ static inline void insert(sqlite3 *db, int from, int to)
     for (int id = from; id < to; id++) {
         snprintf(text, sizeof text,
                  "INSERT INTO messages (number, seq, queue, due_ms, id, published_ms)"
-                 " VALUES (%d, %d, 'q', 0, '%d', 1)",
-                 100000 + id, 100000 + id, id);
+                 " VALUES (%d, %d, 'q', 0, '%d', 1); INSERT INTO bodies VALUES (%d, x'')",
+                 100000 + id, 100000 + id, id, 100000 + id);
         sql(db, text);
     }
     sql(db, "COMMIT");

@@ -13,6 +13,9 @@
 
 enum { A_ROUND = 10, SPAN = 640, SYNCS = 10, COPIES = 5, WATCHDOG = 60 };
 
+/* Room for what a life has at once, and for a log that has to be emptied more than once. */
+enum { LITTLE_ROOM = 700 << 10 };
+
 /* moment is what was told, and the folder with what was on the disk. */
 typedef struct moment {
     char folder[64];
@@ -125,14 +128,14 @@ static void cut(int syncs)
         disk_cut(&faults.disk, begin_moment()->folder, &seed);
 }
 
-static void a_power_cut_loses_nothing_that_was_told(void **state)
+static void cut_lives(void (*begin)(void))
 {
-    (void)state;
     mull_policy *policy = ledger_policy();
     for (long left = number_from("MULL_CUTS", 3 * A_ROUND); left > 0; left -= taken) {
         begin_moments(left < A_ROUND ? (int)left : A_ROUND);
         vfs_install(1);
         faults.moment = cut;
+        begin();
         lead(policy);
         assert_true(taken > 0);
         vfs_remove();
@@ -141,6 +144,27 @@ static void a_power_cut_loses_nothing_that_was_told(void **state)
         set_up(NULL);
     }
     mull_policy_free(policy);
+}
+
+static void any_room(void) {}
+
+static void little_room(void)
+{
+    vfs_shrink(LITTLE_ROOM, LITTLE_ROOM);
+}
+
+static void a_power_cut_loses_nothing_that_was_told(void **state)
+{
+    (void)state;
+    cut_lives(any_room);
+}
+
+/* The log fills the disk, and is emptied, again and again. */
+static void nor_does_one_on_a_full_disk(void **state)
+{
+    (void)state;
+    cut_lives(little_room);
+    assert_true(faults.by_kind[VFS_TRUNCATE] > 5);
 }
 
 /* ---- Copies ---------------------------------------------------------------------------------- */
@@ -207,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_power_cut_loses_nothing_that_was_told),
+        TEST(nor_does_one_on_a_full_disk),
         TEST(a_copy_of_its_files_at_one_moment_is_whole),
     };
     return cmocka_run_group_tests(tests, read_seed, NULL);

@@ -174,7 +174,8 @@ static void a_settle_finds_it_full(void **state)
     end(&w);
 }
 
-static void a_claim_finds_it_full(void **state)
+/* There is no page for the index of 600 claims, but for that of some, who make room. */
+static void what_can_not_be_claimed_at_once_is_claimed_little_by_little(void **state)
 {
     (void)state;
     enum { MANY = 600 };
@@ -182,16 +183,11 @@ static void a_claim_finds_it_full(void **state)
     begin_full(&w);
     insert(w.db, 0, MANY);
     start_full(&w, MANY);
-    await(w.l.down == 1);
-    assert_logged(&w.l, "has no room for more");
-    put(&w, "next");
-    assert_int_equal(w.l.refused, 1);
-    assert_int_equal(w.l.seen, 0);
-    assert_int_equal(count(w.db, "owner IS NOT NULL OR deliveries > 0"), 0);
-    make_room(&w);
-    await(count(w.db, "1") == 0);
+    await(count(w.db, "queue = 'q'") == 0);
     assert_int_equal(w.l.seen, MANY);
-    assert_went_on(&w);
+    await(w.l.up == w.l.down);
+    put(&w, "next");
+    assert_int_equal(w.l.published, 1);
     end(&w);
 }
 
@@ -327,7 +323,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LOOP_TEST(a_publish_finds_it_full),
         LOOP_TEST(a_settle_finds_it_full),
-        LOOP_TEST(a_claim_finds_it_full),
+        LOOP_TEST(what_can_not_be_claimed_at_once_is_claimed_little_by_little),
         cmocka_unit_test_setup_teardown(it_becomes_read_only, set_up_shim, tear_down_shim),
         cmocka_unit_test_setup_teardown(what_can_only_be_read_is_refused, set_up_shim,
                                         tear_down_shim),

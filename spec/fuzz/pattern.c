@@ -48,10 +48,10 @@ static int is_plain(const char *pattern, size_t size)
 static void compare(const char *pattern, size_t pattern_size, const char *text, size_t size)
 {
     mull__pattern_match match = {.wrong = NULL};
-    int64_t steps = STEPS;
+    mull__pattern_steps steps = {.left = STEPS};
     const char *mistake = mull__pattern_check(pattern, pattern_size);
     int found = mull__pattern_find(&match, text, size, 0, pattern, pattern_size, &steps);
-    expect(steps <= STEPS && steps > -STEPS, "steps that aren't counted");
+    expect(steps.left <= STEPS && steps.left > -STEPS, "steps that aren't counted");
     expect(!mistake || mistake[0], "a mistake without a name");
     expect(mistake || found != MULL__PATTERN_WRONG, "the check let a mistake through");
     if (found == MULL__PATTERN_SPENT || is_plain(pattern, pattern_size))

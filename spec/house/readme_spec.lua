@@ -30,7 +30,7 @@ describe("README.md", function()
             blocks[#blocks + 1] = { language = language, text = text }
         end
         write(folder .. "/policy.lua", blocks[1].text)
-        write(folder .. "/mulligan.lua", blocks[2].text)
+        write(folder .. "/service.lua", blocks[2].text)
     end)
 
     teardown(function()
@@ -44,13 +44,36 @@ describe("README.md", function()
         assert.is_true(select(2, blocks[1].text:gsub("\n", "")) < 10)
     end)
 
-    it("shows a mulligan.lua that runs", function()
+    it("shows a service.lua that runs", function()
         local command = "cd '%s' && printf '%%s\\n' '{\"address\":1}' '{}' '{' | "
             .. "'%s' send orders --transport orders && timeout 60 '%s' run --until-empty 2>log"
         local pipe = assert(io.popen(command:format(folder, program, program)))
         local output = pipe:read("a")
         assert.is_true(pipe:close(), read(folder .. "/log"))
         assert.equal("done 1, retried 0, redelivered 0, dead-lettered 2, discarded 0\n", output)
+    end)
+
+    -- Each folder that a page lets CMake build or install to, in a tree of its own.
+    it("names no folder that git would take", function()
+        local tree = process.folder { [".gitignore"] = read ".gitignore" }
+        local named, taken = 0, {}
+        assert.equal(0, tree:run({ "git", "init", "-q" }).code)
+        for _, path in ipairs { "README.md", "docs/embedding.md", "bench/README.md" } do
+            for line in read(path):gmatch "cmake [^\n]*" do
+                for option, name in line:gmatch "(%-%-?[%w_]+)[ =]([%w/]+)" do
+                    if option == "-B" or option == "--prefix" or option == "-DCMAKE_PREFIX_PATH" then
+                        named = named + 1
+                        tree:write(name .. "/file", "")
+                    end
+                end
+            end
+        end
+        for file in tree:run({ "git", "status", "--porcelain", "-uall" }).out:gmatch "%?%? ([^\n]*)" do
+            taken[#taken + 1] = not file:find "^%.gitignore" and not file:find "job" and file or nil
+        end
+        tree:remove()
+        assert.is_true(named >= 5)
+        assert.same({}, taken)
     end)
 
     it("shows how Lua decides", function()

@@ -80,7 +80,7 @@ describe("the packages for Debian", function()
             true)
         for _, name in ipairs { "libmulligan0", "lua-mulligan", "mulligan" } do
             local depends = field(name, "Depends")
-            for _, library in ipairs { "libuv1", "libsqlite3-0", "libjansson4" } do
+            for _, library in ipairs { "libuv1", "libsqlite3-0" } do
                 assert.matches(library, depends, 1, true)
             end
             assert.equal(name ~= "lua-mulligan", depends:find("liblua5.4-0", 1, true) ~= nil)
@@ -90,8 +90,7 @@ describe("the packages for Debian", function()
     it("have a program that runs, and finds the types for editors", function()
         assert.equal("mulligan " .. version:match("^[%d.]+"), sh("root/usr/bin/mulligan --version"))
         sh("root/usr/bin/mulligan init new")
-        local types = folder:path("root/usr/share/lua/5.4/mulligan/meta")
-        assert.matches(('"%s"'):format(types), folder:read("new/.luarc.json"), 1, true)
+        sh "diff -r root/usr/share/lua/5.4/mulligan/meta new/.mulligan/types"
     end)
 
     it("have a Lua module where Debian's Lua looks", function()

@@ -110,7 +110,7 @@ describe("an installed man page", function()
 
     it("of policies has the words of the reference", function()
         local text, count = page("man5/mulligan-policy.5"), 0
-        local reference = process.read("docs/reference.md"):match("^(.-)\n## mulligan%.lua\n")
+        local reference = process.read("docs/reference.md"):match("^(.-)\n## service%.lua\n")
         for word in reference:gmatch("\n### `([%w_.:]+)") do
             assert.matches("\n" .. word, text, 1, true)
             count = count + 1
@@ -220,7 +220,7 @@ describe("the unit of systemd", function()
         local program, words = unit:match("\nExecStart=(%S+)/bin/mulligan ([^\n]*)\n")
         local cache = process.read(process.build .. "/CMakeCache.txt")
         assert.equal(cache:match("\nCMAKE_INSTALL_PREFIX:%u+=([^\n]*)"), program)
-        place.folder:write("etc/mulligan.lua", 'require "mulligan".policy "policy.lua"')
+        place.folder:write("etc/service.lua", 'require "mulligan".policy "policy.lua"')
         local ended = place.folder:run({ "sh", "-c", "cd etc && ../moved/bin/mulligan " .. words })
         assert.equal(2, ended.code)
         assert.matches("no m.consumer", ended.err, 1, true)
@@ -231,6 +231,12 @@ describe("the unit of systemd", function()
         local grace = tonumber(pages:match("grace time of (%d+) s"))
         assert.is_true(tonumber(unit:match("\nTimeoutStopSec=(%d+)\n")) > 2 * grace)
         assert.matches("\nExecReload=kill -HUP $MAINPID\n", unit, 1, true)
+    end)
+
+    it("is started again after a crash and after 75, however often, and not where a person has to look", function()
+        assert.matches("\nRestart=on-failure\n", unit, 1, true)
+        assert.equal("1 2", unit:match "\nRestartPreventExitStatus=([^\n]*)\n")
+        assert.equal("0", unit:match "^.-\n%[Unit%]\n.-\nStartLimitIntervalSec=(%d+)\n.-\n%[Service%]\n")
     end)
 
     it("has its user", function()

@@ -18,6 +18,19 @@ local function remove(path)
     end
 end
 
+describe("a moment in a header", function()
+    after_each(rigs.close)
+
+    for _, ms in ipairs { 1, 951782399999, 951782400000, 1709164800007, 4102444799099, 253402300799999 } do
+        it(("is written as RFC 3339 has it: %d ms"):format(ms), function()
+            local rig = rigs.start("bus:default():dead_letter()", error, { clock = testing.clock(ms) })
+            assert(rig:publish("work", "x"))
+            assert.equal(os.date("!%Y-%m-%dT%H:%M:%S", ms // 1000) .. (".%03dZ"):format(ms % 1000),
+                rig:collected("error")[1].headers["mulligan-last-failure"])
+        end)
+    end
+end)
+
 for _, kind in ipairs { "memory", "sqlite" } do
     describe("a wall clock that jumps, on " .. kind .. ":", function()
         local rig, clock, path, url

@@ -7,12 +7,12 @@ describe("a handler", function()
     local rig
 
     -- fails runs one that does its worst, and after it one that is well; its error.
-    local function fails(worst, more_of_consumer)
+    local function fails(worst, more_of_consumer, more)
         rig = rigs.start("bus:default():dead_letter()", function(msg)
             if msg.body == "worst" then
                 worst(msg)
             end
-        end, nil, more_of_consumer or { timeout = "20ms" })
+        end, more, more_of_consumer or { timeout = "20ms" })
         assert(rig:publish("work", "worst"))
         assert(rig:publish("work", "well"))
         rig:run_until_empty()
@@ -103,6 +103,69 @@ describe("a handler", function()
             mulligan.sleep("365d")
         end, { timeout = "1m" })
         assert.equal("HandlerTimeoutError", err.type)
+    end)
+
+    describe("that searches for what takes Lua years", function()
+        local text, pattern = ("a"):rep(100000), (".-"):rep(6) .. "b"
+        for name, search in pairs {
+            ["by string.find"] = function()
+                string.find(text, pattern)
+            end,
+            ["by string.match"] = function()
+                string.match(text, pattern)
+            end,
+            ["by string.gmatch"] = function()
+                string.gmatch(text, pattern)()
+            end,
+            ["by string.gsub"] = function()
+                string.gsub(text, pattern, "")
+            end,
+            ["by a method"] = function()
+                text:find(pattern)
+            end,
+            ["in a pcall, for ever"] = function()
+                while true do
+                    pcall(text.find, text, pattern)
+                end
+            end,
+            ["in a coroutine"] = function()
+                coroutine.wrap(function()
+                    text:find(pattern)
+                end)()
+            end,
+            ["in what it closes"] = function()
+                local _ <close> = setmetatable({}, {
+                    __close = function()
+                        text:find(pattern)
+                    end,
+                })
+            end,
+        } do
+            it(name .. " is ended at its timeout, where patterns are counted", function()
+                local err = fails(search, nil, { patterns = "counted" })
+                assert.equal("HandlerTimeoutError", err.type)
+                assert.is_truthy(err.stack:find("faults_spec.lua", 1, true), err.stack)
+            end)
+        end
+
+        -- Some 0.2 s: it comes back too late, and has succeeded.
+        it("isn't ended where they are Lua's own", function()
+            for _, more in ipairs { {}, { patterns = "lua" } } do
+                rig = rigs.start("bus:default():dead_letter()", function()
+                    text:sub(1, 20000):find("^.-.-b")
+                end, more, { timeout = "20ms" })
+                assert(rig:publish("work", "x"))
+                assert.equal(1, rig:counts().done)
+            end
+        end)
+
+        it("goes on for as long as it takes where there is no timeout", function()
+            rig = rigs.start("bus:default():dead_letter()", function()
+                assert(text:sub(1, 2000):find("^.-.-b") == nil)
+            end, { patterns = "counted" }, { timeout = false })
+            assert(rig:publish("work", "x"))
+            assert.equal(1, rig:counts().done)
+        end)
     end)
 
     for name, raised in pairs {

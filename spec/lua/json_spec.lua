@@ -58,6 +58,31 @@ describe("json.decode", function()
         end)
     end
 
+    for text, why in pairs {
+        [""] = "line 1, column 1: expected a value, not the end",
+        ["[1,\n 2 3]"] = 'line 2, column 4: expected "," or "]", not 3',
+        ['["é", tru]'] = "line 1, column 7: expected a value, not tru",
+        ["[1,]"] = "line 1, column 4: expected a value, not ]",
+        ['{"a":1 "b":2}'] = 'line 1, column 8: expected "," or "}", not "b"',
+        ['{"a" 1}'] = 'line 1, column 6: expected ":", not 1',
+        ["{1:2}"] = "line 1, column 2: expected a name in quotes, not 1",
+        ["1\0"] = "line 1, column 2: expected the end, not ?",
+        ["[-]"] = "line 1, column 2: a number lacks a digit: -]",
+        ["1.e5"] = "line 1, column 1: a number lacks a digit: 1.e",
+        ['["a'] = "line 1, column 2: a string has no closing quote",
+        ['"\t"'] = "line 1, column 2: a control character in a string must be escaped",
+        ['"a\\x"'] = "line 1, column 3: no such escape",
+        ['"\\u12g4"'] = "line 1, column 2: \\u takes four hexadecimal digits",
+        ['"\\ud800\\u0041"'] = "line 1, column 2: half of a surrogate pair",
+        ['{"a\\u0000":1}'] = "line 1, column 2: a name must not hold \\u0000",
+        [("9"):rep(400)] = "line 1, column 1: a number is too large: " .. ("9"):rep(31),
+    } do
+        it(("says what is wrong with %q, and where"):format(text:sub(1, 20)), function()
+            local _, err = pcall(json.decode, text)
+            assert.equal("not JSON: " .. why, err.message)
+        end)
+    end
+
     it("reads 128 levels", function()
         assert.equal("table", type(json.decode(("["):rep(128) .. ("]"):rep(128))))
     end)

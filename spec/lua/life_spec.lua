@@ -1,5 +1,5 @@
 -- How policies, engines and rigs end: by close, at the end of a block, and by the collector; and what
--- they show of themselves. spec/embed/internal_lua_ends.c has what the end of a Lua state leaves.
+-- they show of themselves. spec/unit/lua/ends.c has what the end of a Lua state leaves.
 local blamed = require "support.blamed"
 local mulligan = require "mulligan"
 local core = require "mulligan.core"
@@ -214,6 +214,7 @@ describe("tostring", function()
         local policy = new_policy()
         local engine = new_engine(policy)
         local seen = { tostring(engine) }
+        assert(engine:transport("t", "memory:"))
         for _, step in ipairs { "start", "stop", "turn", "close" } do
             engine[step](engine)
             seen[#seen + 1] = tostring(engine)

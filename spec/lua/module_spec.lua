@@ -562,12 +562,25 @@ describe("mulligan.engine", function()
         rig:close()
     end)
 
+    it("says what it lacks to start: a transport; without a consumer it only sends", function()
+        local lines = {}
+        local engine = engine_with { log = function(_, line) lines[#lines + 1] = line end, clock = testing.clock() }
+        local well, why, code = engine:start()
+        assert.same({ n = 3, nil, "the engine has no transport, so it can neither take nor send messages; "
+            .. "add one before the start, and a consumer for each queue that it is to read", "invalid" },
+            table.pack(well, why, code))
+        assert(engine:transport("t", "memory:"))
+        assert(engine:start())
+        assert.same({ "there is no consumer, so no messages are taken" }, lines)
+        engine:close()
+    end)
+
     it("logs a publish that failed where nobody asked", function()
         local rig = testing.rig {}
         rig:fault("publish", { times = 1, code = "io" })
         assert(rig.engine:publish("orders", "q", "x"))
         rig.clock:turn()
-        assert.is_truthy(rig:log()[1]:find("^error: publish: "), rig:log()[1])
+        assert.is_truthy(rig:log()[2]:find("^error: publish: "), rig:log()[2])
         rig:close()
     end)
 
@@ -658,11 +671,12 @@ describe("mulligan.engine", function()
         engine:close()
     end)
 
-    it("has words for mulligan.lua that say where they belong", function()
+    it("has words for service.lua that say where they belong", function()
         for word, words in pairs {
-            policy = "belongs in a mulligan.lua",
-            transport = "belongs in a mulligan.lua",
-            consumer = "belongs in a mulligan.lua",
+            policy = "belongs in a service.lua",
+            transport = "belongs in a service.lua",
+            consumer = "belongs in a service.lua",
+            patterns = "belongs in a service.lua",
             exec = "mulligan.exec is not in this version yet",
             http = "mulligan.http is not in this version yet",
             on = "mulligan.on is not in this version yet",
@@ -672,4 +686,92 @@ describe("mulligan.engine", function()
             end, words, 1, true)
         end
     end)
+end)
+
+-- As test runners do between two files.
+describe("requiring the module again", function()
+    local TIMES = 195 -- so many wrappers in each other were "C stack overflow"
+    local before
+
+    before_each(function()
+        before = {}
+        for name, value in pairs(package.loaded) do
+            if name:find "^mulligan" then
+                before[name] = value
+            end
+        end
+    end)
+
+    after_each(function()
+        for name, value in pairs(before) do
+            package.loaded[name] = value
+        end
+    end)
+
+    -- Forgets the modules whose names match, and requires both that programs require.
+    local function again(pattern)
+        for name in pairs(before) do
+            if name:find(pattern) then
+                package.loaded[name] = nil
+            end
+        end
+        return require "mulligan", require "mulligan.testing"
+    end
+
+    -- Calls each method that a file of Lua stands in front of, and a clock's.
+    local function try(policy, engine, clock)
+        local failure = { error = { type = "E" } }
+        assert.equal("discard", assert(policy:decide(failure)).action)
+        assert.matches('"action": "discard"', assert(policy:decide_json '{"error":{"type":"E"}}'))
+        assert.equal("discard", assert(policy:explain(failure)).verdict.action)
+        assert.equal("table", type(assert(policy:table()).scopes))
+        assert.equal("table", type(assert(policy:check()).findings))
+        assert.has_error(function()
+            policy:decide(5)
+        end, "policy:decide: the failure must be a table, not 5")
+        local fired = 0
+        engine:after("1s", function()
+            fired = fired + 1
+        end)
+        clock:advance "1s"
+        assert.equal(1, fired)
+        engine:fault("t", "settle")
+        assert.has_error(function()
+            engine:consumer("c", { transport = "t" })
+        end)
+    end
+
+    local function make(m, t)
+        local policy = assert(m.load_text [[require("mulligan.policy").bus():on("E"):discard()]])
+        local clock = t.clock()
+        local engine = assert(m.engine { policy = policy, clock = clock })
+        assert(engine:transport("t", "memory:"))
+        assert(engine:consumer("c", { transport = "t", queue = "q", handler = nothing }))
+        assert(engine:start())
+        return policy, engine, clock
+    end
+
+    for pattern, what in pairs {
+        ["^mulligan$"] = "alone",
+        ["^mulligan%.testing$"] = "its part for tests alone",
+        ["^mulligan%.core$"] = "its part in C alone",
+        ["^mulligan%.check%.report$"] = "one of its files alone",
+        ["^mulligan[%w.]*[^e]$"] = "all but its part in C",
+        ["^mulligan"] = "with all its files",
+    } do
+        it(what .. " leaves what was made before and after as it is", function()
+            local policy, engine, clock = make(mulligan, testing)
+            for _ = 1, TIMES do
+                local m, t = again(pattern)
+                assert.is_true(rawequal(m.json.null, mulligan.json.null))
+                try(policy, engine, clock)
+                local new_policy, new_engine, new_clock = make(m, t)
+                try(new_policy, new_engine, new_clock)
+                new_engine:close()
+                new_policy:close()
+            end
+            engine:close()
+            policy:close()
+        end)
+    end
 end)

@@ -27,6 +27,13 @@ local function heard(rig)
     return lines
 end
 
+-- The same, but for what was printed of the start.
+local function heard_since(rig)
+    local lines = heard(rig)
+    assert(table.remove(lines, 1):find "^policy_loaded")
+    return lines
+end
+
 describe("a policy's notify", function()
     after_each(rigs.close)
 
@@ -40,7 +47,7 @@ bus:on("A"):retry(1, "200ms", "constant"):then_dead_letter("parked")
 bus:notify(function(event) print("heard " .. line(event)) end)]], fails "A")
         assert(rig:publish("work", "x", { id = "m-1" }))
         rig:advance("1s")
-        local lines = heard(rig)
+        local lines = heard_since(rig)
         assert.equal(2, #lines)
         assert.matches("^decided, m%-1 C 1, A why, retry %d+ retry, rule A 13$", lines[1])
         assert.equal("decided, m-1 C 2, A why, dead_letter 0 parked, rule A 13", lines[2])
@@ -62,7 +69,30 @@ bus:notify(function(event) print("heard " .. line(event)) end)]], fails "A")
                 .. "of policy.retry(...), policy.redeliver(...), policy.dead_letter(...) and policy.discard(...), not "
                 .. "a number",
             "decided, m-1 C 1, A why, dead_letter 0 error",
-        }, heard(rig))
+        }, heard_since(rig))
+    end)
+
+    it("hears, when its engine starts, what is in force, and the embedder doesn't", function()
+        local rig = start([[
+bus:default():discard()
+bus:on("A"):retry()
+bus:notify(function(event) print("heard " .. line(event) .. " " .. event.generation) end)]], fails "A")
+        local generation = rig.own_policy:generation()
+        local loaded = ("policy_loaded, policy.lua: 4 rules, generation %s %s"):format(generation, generation)
+        assert.same({ loaded }, heard(rig))
+        assert.same({}, rig:events "policy_loaded")
+        assert(rig:publish("work", "x", { id = "m-1" }))
+        rig:advance "1s"
+        assert.same(loaded, heard(rig)[1])
+    end)
+
+    it("of a consumer hears of its messages alone", function()
+        local rig = start([[
+bus:default():discard("d")
+policy.consumer("C"):notify(function(event) print("heard " .. line(event)) end)]], fails "A")
+        assert(rig:publish("work", "x", { id = "m-1" }))
+        rig:advance "1s"
+        assert.same({ "decided, m-1 C 1, A why, discard 0 d, rule Error 13" }, heard(rig))
     end)
 
     it("hears of reloads, which are about no message", function()
@@ -75,13 +105,14 @@ end)]]
         local rig = start(rules, fails "A")
         assert.is_nil(rig.own_policy:reload("nonsense("))
         rig:advance("1s")
-        assert.same({ "policy_refused" }, heard(rig))
+        assert.same({ "policy_loaded", "policy_refused" }, heard(rig))
     end)
 
     it("can change nothing, and what it fails at does no harm", function()
         local rig = start([[
 bus:on("A"):dead_letter("error")
 bus:notify(function(event)
+    if not event.failure then return end
     if event.failure.message.id == "m-1" then event.verdict = nil end
     if event.failure.message.id == "m-2" then event.failure.message.headers.x = "y" end
     if event.failure.message.id == "m-3" then while true do end end
@@ -94,8 +125,8 @@ end)]], fails "A")
         local why = {}
         for i, event in ipairs(rig:events("notify_failed")) do why[i] = event.text end
         assert.same({
-            "policy.lua:15: an event is read-only", "policy.lua:16: an event is read-only",
-            "policy.lua:17: more than 100000 instructions; is there a loop without an end?",
+            "policy.lua:16: an event is read-only", "policy.lua:17: an event is read-only",
+            "policy.lua:18: more than 100000 instructions; is there a loop without an end?",
         }, why)
     end)
 
@@ -105,6 +136,7 @@ bus:default():dead_letter("error")
 kept = {}
 local kept = kept
 bus:notify(function(event)
+    if not event.failure then return end
     if event.name == "header_ignored" then
         assert(event.failure.error == nil)
         print("heard " .. select(2, pcall(function() return kept.error.type end)))
@@ -122,7 +154,7 @@ end)]], function()
         assert(rig:publish("work", "x", { id = "m-3", headers = { ["mulligan-calls"] = "many" } }))
         rig:advance("1s")
         assert.same({}, rig:events("notify_failed"))
-        assert.same({ "policy.lua:19: an event is there during the call only; a local can keep what was read" },
+        assert.same({ "policy.lua:20: an event is there during the call only; a local can keep what was read" },
             heard(rig))
     end)
 end)

@@ -133,6 +133,21 @@ end)
         end)
     end
 
+    it("tells a notify that loops of no more than ten things that were met, and of the verdict", function()
+        load [[
+for i = 1, 50 do c:on("A", function() error("no") end):retry() end
+c:default():dead_letter("parked")
+c:notify(function() while true do end end)
+]]
+        fail "A"
+        assert.equal(1, #rig:collected "parked")
+        assert.equal(50, #met)
+        local failed = rig:events "notify_failed"
+        assert.equal(12, #failed)
+        assert.equal("not told of 40 event(s) of this message: those before took ten calls' budget", failed[11].text)
+        assert.is_truthy(failed[12].text:find("more than 100000 instructions", 1, true))
+    end)
+
     it("hears of a message in the generation that decided, after reloads that free all else", function()
         local text = 'c:default():dead_letter("parked")\nc:notify(function(event) print(event.name .. " by %d") end)\n'
         load(text:format(1))

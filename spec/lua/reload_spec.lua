@@ -4,8 +4,8 @@ local mulligan = require "mulligan"
 local process = require "support.process"
 local testing = require "mulligan.testing"
 
--- Looks come every 2 s: what is seen within this was told by an event.
-local SOON = "150ms"
+-- A look comes every 0.1 s, and a load when nothing has changed for 0.1 s.
+local SOON = "200ms"
 
 describe("an engine that reloads", function()
     local folder, policy, rig, told, printed
@@ -171,7 +171,7 @@ describe("an engine that reloads", function()
             assert.equal("one", note())
             run "mkdir rules"
             rig:advance(SOON)
-            assert.same({ missing }, events())
+            assert.same({}, events())
             folder:write("rules/more.lua", "")
             becomes "two"
         end)
@@ -207,10 +207,15 @@ describe("an engine that reloads", function()
         end)
     end)
 
+    -- Each of these has a size of its own: on a test's clock they may have the same time of change.
+    local function burst(number)
+        return text("burst " .. number, ("--%s\n"):format(("x"):rep(number)))
+    end
+
     it("joins changes in a row, and ends with the last", function()
         start { ["policy.lua"] = text "one" }
         for number = 1, 200 do
-            folder:write("policy.lua", text("burst " .. number))
+            folder:write("policy.lua", burst(number))
             rig:advance "3ms"
         end
         assert.equal("one", note())
@@ -221,7 +226,7 @@ describe("an engine that reloads", function()
         start { ["policy.lua"] = text "one" }
         local notes = {}
         for number = 1, 42 do
-            folder:write("policy.lua", text("burst " .. number))
+            folder:write("policy.lua", burst(number))
             rig:advance "50ms"
             if #events() > 0 then
                 notes[#notes + 1] = note()
@@ -232,9 +237,9 @@ describe("an engine that reloads", function()
     end)
 
     it("has no ear for other files of the folder", function()
-        start { ["policy.lua"] = text "one", ["mulligan.lua"] = "" }
+        start { ["policy.lua"] = text "one", ["service.lua"] = "" }
         lines "unchanged"
-        folder:write("mulligan.lua", "-- changed")
+        folder:write("service.lua", "-- changed")
         folder:write("orders.db", "much")
         save("other.lua", "")
         rig:advance "10s"

@@ -1,6 +1,6 @@
 -- The bounds that policy:check gives hold for messages that are followed by policy:decide, on whatever consumer and
 -- transport: which scope and which settings they are for is part of them. That they are the least is shown by
--- spec/embed/internal_bounds.c. MULL_SEED repeats a run, MULL_BOUNDS_POLICIES says how long it is.
+-- spec/unit/analysis/bounds.c. MULL_SEED repeats a run, MULL_BOUNDS_POLICIES says how long it is.
 local mulligan = require "mulligan"
 local testing = require "mulligan.testing"
 local generate = require "support.generate"

@@ -10,11 +10,11 @@ local process = require "support.process"
 
 local SEED = math.tointeger(tonumber(os.getenv("MULL_SEED"))) or os.time()
 local POLICIES = math.tointeger(tonumber(os.getenv("MULL_FINDINGS_POLICIES"))) or 400
-local KINDS = 17
+local KINDS = 18
 
 -- Pages ---------------------------------------------------------------------------------------------------------------
 
--- The cases of a page: a policy, with a mulligan.lua where the next block is one. Of each, the lines marked "-- here".
+-- The cases of a page: a policy, with a service.lua where the next block is one. Of each, the lines marked "-- here".
 local function cases_of(path)
     local cases = {}
     for _, block in ipairs(pages.blocks(path, "lua")) do
@@ -34,7 +34,7 @@ end
 local function found_in(case)
     local folder = process.folder(case.files)
     local words = { "check", "policy.lua", "--format", "json" }
-    if case.files["mulligan.lua"] then table.move({ "--for", "mulligan.lua" }, 1, 2, 5, words) end
+    if case.files["service.lua"] then table.move({ "--for", "service.lua" }, 1, 2, 5, words) end
     local checked = folder:mulligan(words)
     folder:remove()
     assert.same({ 0, "" }, { checked.code, checked.err })
@@ -107,7 +107,7 @@ describe("no finding in", function()
     it("examples/orders", function()
         local folder = process.folder {}
         local checked = folder:mulligan { "check", process.here .. "/examples/orders/policy.lua", "--for",
-            process.here .. "/examples/orders/mulligan.lua", "--strict" }
+            process.here .. "/examples/orders/service.lua", "--strict" }
         folder:remove()
         assert.same({ 0, "" }, { checked.code, checked.err })
     end)

@@ -191,4 +191,34 @@ bus:on("A", { v = v }):retry(%s)]]
             'policy.lua:9: retry: attempts must be a whole number from 0 to 1000, not "5"',
         }, (loading.refused(statements(text:format(150, '"5"')))))
     end)
+
+    it("may stand in others as often as their parts can be looked at", function()
+        local text = [[
+
+local m = policy.all({ a = 1 }, { b = 2 })
+for _ = 1, %d do
+    m = policy.any(m, m)
+end
+bus:on("A", m):retry()]]
+        loading.good(statements(text:format(10))):close()
+        local lists = [[
+
+local list, m = {}, {}
+for i = 1, 10000 do
+    list[i] = i
+end
+local all = policy.all({ a = list })
+for i = 1, %d do
+    m[i] = all
+end
+bus:on("A", policy.any(table.unpack(m))):retry()]]
+        loading.good(statements(lists:format(40))):close()
+        for _, refused in ipairs { text:format(50), lists:format(60) } do
+            assert.same(
+                { "policy.lua: matchers with more than 500000 parts and values, "
+                    .. "each as often as it stands in another" },
+                (loading.refused(statements(refused)))
+            )
+        end
+    end)
 end)

@@ -20,15 +20,19 @@ end
 
 local function files_below(path)
     local files = {}
-    for file in must("cd " .. path .. " && find include src spec/simulate -type f"):gmatch("[^\n]+") do
-        files[file] = true
+    local all = must("cd " .. path .. " && find include src spec/simulate spec/unit -type f")
+    for file in all:gmatch("[^\n]+") do
+        if not file:find("^spec/unit/") or file == "spec/unit/plain.h" then
+            files[file] = true
+        end
     end
     return files
 end
 
 -- Makes the copy what the tree is. Only what differs is written, and so built again.
 local function copy_tree()
-    must(("mkdir -p %s/tree/include %s/tree/src %s/tree/spec/simulate"):format(folder, folder, folder))
+    must(("mkdir -p %s && cd %s && mkdir -p tree/include tree/src tree/spec/simulate tree/spec/unit"):format(folder,
+        folder))
     local wanted = files_below(".")
     for file in pairs(files_below(folder .. "/tree")) do
         if not wanted[file] then

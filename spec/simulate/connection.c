@@ -6,7 +6,7 @@
  * A connection that is dead changes nothing at the broker any more; its engine doesn't know. */
 #include "sim.h"
 
-#include "runtime/engine.h"
+#include "runtime/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,7 @@ static void on_delivered(sim *s, void *data)
 
 int connection_strayed(const handout *h)
 {
-    const mull_delivery *at = h->connection->port->strays;
+    const mull_delivery *at = h->connection->port->deferred;
     while (at && at != &h->delivery)
         at = at->runtime;
     return at != NULL;
@@ -374,8 +374,8 @@ void connection_die(connection *c)
 
 void connection_flush(connection *c)
 {
-    while (c->port && c->port->strays)
-        mull_port_lost(c->port, c->port->strays);
+    while (c->port && c->port->deferred)
+        mull_port_lost(c->port, c->port->deferred);
     for (wire *w; (w = first_wire(c));) {
         w->status = w->asked == SETTLE ? MULL_ELOST : w->asked == CLOSE ? 0 : MULL_EIO;
         answer(w);

@@ -3,6 +3,7 @@
  * policy that every engine takes. */
 #include "sim.h"
 
+#include "../unit/plain.h"
 #include "base/alloc.h"
 #include "base/hash.h"
 
@@ -290,10 +291,11 @@ static void guest_state_free(void *data, void *kept)
 }
 
 /* guest_match passes, fails or raises by what the failure is, and by whose function it is. */
-static int guest_match(void *data, uint32_t function, const mull_failure *failure, char *why,
-                       size_t why_size)
+static int guest_match(void *data, uint32_t function, const mull_failure *failure, int64_t *steps,
+                       char *why, size_t why_size)
 {
     state *at = data;
+    (void)steps;
     memset(at->words, 0, sizeof at->words);
     const uint64_t words[] = {at->number, function, mull__hash_text(failure->error->type),
                               (uint64_t)failure->attempt, (uint64_t)failure->redeliveries};
@@ -353,10 +355,11 @@ static int guest_override(void *data, uint32_t function, const mull_failure *fai
 }
 
 /* guest_notify fails by what it is told of. */
-static int guest_notify(void *data, uint32_t function, const mull_event *heard, char *why,
-                        size_t why_size)
+static int guest_notify(void *data, uint32_t function, const mull_event *heard, int64_t *steps,
+                        char *why, size_t why_size)
 {
     state *at = data;
+    (void)steps;
     memset(at->words, 0, sizeof at->words);
     uint64_t number = at->number;
     if (!heard->failure)

@@ -4,7 +4,7 @@ local process = require "support.process"
 
 local ledger = {}
 
--- What a mulligan.lua begins with. `note` writes a line at once, by one write to the end of the
+-- What a service.lua begins with. `note` writes a line at once, by one write to the end of the
 -- file, which is atomic among processes; `ending` writes "end" when its variable is closed, however
 -- the call ends, before anybody else can have the message.
 ledger.WORDS = [[

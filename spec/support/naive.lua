@@ -30,11 +30,15 @@ local MAX_CAUSES = 16
 
 -- Which rule decides --------------------------------------------------------------------------------------------------
 
--- Whether the matcher of a rule or declaration passes; where it raises, that is told, and it doesn't.
+-- Whether the matcher of a rule or declaration passes; where it raises, that is told, and it doesn't. Those that are
+-- skipped are told at last, by the first of them.
 local function passes(case, source, err)
     local answer = matcher.passes(case, source.matcher, err)
     if answer == "raised" then
         case.failed[#case.failed + 1] = rules.told(source)
+        return false
+    elseif answer == "skipped" then
+        case.first_skipped = case.first_skipped or rules.told(source)
         return false
     end
     return answer
@@ -138,7 +142,13 @@ end
 
 -- The override's answer, once more held to the limits; the verdict itself where there is none.
 local function overridden(case, rule, verdict)
-    local answer, failed = override.answer(case, setting(case, "override"), rule, verdict)
+    local list = setting(case, "override")
+    if list and case.steps <= 0 then
+        saw("override", "not called")
+        case.override_failed = true
+        return verdict
+    end
+    local answer, failed = override.answer(case, list, rule, verdict)
     case.override_failed = failed
     if not answer then return verdict end
     local due = answer.tier
@@ -185,6 +195,7 @@ end
 -- The verdict on a failure, by the reading of a tree (naive.read).
 function naive.decide(reading, failure, options)
     local case = { reading = reading, failure = failure, options = options or {}, failed = {} }
+    case.steps = matcher.DECISION
     case.lineage = facts.lineage(reading, failure.error)
     case.rules, case.cause_rules = rules.in_force(reading, failure)
     case.queue = setting(case, "dead_letter_queue", "error", "error")
@@ -192,6 +203,7 @@ function naive.decide(reading, failure, options)
         if setting(case, name) then saw("present", name) end
     end
     local verdict, rule = first_verdict(case)
+    case.failed[#case.failed + 1] = case.first_skipped
     verdict = fallback(case, overridden(case, rule, verdict))
     verdict.rule = rule and rules.told(rule)
     verdict.delay = verdict.delay or { 0, 0 }

@@ -9,8 +9,9 @@ describe("tools/layers.lua", function()
             ["src/base/clock.h"] = "",
             ["src/base/list.h"] = "",
             ["src/policy/table.h"] = "",
+            ["src/analysis/bounds.h"] = "",
             ["src/decide/decide.h"] = "",
-            ["src/runtime/engine.h"] = "",
+            ["src/runtime/state.h"] = "",
             ["src/transport/transports.h"] = "",
             ["src/transport/memory.h"] = "",
             ["src/transport/sqlite/store.h"] = "",
@@ -35,11 +36,13 @@ describe("tools/layers.lua", function()
         allows("src/policy/table.c", '"table.h"')
         allows("src/policy/table.c", '"base/list.h"')
         allows("src/policy/table.c", "<string.h>")
+        allows("src/analysis/lint.c", '"policy/table.h"')
+        allows("src/lua/policy_check.c", '"analysis/bounds.h"')
         allows("src/decide/holder.c", '"policy/table.h"')
         allows("src/decide/holder.c", "<pthread.h>")
-        allows("src/runtime/flow.c", '"decide/decide.h"')
-        allows("src/runtime/flow.c", '"transport/transports.h"')
-        allows("src/runtime/flow.c", '"mulligan/transport.h"')
+        allows("src/runtime/delivery.c", '"decide/decide.h"')
+        allows("src/runtime/delivery.c", '"transport/transports.h"')
+        allows("src/runtime/delivery.c", '"mulligan/transport.h"')
         allows("src/lua/module.c", "<lua.h>")
         allows("src/transport/sqlite/store.c", "<sqlite3.h>")
         allows("src/transport/sqlite/store.c", '"store.h"')
@@ -49,10 +52,13 @@ describe("tools/layers.lua", function()
     it("refuses what stands above, with file, line and header", function()
         refuses("src/base/alloc.c", '"policy/table.h"')
         refuses("src/policy/table.c", '"decide/decide.h"')
-        refuses("src/policy/table.h", '"runtime/engine.h"')
-        refuses("src/decide/holder.c", '"runtime/engine.h"')
+        refuses("src/policy/table.h", '"runtime/state.h"')
+        refuses("src/policy/evaluate.c", '"analysis/bounds.h"')
+        refuses("src/decide/holder.c", '"analysis/bounds.h"')
+        refuses("src/runtime/check.c", '"analysis/bounds.h"')
+        refuses("src/decide/holder.c", '"runtime/state.h"')
         refuses("src/transport/memory.c", '"policy/table.h"')
-        refuses("src/cli/main.c", '"runtime/engine.h"')
+        refuses("src/cli/main.c", '"runtime/state.h"')
         refuses("include/mulligan.h", '"policy/table.h"')
     end)
 
@@ -66,8 +72,8 @@ describe("tools/layers.lua", function()
     end)
 
     it("keeps Lua in its room, and client libraries in their transports", function()
-        refuses("src/runtime/flow.c", "<lua.h>")
-        refuses("src/runtime/flow.c", "<sqlite3.h>")
+        refuses("src/runtime/delivery.c", "<lua.h>")
+        refuses("src/runtime/delivery.c", "<sqlite3.h>")
         refuses("src/transport/memory.c", "<sqlite3.h>")
         refuses("src/lua/module.c", "<sqlite3.h>")
         refuses("src/lua/module.c", "<jansson.h>")
@@ -78,7 +84,7 @@ describe("tools/layers.lua", function()
         allows("src/transport/memory.c", '"transports.h"')
         refuses("src/transport/memory.c", '"transport/sqlite/store.h"')
         refuses("src/transport/sqlite/store.c", '"transport/memory.h"')
-        refuses("src/runtime/flow.c", '"transport/memory.h"')
+        refuses("src/runtime/delivery.c", '"transport/memory.h"')
     end)
 
     it("refuses a header or a room that it doesn't know", function()

@@ -69,6 +69,35 @@ describe("transport sqlite:", function()
         assert.are.same({ "a", "b" }, seen)
     end)
 
+    -- With so many queues an engine asks the file for all of them, with few for those alone that have
+    -- something.
+    for _, queues in ipairs { 3, 40 } do
+        it(("hands out what another engine put into %d queues, and when it is due"):format(queues), function()
+            local clock, seen, consumers = testing.clock(), {}, {}
+            for number = 1, queues do
+                consumers["C" .. number] = { queue = "q" .. number, handler = function(msg)
+                    seen[#seen + 1] = msg.id
+                end }
+            end
+            open { clock = clock, consumers = consumers }
+            local sender = open { clock = clock }
+            for number = 1, queues do
+                assert(sender:publish("q" .. number, "x", { id = "now" }))
+                assert(sender:publish("q" .. number, "x", { id = "later", delay = "1h" }))
+            end
+            wait_for(clock, function()
+                return #seen == queues
+            end)
+            clock:advance "59m59s"
+            assert.equal(queues, #seen)
+            clock:advance "1s"
+            wait_for(clock, function()
+                return #seen == 2 * queues
+            end)
+            assert.same({ "now", "later" }, { seen[queues], seen[queues + 1] })
+        end)
+    end
+
     it("never hands one message to two engines", function()
         local clock, seen, by = testing.clock(), {}, { 0, 0 }
         local function consumer(which)

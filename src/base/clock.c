@@ -1,7 +1,6 @@
 /* clock.c: see clock.h. */
 #include "clock.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -22,6 +21,16 @@ int64_t mull__wall_ms(void)
     return read_ms(CLOCK_REALTIME);
 }
 
+/* put writes a number of so many digits, with the character that stands behind them, and gives
+ * where the next one goes. */
+static char *put(char *at, int number, int count, char behind)
+{
+    for (int i = count; i-- > 0; number /= 10)
+        at[i] = (char)('0' + number % 10);
+    at[count] = behind;
+    return at + count + 1;
+}
+
 void mull__moment_write(int64_t wall_ms, char text[MULL__MOMENT_SIZE])
 {
     const int64_t last_ms = 253402300799999; /* the end of the year 9999 */
@@ -29,9 +38,14 @@ void mull__moment_write(int64_t wall_ms, char text[MULL__MOMENT_SIZE])
     time_t seconds = (time_t)(ms / 1000);
     struct tm t;
     gmtime_r(&seconds, &t);
-    char date[24];
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &t);
-    snprintf(text, MULL__MOMENT_SIZE, "%s.%03dZ", date, (int)(ms % 1000));
+    char *at = put(text, t.tm_year + 1900, 4, '-');
+    at = put(at, t.tm_mon + 1, 2, '-');
+    at = put(at, t.tm_mday, 2, 'T');
+    at = put(at, t.tm_hour, 2, ':');
+    at = put(at, t.tm_min, 2, ':');
+    at = put(at, t.tm_sec, 2, '.');
+    at = put(at, (int)(ms % 1000), 3, 'Z');
+    *at = 0;
 }
 
 /* digits reads exactly `count` digits and steps over them; -1: there are fewer. */

@@ -80,4 +80,12 @@ static inline mull__link *mull__list_pop(mull__list *list)
     return first;
 }
 
+/* mull__list_append moves all of `from` behind the last one of `to`. */
+static inline void mull__list_append(mull__list *to, mull__list *from)
+{
+    mull__link *link;
+    while ((link = mull__list_pop(from)))
+        mull__list_push(to, link);
+}
+
 #endif

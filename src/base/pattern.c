@@ -16,7 +16,8 @@ enum { DEPTH = 200, BYTES_A_STEP = 64 };
 typedef struct search {
     const char *text, *text_end, *pattern_end;
     mull__pattern_match *match;
-    int64_t steps;
+    mull__pattern_steps *steps;
+    int64_t left; /* of the steps, while it searches */
     int depth, status;
 } search;
 
@@ -30,13 +31,23 @@ static const char *match_rest(search *s, const char *text, const char *pattern);
 
 /* ---- How a search ends early ----------------------------------------------------------------- */
 
-static int spend(search *s, size_t steps)
+static int ask_for_more(search *s)
 {
-    s->steps -= (int64_t)steps;
-    if (s->steps >= 0)
+    if (s->status)
+        return 0;
+    s->steps->left = s->left;
+    if (s->steps->more && s->steps->more(s->steps)) {
+        s->left = s->steps->left;
         return 1;
+    }
     s->status = MULL__PATTERN_SPENT;
     return 0;
+}
+
+static int spend(search *s, size_t steps)
+{
+    s->left -= (int64_t)steps;
+    return s->left >= 0 || ask_for_more(s);
 }
 
 static const char *stop(search *s, int status, const char *wrong)
@@ -402,26 +413,26 @@ static int look(mull__pattern_match *match, search *s, const char *text, const c
 }
 
 int mull__pattern_at(mull__pattern_match *match, const char *text, size_t size, size_t at,
-                     const char *pattern, size_t pattern_size, int64_t *steps)
+                     const char *pattern, size_t pattern_size, mull__pattern_steps *steps)
 {
     if (at > size)
         return MULL__PATTERN_NONE;
-    search s = {text, text + size, pattern + pattern_size, match, *steps, 0, 0};
+    search s = {text, text + size, pattern + pattern_size, match, steps, steps->left, 0, 0};
     int found = look(match, &s, text + at, pattern);
-    *steps = s.steps;
+    steps->left = s.left;
     return found;
 }
 
 int mull__pattern_find(mull__pattern_match *match, const char *text, size_t size, size_t init,
-                       const char *pattern, size_t pattern_size, int64_t *steps)
+                       const char *pattern, size_t pattern_size, mull__pattern_steps *steps)
 {
     if (pattern_size > 0 && *pattern == '^')
         return mull__pattern_at(match, text, size, init, pattern + 1, pattern_size - 1, steps);
-    search s = {text, text + size, pattern + pattern_size, match, *steps, 0, 0};
+    search s = {text, text + size, pattern + pattern_size, match, steps, steps->left, 0, 0};
     int found = MULL__PATTERN_NONE;
     for (size_t at = init; at <= size && found == MULL__PATTERN_NONE; at++)
         found = look(match, &s, text + at, pattern);
-    *steps = s.steps;
+    steps->left = s.left;
     return found;
 }
 

@@ -23,6 +23,14 @@ typedef struct mull__pattern_match {
     const char *wrong; /* for MULL__PATTERN_WRONG: what, in Lua's words; static */
 } mull__pattern_match;
 
+/* mull__pattern_steps is what searches may take. `left` counts down, and may end just below 0. */
+typedef struct mull__pattern_steps {
+    int64_t left;
+    /* Where `left` fell below 0: puts more there and gives 1, or gives 0. NULL: there are no more.
+     */
+    int (*more)(struct mull__pattern_steps *steps);
+} mull__pattern_steps;
+
 /* What looking for a pattern comes to. */
 enum {
     MULL__PATTERN_FOUND = 1,
@@ -38,13 +46,13 @@ enum {
 const char *mull__pattern_check(const char *pattern, size_t size);
 
 /* mull__pattern_find looks for the pattern from `init` on (from 0), which may be an offset beyond
- * the text: nothing is there. `*steps` counts down, and may end just below 0. */
+ * the text: nothing is there. */
 int mull__pattern_find(mull__pattern_match *match, const char *text, size_t size, size_t init,
-                       const char *pattern, size_t pattern_size, int64_t *steps);
+                       const char *pattern, size_t pattern_size, mull__pattern_steps *steps);
 
 /* mull__pattern_at looks at one place of the text only, up to its end; '^' is a character there as
  * any other. */
 int mull__pattern_at(mull__pattern_match *match, const char *text, size_t size, size_t at,
-                     const char *pattern, size_t pattern_size, int64_t *steps);
+                     const char *pattern, size_t pattern_size, mull__pattern_steps *steps);
 
 #endif

@@ -1,6 +1,7 @@
 /* utf8.c: see utf8.h; the ranges are those of The Unicode Standard, table 3-7. */
 #include "utf8.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static int within(unsigned char byte, unsigned char low, unsigned char high)
@@ -28,13 +29,28 @@ size_t mull__utf8_step(const char *text, size_t left)
     return size;
 }
 
+/* ascii_words gives how many bytes at the beginning are ASCII, as far as whole words of them are.
+ */
+static size_t ascii_words(const char *text, size_t left)
+{
+    size_t size = 0;
+    for (uint64_t word; left - size >= sizeof word; size += sizeof word) {
+        memcpy(&word, text + size, sizeof word);
+        if (word & 0x8080808080808080u)
+            break;
+    }
+    return size;
+}
+
 int mull__utf8_valid(const char *text)
 {
     if (!text)
         return 1;
     size_t left = strlen(text);
     while (left > 0) {
-        size_t size = mull__utf8_step(text, left);
+        size_t size = ascii_words(text, left);
+        if (size == 0)
+            size = mull__utf8_step(text, left);
         if (size == 0)
             return 0;
         text += size;
@@ -46,7 +62,9 @@ int mull__utf8_valid(const char *text)
 void mull__utf8_mend(char *text, size_t length)
 {
     while (length > 0) {
-        size_t size = mull__utf8_step(text, length);
+        size_t size = ascii_words(text, length);
+        if (size == 0)
+            size = mull__utf8_step(text, length);
         if (size == 0) {
             *text = '?';
             size = 1;

@@ -29,7 +29,7 @@ typedef struct mull__load {
 /* mull__guest is how decide/ reaches the language that a policy is written in; src/lua fills one
  * in, and decide/ never sees Lua. What loads may fail with MULL_ENOMEM or MULL_EPOLICY; the
  * functions of a policy that it calls, in one state on one thread at a time, fail with any code and
- * say why. */
+ * say why, and subtract from `steps` what they took: see MULL__DECISION_STEPS. */
 typedef struct mull__guest {
     /* compile carries out a load. `files` is from the allocator that the policy was made with. */
     int (*compile)(void *data, mull__load *load);
@@ -40,13 +40,13 @@ typedef struct mull__guest {
     int (*state_new)(void *data, void *source, const char *digest, mull__report *report,
                      void **state);
     void (*state_free)(void *data, void *state);
-    int (*match)(void *state, uint32_t function, const mull_failure *failure, char *why,
-                 size_t why_size);
+    int (*match)(void *state, uint32_t function, const mull_failure *failure, int64_t *steps,
+                 char *why, size_t why_size);
     int (*override)(void *state, uint32_t function, const mull_failure *failure,
                     const mull_verdict *verdict, const mull__config *config, mull__answer *answer,
                     char *why, size_t why_size);
-    int (*notify)(void *state, uint32_t function, const mull_event *event, char *why,
-                  size_t why_size);
+    int (*notify)(void *state, uint32_t function, const mull_event *event, int64_t *steps,
+                  char *why, size_t why_size);
     /* data_free gives back `data`, last of all. */
     void (*data_free)(void *data);
 } mull__guest;
@@ -88,13 +88,17 @@ void mull__seat_drop(mull__seat *seat);
 
 /* mull__seat_notify calls a `notify` of the seat's generation, as mull__guest does. Not while its
  * decider decides. */
-int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, char *why,
-                      size_t why_size);
+int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, int64_t *steps,
+                      char *why, size_t why_size);
 
 mull__generation *mull__generation_keep(mull__generation *generation);
 void mull__generation_drop(mull__generation *generation);
 const mull__table *mull__generation_table(const mull__generation *generation);
 const char *mull__generation_name(const mull__generation *generation);
+
+/* mull__policy_say_loaded writes what policy_loaded says of a generation. */
+void mull__policy_say_loaded(const mull_policy *policy, const mull__generation *generation,
+                             char *text, size_t size);
 
 /* mull__policy_current keeps and gives the generation in force. */
 mull__generation *mull__policy_current(mull_policy *policy);

@@ -1,53 +1,49 @@
-/* decider.c: mull_decide, for one thread. It takes no lock and no memory. */
+/* decider.c: mull_decide, for one thread. It takes no lock and no memory.
+ *
+ *   mull_decide         takes the fresh seat that a reload may have left
+ *     mull__decide_on     refuses what can't be read
+ *       (resolve.h)       ids or names -> the number of the type, the site
+ *       mull__fast_path   another call by the first rule, as most verdicts are
+ *       decide_slowly     all else, with defaults and names put in
+ */
 #include "base/alloc.h"
 #include "base/given.h"
 #include "base/rare.h"
 #include "holder.h"
 #include "named.h"
-#include "policy/brief.h"
+#include "policy/delay.h"
+#include "policy/evaluate.h"
 
 /* ---- What a decision meets -------------------------------------------------------------------
  *
- * All that a decision calls goes through here, and only meanwhile is the decider at work: nothing
- * but what is called from within could find it so. */
+ * Only the slow path comes here, and has marked the decider as deciding. */
 
-static int ask(void *state, uint32_t function, const mull_failure *failure, char *why,
-               size_t why_size)
+static int ask(void *state, uint32_t function, const mull_failure *failure, int64_t *steps,
+               char *why, size_t why_size)
 {
-    mull_decider *decider = state;
+    const mull_decider *decider = state;
     void *data;
     const mull__guest *guest = mull__holder_guest(decider->policy, &data);
-    uintptr_t before = decider->deciding;
-    decider->deciding = 1;
-    int answer = guest->match(decider->seat->state, function, failure, why, why_size);
-    decider->deciding = before;
-    return answer;
+    return guest->match(decider->seat->state, function, failure, steps, why, why_size);
 }
 
 static int ask_override(void *state, uint32_t function, const mull_failure *failure,
                         const mull_verdict *verdict, const mull__config *config,
                         mull__answer *answer, char *why, size_t why_size)
 {
-    mull_decider *decider = state;
+    const mull_decider *decider = state;
     void *data;
     const mull__guest *guest = mull__holder_guest(decider->policy, &data);
-    uintptr_t before = decider->deciding;
-    decider->deciding = 1;
-    int status = guest->override(decider->seat->state, function, failure, verdict, config, answer,
-                                 why, why_size);
-    decider->deciding = before;
-    return status;
+    return guest->override(decider->seat->state, function, failure, verdict, config, answer, why,
+                           why_size);
 }
 
-static void tell(mull_decider *decider, mull_event *event)
+static void tell(const mull_decider *decider, mull_event *event)
 {
-    uintptr_t before = decider->deciding;
-    decider->deciding = 1;
-    event->generation = decider->generation;
+    event->generation = decider->seat->name;
     mull__holder_tell(decider->policy, event);
     if (decider->hear)
         decider->hear(event, decider->hear_data);
-    decider->deciding = before;
 }
 
 static void matcher_failed(void *data, const mull_failure *failure, const mull_rule *rule,
@@ -67,15 +63,6 @@ static void override_failed(void *data, const mull_failure *failure, const mull_
 }
 
 /* ---- Coming and going ------------------------------------------------------------------------ */
-
-/* sit down: the decider's seat is another one. */
-static void sit(mull_decider *decider, mull__seat *seat)
-{
-    decider->seat = seat;
-    decider->rows = seat->rows;
-    decider->generation = seat->name;
-    decider->desk = (mull__desk){seat->table, &decider->runner, seat->seen};
-}
 
 int mull_decider_new(mull_decider **out, mull_policy *policy)
 {
@@ -108,7 +95,6 @@ int mull_decider_new(mull_decider **out, mull_policy *policy)
         mull__free(a, decider);
         return status;
     }
-    sit(decider, decider->seat);
     *out = decider;
     return MULL_OK;
 }
@@ -126,15 +112,7 @@ void mull_decider_free(mull_decider *decider)
     mull__free(&a, decider);
 }
 
-static void exchange_seats(mull_decider *decider)
-{
-    uintptr_t fresh =
-        atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->seat, memory_order_acq_rel);
-    sit(decider, (mull__seat *)(fresh & ~MULL__FRESH));
-}
-
-/* has_fresh_seat is FRESH, or 0. */
-static inline uintptr_t has_fresh_seat(mull_decider *decider)
+static MULL__IN_PLACE uintptr_t has_fresh_seat(mull_decider *decider)
 {
     return atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH;
 }
@@ -143,8 +121,11 @@ static inline uintptr_t has_fresh_seat(mull_decider *decider)
  * out is marked for sure, even if another reload came between. A seat at work is kept. */
 static void take_fresh_seat(mull_decider *decider)
 {
-    if (has_fresh_seat(decider) && !decider->deciding)
-        exchange_seats(decider);
+    if (!has_fresh_seat(decider) || decider->deciding)
+        return;
+    uintptr_t fresh =
+        atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->seat, memory_order_acq_rel);
+    decider->seat = (mull__seat *)(fresh & ~MULL__FRESH);
 }
 
 mull__generation *mull__decider_generation(mull_decider *decider)
@@ -171,45 +152,28 @@ void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
 
 /* ---- What a failure must be ------------------------------------------------------------------ */
 
-static MULL__IN_PLACE int has_room(const mull_verdict *verdict)
+/* is_readable: the structs are there, in sizes of some release. */
+static MULL__IN_PLACE int is_readable(const mull_failure *f)
 {
-    return verdict && verdict->size >= MULL__VERDICT_LEAST;
+    return f && f->size >= MULL__FAILURE_LEAST &&
+           (!f->error || f->error->size >= MULL__ERROR_LEAST) &&
+           (!f->message || f->message->size >= MULL__MESSAGE_LEAST);
 }
 
-/* is_there: with all the parts that this release knows, as most are. */
-static MULL__IN_PLACE int is_there(const mull_failure *f)
+/* has_name: of its error's type. */
+static MULL__IN_PLACE int has_name(const mull_failure *f)
 {
-    return f && f->size >= sizeof *f;
+    return f->error && f->error->type && *f->error->type;
 }
 
-static MULL__IN_PLACE int has_message(const mull_failure *f)
-{
-    return !f->message || f->message->size >= MULL__MESSAGE_LEAST;
-}
+/* KNOWN are all flags that an embedder may set. */
+#define KNOWN ((uint32_t)(MULL_CANNOT_RETRY | MULL_CANNOT_DELAY | MULL_NO_JITTER | MULL_HAS_CHANCE))
 
-/* has_named_parts: the structs in a failure are there, in sizes of some release, and its error has
- * a type, be it empty; has_parts: or its id. */
-static MULL__IN_PLACE int has_named_parts(const mull_failure *f)
-{
-    return f->error && f->error->size >= MULL__ERROR_LEAST && f->error->type && has_message(f);
-}
-
-static int has_parts(const mull_failure *f)
-{
-    if (!f->type)
-        return has_named_parts(f);
-    return (!f->error || f->error->size >= MULL__ERROR_LEAST) && has_message(f);
-}
-
-/* KNOWN are all flags that an embedder may set; OPTIONAL those that leave a failure complete. */
-#define OPTIONAL ((uint32_t)(MULL_CANNOT_RETRY | MULL_CANNOT_DELAY | MULL_NO_JITTER))
-#define KNOWN    (OPTIONAL | MULL_HAS_CHANCE)
-
-/* is_right: the type isn't empty, no number is below 0, which is where its sign is set, and no flag
- * is a mystery. */
+/* is_right: there is a type, no number is below 0, which is where its sign is set, and no flag is a
+ * mystery. */
 static int is_right(const mull_failure *f)
 {
-    return (f->type || *f->error->type) &&
+    return (f->type || has_name(f)) &&
            (f->attempt | f->redeliveries | f->calls | f->deliveries | f->age_ms) >= 0 &&
            !(f->flags & ~KNOWN);
 }
@@ -219,238 +183,123 @@ static int64_t sum(int64_t a, int64_t b)
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-/* is_complete: no number is missing, nor wrong, and no id stands for a name. */
-static inline int is_complete(const mull_failure *failure)
+/* complete copies a failure that is right, with every default in its place, and names in that of
+ * ids; what it points to then is in `room`. MULL_EINVAL: an id was never given. */
+static int complete(const mull_decider *decider, mull_failure *f, const mull_failure *given,
+                    mull__named *room)
 {
-    return is_there(failure) && !(failure->type | failure->site) && failure->attempt > 0 &&
-           failure->calls > 0 && failure->deliveries > 0 &&
-           (failure->redeliveries | failure->age_ms) >= 0 &&
-           (failure->flags & ~OPTIONAL) == MULL_HAS_CHANCE;
-}
-
-static void give_chance(mull_failure *f)
-{
-    if (f->flags & MULL_HAS_CHANCE)
-        return;
-    f->flags |= MULL_HAS_CHANCE;
-    f->chance = mull__chance_by_id(f->message);
-}
-
-/* fill_in puts every default in its place. */
-static void fill_in(mull_failure *f)
-{
+    mull__struct_take(f, sizeof *f, MULL__FAILURE_LEAST, given);
     if (f->attempt == 0)
         f->attempt = 1;
     if (f->calls == 0)
         f->calls = sum(f->attempt, f->redeliveries);
     if (f->deliveries == 0)
         f->deliveries = 1;
-    give_chance(f);
-}
-
-/* ---- Rows ------------------------------------------------------------------------------------ */
-
-static MULL__IN_PLACE mull__row *row_for(const mull_decider *decider, uint64_t key)
-{
-    return &decider->rows[(key * MULL__NAME_FACTOR) >> (64 - MULL__ROW_BITS)];
-}
-
-/* follow_row: 0: there is more to the failure than its row knows. */
-static MULL__IN_PLACE int follow_row(const mull__row *row, const mull_failure *failure,
-                                     mull_verdict *verdict)
-{
-    return !mull__is_flagged(failure) && !(failure->error && failure->error->lineage_count) &&
-           mull__is_within_limits(failure, row->deliveries, row->calls) &&
-           mull__follow_briefly(row->rule, row->site, failure, verdict);
+    if (!(f->flags & MULL_HAS_CHANCE))
+        f->chance = mull__chance_by_id(f->message);
+    f->flags |= MULL_HAS_CHANCE;
+    return mull__name_all(f, mull__holder_ids(decider->policy), room);
 }
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-/* decide_by_names is for a failure that is complete, but for the names of its ids. They are for
- * those who look at them: what the ids mean is known. */
-static int decide_by_names(mull_decider *decider, mull_failure *failure, mull_verdict *verdict)
+/* decide_slowly is for a failure of which nothing is known but its target, not even that it is
+ * right. */
+static MULL__APART int decide_slowly(mull_decider *decider, mull__target target,
+                                     const mull_failure *failure, mull_verdict *verdict)
 {
-    const mull__meanings *meanings = decider->seat->meanings;
-    const uint32_t *type = mull__meaning_of_type(meanings, failure->type);
-    const mull__site *site = mull__meaning_of_site(meanings, failure->site);
+    if (!is_right(failure))
+        return MULL_EINVAL;
+    mull__seat *seat = decider->seat;
+    const mull__eval_context context = {seat->table, &decider->runner, seat->seen};
+    mull_failure full;
     mull__named room;
-    int status = mull__name_all(failure, mull__holder_ids(decider->policy), &room);
+    int status = complete(decider, &full, failure, &room);
     if (status)
         return status;
-    verdict->generation = decider->generation;
-    return type && site && failure->error->lineage_count == 0
-               ? mull__decide_further(&decider->desk, *type, *site, failure, verdict)
-               : mull__decide(&decider->desk, failure, verdict);
-}
-
-static int decide_incomplete(mull_decider *decider, const mull_failure *failure,
-                             mull_verdict *verdict)
-{
-    mull_failure full;
-    mull__struct_take(&full, sizeof full, MULL__FAILURE_LEAST, failure);
-    fill_in(&full);
-    uint64_t key = mull__row_key(&full);
-    if (!key) {
-        verdict->generation = decider->generation;
-        return mull__decide(&decider->desk, &full, verdict);
-    }
-    const mull__row *row = row_for(decider, key);
-    if (!full.type || row->key != key || !follow_row(row, &full, verdict))
-        return decide_by_names(decider, &full, verdict);
-    verdict->generation = decider->generation;
+    verdict->generation = seat->name;
+    decider->deciding = 1;
+    mull__slow_path(&context, target, &full, verdict);
+    decider->deciding = 0;
     return MULL_OK;
 }
 
-/* decide_checked: `briefly`, the short way wasn't tried yet. */
-static int decide_checked(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict,
-                          int briefly)
+static MULL__IN_PLACE int decide_at(mull_decider *decider, mull__target target,
+                                    const mull_failure *failure, mull_verdict *verdict)
 {
-    if (!has_room(verdict) || !failure || failure->size < MULL__FAILURE_LEAST ||
-        !has_parts(failure) || !is_right(failure))
-        return MULL_EINVAL;
-    if (decider->deciding)
-        return MULL_ESTATE;
-    if (is_complete(failure)) {
-        verdict->generation = decider->generation;
-        return briefly ? mull__decide(&decider->desk, failure, verdict)
-                       : mull__decide_at_length(&decider->desk, failure, verdict);
+    if (!mull__fast_path(decider->seat->table, target, failure, verdict))
+        return decide_slowly(decider, target, failure, verdict);
+    verdict->generation = decider->seat->name;
+    return MULL_OK;
+}
+
+/* decide_by_ids is for what mull__fast_retry has left. */
+static MULL__APART int decide_by_ids(mull_decider *decider, mull__target target,
+                                     const mull_failure *failure, mull_verdict *verdict)
+{
+    return decide_at(decider, target, failure, verdict);
+}
+
+/* decide_by_names is for a failure of which one or both are known by their names. */
+static MULL__APART int decide_by_names(mull_decider *decider, const mull_failure *failure,
+                                       mull_verdict *verdict)
+{
+    const mull__seat *seat = decider->seat;
+    mull__target target = {.site = &seat->table->nowhere};
+    mull__site site;
+    if (failure->type) {
+        const uint32_t *type = mull__resolved_type(seat->resolved, failure->type);
+        if (!type)
+            return MULL_EINVAL;
+        target.type = *type;
+    } else {
+        if (!has_name(failure))
+            return MULL_EINVAL;
+        target.type = mull__type_number(seat->table, failure->error->type);
     }
-    return decide_incomplete(decider, failure, verdict);
+    if (failure->site) {
+        target.site = mull__resolved_site(seat->resolved, failure->site);
+        if (!target.site)
+            return MULL_EINVAL;
+    } else if (failure->consumer || failure->transport) {
+        site = mull__site_of(seat->table, failure->consumer, failure->transport);
+        target.site = &site;
+    }
+    return decide_at(decider, target, failure, verdict);
 }
 
 int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
-    return decide_checked(decider, failure, verdict, 1);
+    if (!verdict || verdict->size < MULL__VERDICT_LEAST || !is_readable(failure))
+        return MULL_EINVAL;
+    if (decider->deciding)
+        return MULL_ESTATE;
+    if (!failure->type || !failure->site)
+        return decide_by_names(decider, failure, verdict);
+    const mull__resolved_ids *resolved = decider->seat->resolved;
+    const uint32_t *type = mull__resolved_type(resolved, failure->type);
+    const mull__site *site = mull__resolved_site(resolved, failure->site);
+    if (!type || !site)
+        return MULL_EINVAL;
+    const mull__target target = {*type, site};
+    if (!MULL__MOSTLY(mull__fast_retry(target, failure, verdict)))
+        return decide_by_ids(decider, target, failure, verdict);
+    verdict->generation = decider->seat->name;
+    return MULL_OK;
 }
 
-/* ---- The short way ---------------------------------------------------------------------------
- *
- * mull_decide goes straight through where a row of the decider's seat has what it needs; what takes
- * more is in functions of its own, each of which ends the call. What is wrong with a failure's
- * numbers, the steps of policy/brief.h find. */
-
-static MULL__APART int decide_otherwise(mull_decider *decider, const mull_failure *failure,
-                                        mull_verdict *verdict)
+static MULL__APART int decide_afresh(mull_decider *decider, const mull_failure *failure,
+                                     mull_verdict *verdict)
 {
     take_fresh_seat(decider);
-    return decide_checked(decider, failure, verdict, 0);
-}
-
-/* decide_further: what was looked up isn't looked up again. The short way draws by a chance that
- * wasn't given without a copy of the failure; here others are to see it. */
-static MULL__APART int decide_further(mull_decider *decider, uint32_t type, mull__site site,
-                                      const mull_failure *failure, mull_verdict *verdict)
-{
-    mull_failure full;
-    if (!(failure->flags & MULL_HAS_CHANCE)) {
-        full = *failure;
-        full.size = sizeof full;
-        give_chance(&full);
-        failure = &full;
-    }
-    if (!is_complete(failure))
-        return decide_otherwise(decider, failure, verdict);
-    verdict->generation = decider->generation;
-    return mull__decide_further(&decider->desk, type, site, failure, verdict);
-}
-
-static MULL__IN_PLACE int decide_at(mull_decider *decider, uint32_t type, mull__site site,
-                                    const mull_failure *failure, mull_verdict *verdict)
-{
-    if (!MULL__MOSTLY(mull__decide_at(type, site, failure, verdict)))
-        return decide_further(decider, type, site, failure, verdict);
-    verdict->generation = decider->generation;
-    return MULL_OK;
-}
-
-/* decide_there looks up where the message failed. */
-static MULL__APART int decide_there(mull_decider *decider, uint32_t type,
-                                    const mull_failure *failure, mull_verdict *verdict)
-{
-    mull__layer room;
-    mull__site site;
-    if (failure->site) {
-        const mull__site *meaning = mull__meaning_of_site(decider->seat->meanings, failure->site);
-        if (!meaning)
-            return MULL_EINVAL;
-        site = *meaning;
-    } else {
-        site = mull__site_of(decider->desk.table, failure->consumer, failure->transport, &room);
-    }
-    return decide_at(decider, type, site, failure, verdict);
-}
-
-/* is_ready: nothing is in its slot, and it isn't in the middle of a decision; and there is room for
- * the answer. */
-static MULL__IN_PLACE int is_ready(mull_decider *decider, const mull_verdict *verdict)
-{
-    return !(has_fresh_seat(decider) | decider->deciding) && has_room(verdict);
-}
-
-static MULL__APART int decide_by_name(mull_decider *decider, const mull_failure *failure,
-                                      mull_verdict *verdict)
-{
-    if (!MULL__MOSTLY(is_ready(decider, verdict)) || !MULL__MOSTLY(has_named_parts(failure)))
-        return decide_otherwise(decider, failure, verdict);
-    const mull__name_slot *type = mull__type_briefly(&decider->desk, failure);
-    if (!type)
-        return decide_otherwise(decider, failure, verdict);
-    /* All at once: one test in place of three. */
-    if ((uintptr_t)failure->consumer | (uintptr_t)failure->transport | failure->site)
-        return decide_there(decider, type->number, failure, verdict);
-    const mull__site site = {&decider->desk.table->layers[0], 0};
-    return decide_at(decider, type->number, site, failure, verdict);
-}
-
-/* decide_by_rule: the rule is known, but there is more to the failure, or to the rule. */
-static MULL__APART int decide_by_rule(mull_decider *decider, const mull_failure *failure,
-                                      mull_verdict *verdict, const mull__row *row)
-{
-    if (!has_parts(failure))
-        return MULL_EINVAL;
-    if (!follow_row(row, failure, verdict))
-        return decide_otherwise(decider, failure, verdict);
-    verdict->generation = decider->generation;
-    return MULL_OK;
-}
-
-/* decide_by_id fills the row that wasn't there. */
-static MULL__APART int decide_by_id(mull_decider *decider, const mull_failure *failure,
-                                    mull_verdict *verdict, mull__row *row)
-{
-    const mull__meanings *meanings = decider->seat->meanings;
-    const uint32_t *type = mull__meaning_of_type(meanings, failure->type);
-    const mull__site *site = mull__meaning_of_site(meanings, failure->site);
-    if (!type || !has_parts(failure))
-        return MULL_EINVAL;
-    if (site && mull__row_fill(row, mull__row_key(failure), meanings->table, *type, *site))
-        return decide_by_rule(decider, failure, verdict, row);
-    if (site || mull__is_flagged(failure) || (failure->error && failure->error->lineage_count))
-        return decide_otherwise(decider, failure, verdict);
-    return *type == MULL__NONE ? decide_otherwise(decider, failure, verdict)
-                               : decide_there(decider, *type, failure, verdict);
+    return mull__decide_on(decider, failure, verdict);
 }
 
 static MULL__IN_PLACE int decide(mull_decider *decider, const mull_failure *failure,
                                  mull_verdict *verdict)
 {
-    if (!is_there(failure))
-        return decide_otherwise(decider, failure, verdict);
-    uint64_t key = mull__row_key(failure);
-    if (!(uint32_t)key)
-        return decide_by_name(decider, failure, verdict);
-    if (!MULL__MOSTLY(is_ready(decider, verdict)))
-        return decide_otherwise(decider, failure, verdict);
-    mull__row *row = row_for(decider, key);
-    if (!MULL__MOSTLY(row->key == key))
-        return decide_by_id(decider, failure, verdict, row);
-    /* Both at once: one test in place of two. */
-    if ((uintptr_t)failure->error | (uintptr_t)failure->message ||
-        failure->flags != MULL_HAS_CHANCE ||
-        !MULL__MOSTLY(mull__decide_by_row(row, failure, verdict)))
-        return decide_by_rule(decider, failure, verdict, row);
-    verdict->generation = decider->generation;
-    return MULL_OK;
+    return MULL__MOSTLY(!has_fresh_seat(decider)) ? mull__decide_on(decider, failure, verdict)
+                                                  : decide_afresh(decider, failure, verdict);
 }
 
 #if defined(MULL__CHECKS)
@@ -475,16 +324,14 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
 int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
                        void *data)
 {
-    mull_failure full;
-    if (!mull__struct_take(&full, sizeof full, MULL__FAILURE_LEAST, failure) || !has_parts(&full) ||
-        !is_right(&full))
+    if (!is_readable(failure) || !is_right(failure))
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;
     take_fresh_seat(decider);
+    mull_failure full;
     mull__named room;
-    fill_in(&full);
-    int status = mull__name_all(&full, mull__holder_ids(decider->policy), &room);
+    int status = complete(decider, &full, failure, &room);
     if (status)
         return status;
     decider->deciding = 1;

@@ -13,7 +13,7 @@ struct mull__generation {
     void *source;    /* the guest's */
     char name[33];   /* content hash of the files */
     char digest[33]; /* content hash of a table that needs states */
-    mull__meanings meanings;
+    mull__resolved_ids resolved;
 };
 
 /* ---- Generations ----------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
     const mull__guest *guest = mull__holder_guest(policy, &data);
     int status = guest->compile(data, load);
     if (status == MULL_OK) {
-        status = mull__meanings_init(&g->meanings, mull__holder_ids(policy), load->table);
+        status = mull__resolved_init(&g->resolved, mull__holder_ids(policy), load->table);
         if (status)
             free_load(policy, load->table, load->source);
     }
@@ -69,7 +69,7 @@ void mull__generation_drop(mull__generation *generation)
     if (!generation || atomic_fetch_sub_explicit(&generation->keepers, 1, memory_order_acq_rel) > 1)
         return;
     mull_policy *policy = generation->policy;
-    mull__meanings_free(&generation->meanings);
+    mull__resolved_free(&generation->resolved);
     free_load(policy, generation->table, generation->source);
     mull__free(mull__holder_allocator(policy), generation);
     mull__holder_drop(policy);
@@ -109,7 +109,7 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     atomic_init(&seat->keepers, 1);
     seat->generation = mull__generation_keep(generation);
     seat->table = generation->table;
-    seat->meanings = &generation->meanings;
+    seat->resolved = &generation->resolved;
     seat->name = generation->name;
     *out = seat;
     return MULL_OK;
@@ -136,13 +136,13 @@ void mull__seat_drop(mull__seat *seat)
     mull__generation_drop(generation);
 }
 
-int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, char *why,
-                      size_t why_size)
+int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, int64_t *steps,
+                      char *why, size_t why_size)
 {
     void *data;
     const mull__guest *guest = mull__holder_guest(seat->generation->policy, &data);
     if (guest->notify)
-        return guest->notify(seat->state, function, event, why, why_size);
+        return guest->notify(seat->state, function, event, steps, why, why_size);
     snprintf(why, why_size, "there is nobody who could call a notify function");
     return MULL_ESTATE;
 }

@@ -11,7 +11,6 @@
 
 #include "decide.h"
 #include "ids.h"
-#include "policy/brief.h"
 
 /* mull__holder_keep and _drop count those who need the holder's guest: its users, until the last of
  * them has left, and each generation. */
@@ -25,9 +24,6 @@ mull__ids *mull__holder_ids(mull_policy *policy);
  * the caller's. Errors as mull__guest.compile. */
 int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load);
 
-/* MULL__ROW_BITS: so many of a hash of two ids say where their row is. */
-enum { MULL__ROW_BITS = 6 };
-
 /* MULL__LINE is how far what one thread writes stays from what others have: the bytes of a cache
  * line, which moves from core to core as a whole. Two seats or deciders may lie side by side. */
 enum { MULL__LINE = 64 };
@@ -38,11 +34,10 @@ struct mull__seat {
     atomic_size_t keepers;
     mull__generation *generation;
     const mull__table *table; /* the generation's, as these are */
-    const mull__meanings *meanings;
+    const mull__resolved_ids *resolved;
     const char *name;
     void *state; /* the guest's; NULL where the table has no functions */
     char apart[MULL__LINE];
-    mull__row rows[1 << MULL__ROW_BITS]; /* of the ids that were met last */
     uint64_t seen[]; /* mull__table_seen words, and MULL__LINE bytes that nobody uses */
 };
 

@@ -56,12 +56,9 @@ struct mull_decider {
     mull__link link; /* in the holder's list */
     mull_policy *policy;
     mull__seat *seat;
-    mull__row *rows;        /* the seat's, as is */
-    const char *generation; /* its name */
-    mull__runner runner;    /* its state is the seat's */
-    mull__desk desk;        /* the seat's table and scratch */
-    atomic_uintptr_t slot;  /* a mull__seat, marked or not; 0 */
-    mull_event_fn hear;     /* NULL: nobody but the policy's own event function */
+    mull__runner runner;   /* its state is the seat's */
+    atomic_uintptr_t slot; /* a mull__seat, marked or not; 0 */
+    mull_event_fn hear;    /* NULL: nobody but the policy's own event function */
     void *hear_data;
     uintptr_t deciding; /* 0 or 1: an event of it may not decide with it: the seat is in use */
 #if defined(MULL__CHECKS)

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "policy/resolve.h"
 
 enum { IDS_MAX = 65535, NAME_BYTES_MAX = 65536, FIRST_SLOTS = 16 };
 
@@ -25,7 +26,7 @@ static int same_key(const mull__id_key *a, const mull__id_key *b)
 
 static const mull__id_key *key_of(const mull__id_list *list, uint32_t id)
 {
-    mull__id_key *const *key = mull__rack_get(&list->keys, sizeof *key, id);
+    mull__id_key *const *key = mull__append_get(&list->keys, sizeof *key, id);
     return key ? *key : NULL;
 }
 
@@ -35,16 +36,16 @@ static void list_init(mull__id_list *list)
 {
     list->slots = NULL;
     list->slot_count = list->count = 0;
-    mull__rack_init(&list->keys, sizeof(mull__id_key *));
+    mull__append_init(&list->keys, sizeof(mull__id_key *));
 }
 
 static void list_free(mull__id_list *list, const mull_allocator *a)
 {
     for (uint32_t id = 1; id <= list->count; id++) {
-        mull__id_key *const *key = mull__rack_get(&list->keys, sizeof *key, id);
+        mull__id_key *const *key = mull__append_get(&list->keys, sizeof *key, id);
         mull__free(a, *key);
     }
-    mull__rack_free(&list->keys, a);
+    mull__append_free(&list->keys, a);
     mull__free(a, list->slots);
 }
 
@@ -66,7 +67,9 @@ static uint32_t find(const mull__id_list *list, const mull__id_key *key)
 /* list_reserve makes room for one more: at most half of the slots are taken. */
 static int list_reserve(mull__id_list *list, const mull_allocator *a)
 {
-    if (mull__rack_reserve(&list->keys, a))
+    if (list->count == IDS_MAX)
+        return MULL_ETOOBIG;
+    if (mull__append_reserve(&list->keys, a))
         return MULL_ENOMEM;
     if (2 * (list->count + 1) <= list->slot_count)
         return MULL_OK;
@@ -85,7 +88,7 @@ static int list_reserve(mull__id_list *list, const mull_allocator *a)
 static uint32_t list_put(mull__id_list *list, mull__id_key *key)
 {
     *slot_of(list, list->slots, list->slot_count, key) = ++list->count;
-    mull__rack_put(&list->keys, &key);
+    mull__append(&list->keys, &key);
     return list->count;
 }
 
@@ -140,108 +143,68 @@ int mull__ids_site(const mull__ids *ids, uint32_t id, const char **consumer, con
     return MULL_OK;
 }
 
-/* ---- Meanings -------------------------------------------------------------------------------- */
+/* ---- What ids mean --------------------------------------------------------------------------- */
 
-/* mull__id_layer is what is in force at a site of a table that isn't laid out for all. */
-struct mull__id_layer {
-    struct mull__id_layer *next;
-    mull__layer layer;
-};
-
-/* mean_site finds what is in force at a site; a layer put together for it waits in `fresh`. */
-static int mean_site(mull__meanings *m, const mull__id_key *key)
+static mull__append_array *array_for(mull__resolved_ids *r, const mull__id_list *list)
 {
-    const char *consumer, *transport;
-    site_names(key, &consumer, &transport);
-    mull__layer room;
-    m->site = mull__site_of(m->table, consumer, transport, &room);
-    if (m->site.layer == &room) {
-        m->fresh = mull__alloc(&m->ids->allocator, sizeof *m->fresh);
-        if (!m->fresh)
-            return MULL_ENOMEM;
-        *m->fresh = (struct mull__id_layer){m->layers, room};
-        m->site.layer = &m->fresh->layer;
+    return list == &r->ids->types ? &r->types : &r->sites;
+}
+
+/* resolve adds what a key of a list means, for which there is room. */
+static void resolve(mull__resolved_ids *r, const mull__id_list *list, const mull__id_key *key)
+{
+    if (list == &r->ids->types) {
+        uint32_t type = mull__type_number(r->table, key->bytes);
+        mull__append(&r->types, &type);
+    } else {
+        const char *consumer, *transport;
+        site_names(key, &consumer, &transport);
+        mull__site site = mull__site_of(r->table, consumer, transport);
+        mull__append(&r->sites, &site);
     }
-    return mull__rack_reserve(&m->sites, &m->ids->allocator);
 }
 
-/* mean finds what a key of a list means, and makes sure that it can be put. */
-static int mean(mull__meanings *m, const mull__id_list *list, const mull__id_key *key)
-{
-    if (list == &m->ids->sites)
-        return mean_site(m, key);
-    uint64_t hash;
-    m->type = mull__names_look_up(&m->table->type_names, key->bytes, &hash);
-    return mull__rack_reserve(&m->types, &m->ids->allocator);
-}
-
-static void put(mull__meanings *m, const mull__id_list *list)
-{
-    if (list == &m->ids->types) {
-        mull__rack_put(&m->types, &m->type);
-        return;
-    }
-    mull__rack_put(&m->sites, &m->site);
-    if (m->fresh)
-        m->layers = m->fresh;
-    m->fresh = NULL;
-}
-
-static void forget(mull__meanings *m)
-{
-    mull__free(&m->ids->allocator, m->fresh);
-    m->fresh = NULL;
-}
-
-static int mean_all(mull__meanings *m, const mull__id_list *list)
+static int resolve_all(mull__resolved_ids *r, const mull__id_list *list)
 {
     for (uint32_t id = 1; id <= list->count; id++) {
-        if (mean(m, list, key_of(list, id)))
+        if (mull__append_reserve(array_for(r, list), &r->ids->allocator))
             return MULL_ENOMEM;
-        put(m, list);
+        resolve(r, list, key_of(list, id));
     }
     return MULL_OK;
 }
 
-static void free_all(mull__meanings *m)
+static void free_all(mull__resolved_ids *r)
 {
-    const mull_allocator *a = &m->ids->allocator;
-    forget(m);
-    mull__rack_free(&m->types, a);
-    mull__rack_free(&m->sites, a);
-    struct mull__id_layer *next;
-    for (struct mull__id_layer *layer = m->layers; layer; layer = next) {
-        next = layer->next;
-        mull__free(a, layer);
-    }
+    mull__append_free(&r->types, &r->ids->allocator);
+    mull__append_free(&r->sites, &r->ids->allocator);
 }
 
-int mull__meanings_init(mull__meanings *meanings, mull__ids *ids, const mull__table *table)
+int mull__resolved_init(mull__resolved_ids *resolved, mull__ids *ids, const mull__table *table)
 {
-    memset(&meanings->link, 0, sizeof meanings->link);
-    meanings->ids = ids;
-    meanings->table = table;
-    meanings->layers = meanings->fresh = NULL;
-    mull__rack_init(&meanings->types, sizeof(uint32_t));
-    mull__rack_init(&meanings->sites, sizeof(mull__site));
+    memset(&resolved->link, 0, sizeof resolved->link);
+    resolved->ids = ids;
+    resolved->table = table;
+    mull__append_init(&resolved->types, sizeof(uint32_t));
+    mull__append_init(&resolved->sites, sizeof(mull__site));
     pthread_mutex_lock(&ids->lock);
-    int status = mean_all(meanings, &ids->types);
+    int status = resolve_all(resolved, &ids->types);
     if (status == MULL_OK)
-        status = mean_all(meanings, &ids->sites);
+        status = resolve_all(resolved, &ids->sites);
     if (status == MULL_OK)
-        mull__list_push(&ids->meanings, &meanings->link);
+        mull__list_push(&ids->resolved, &resolved->link);
     pthread_mutex_unlock(&ids->lock);
     if (status)
-        free_all(meanings);
+        free_all(resolved);
     return status;
 }
 
-void mull__meanings_free(mull__meanings *meanings)
+void mull__resolved_free(mull__resolved_ids *resolved)
 {
-    pthread_mutex_lock(&meanings->ids->lock);
-    mull__list_remove(&meanings->ids->meanings, &meanings->link);
-    pthread_mutex_unlock(&meanings->ids->lock);
-    free_all(meanings);
+    pthread_mutex_lock(&resolved->ids->lock);
+    mull__list_remove(&resolved->ids->resolved, &resolved->link);
+    pthread_mutex_unlock(&resolved->ids->lock);
+    free_all(resolved);
 }
 
 /* ---- Ids ------------------------------------------------------------------------------------- */
@@ -251,7 +214,7 @@ int mull__ids_init(mull__ids *ids, const mull_allocator *allocator)
     ids->allocator = *allocator;
     list_init(&ids->types);
     list_init(&ids->sites);
-    mull__list_init(&ids->meanings);
+    mull__list_init(&ids->resolved);
     return pthread_mutex_init(&ids->lock, NULL) ? MULL_ENOMEM : MULL_OK;
 }
 
@@ -262,27 +225,25 @@ void mull__ids_free(mull__ids *ids)
     pthread_mutex_destroy(&ids->lock);
 }
 
-static mull__meanings *meanings_at(mull__link *link)
+/* reserve makes room for one more in a list and in every generation. */
+static int reserve(mull__ids *ids, mull__id_list *list)
 {
-    return link ? MULL__ENTRY(link, mull__meanings, link) : NULL;
-}
-
-static mull__meanings *next_meanings(mull__ids *ids, mull__meanings *m)
-{
-    return meanings_at(m ? mull__list_after(&ids->meanings, &m->link)
-                         : mull__list_first(&ids->meanings));
-}
-
-/* mean_everywhere: from here on nothing can fail, or nothing was done. */
-static int mean_everywhere(mull__ids *ids, mull__id_list *list, const mull__id_key *key)
-{
-    int status = list->count == IDS_MAX ? MULL_ETOOBIG : list_reserve(list, &ids->allocator);
-    for (mull__meanings *m = NULL; status == MULL_OK && (m = next_meanings(ids, m));)
-        status = mean(m, list, key);
-    if (status)
-        for (mull__meanings *m = NULL; (m = next_meanings(ids, m));)
-            forget(m);
+    int status = list_reserve(list, &ids->allocator);
+    for (mull__link *at = mull__list_first(&ids->resolved); at && !status;
+         at = mull__list_after(&ids->resolved, at)) {
+        mull__resolved_ids *r = MULL__ENTRY(at, mull__resolved_ids, link);
+        status = mull__append_reserve(array_for(r, list), &ids->allocator);
+    }
     return status;
+}
+
+/* put adds a key for which there is room. Whoever finds its id finds what it means. */
+static uint32_t put(mull__ids *ids, mull__id_list *list, mull__id_key *key)
+{
+    for (mull__link *at = mull__list_first(&ids->resolved); at;
+         at = mull__list_after(&ids->resolved, at))
+        resolve(MULL__ENTRY(at, mull__resolved_ids, link), list, key);
+    return list_put(list, key);
 }
 
 /* add takes a key, and gives its id. */
@@ -293,15 +254,12 @@ static int add(mull__ids *ids, mull__id_list *list, uint32_t *out, mull__id_key 
     key->hash = mull__hash(key->bytes, key->size);
     pthread_mutex_lock(&ids->lock);
     *out = find(list, key);
-    int status = *out ? MULL_OK : mean_everywhere(ids, list, key);
-    if (status == MULL_OK && !*out) {
-        for (mull__meanings *m = NULL; (m = next_meanings(ids, m));)
-            put(m, list);
-        *out = list_put(list, key);
-        key = NULL;
-    }
+    int is_new = *out == 0, status = is_new ? reserve(ids, list) : MULL_OK;
+    if (is_new && status == MULL_OK)
+        *out = put(ids, list, key);
     pthread_mutex_unlock(&ids->lock);
-    mull__free(&ids->allocator, key);
+    if (!is_new || status)
+        mull__free(&ids->allocator, key);
     return status;
 }
 

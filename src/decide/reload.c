@@ -229,24 +229,32 @@ static void tell_engines(mull_policy *policy, const mull_event *event)
         pthread_mutex_unlock(&policy->vetoing);
 }
 
+void mull__policy_say_loaded(const mull_policy *policy, const mull__generation *generation,
+                             char *text, size_t size)
+{
+    size_t rules = mull__table_rules(mull__generation_table(generation));
+    snprintf(text, size, "%.900s: %zu rule%s, %sgeneration %s", policy->path, rules,
+             rules == 1 ? "" : "s", rules ? "" : "so every failure is a dead letter, ",
+             mull__generation_name(generation));
+    mull__utf8_mend(text, strlen(text));
+}
+
 /* tell says what came of a reload. No lock is held while the embedder hears of it, who may ask, or
  * even load again. */
 static void tell(mull_policy *policy, int status, const mull__report *report,
                  const mull__generation *in_force)
 {
     char text[sizeof policy->why];
-    const char *name = mull__generation_name(in_force);
-    size_t rules = mull__table_rules(mull__generation_table(in_force));
-    if (status)
+    if (status) {
         mull__report_say(report, status, text, sizeof text);
-    else
-        snprintf(text, sizeof text, "%.900s: %zu rule%s, %sgeneration %s", policy->path, rules,
-                 rules == 1 ? "" : "s", rules ? "" : "so every failure is a dead letter, ", name);
-    mull__utf8_mend(text, strlen(text));
+        mull__utf8_mend(text, strlen(text));
+    } else {
+        mull__policy_say_loaded(policy, in_force, text, sizeof text);
+    }
     const mull_event event = {
         .kind = status ? MULL_EVENT_POLICY_REFUSED : MULL_EVENT_POLICY_LOADED,
         .text = text,
-        .generation = name,
+        .generation = mull__generation_name(in_force),
     };
     mull__holder_tell(policy, &event);
     tell_engines(policy, &event);

@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include "base/clock.h"
+#include "type.h"
 
 #include <lauxlib.h>
 
@@ -91,16 +92,10 @@ static int show(lua_State *L)
     return 1;
 }
 
-int mull__open_clock(lua_State *L)
+void mull__open_clock(lua_State *L)
 {
     static const luaL_Reg methods[] = {
         {"now", now}, {"wall", wall}, {"move", move}, {"engines", engines}, {NULL, NULL}};
-    luaL_newmetatable(L, type_name);
-    lua_pushcfunction(L, show);
-    lua_setfield(L, -2, "__tostring");
-    luaL_newlib(L, methods);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "__index");
-    lua_remove(L, -2);
-    return 1;
+    static const luaL_Reg meta[] = {{"__tostring", show}, {NULL, NULL}};
+    mull__type_open(L, type_name, meta, methods);
 }

@@ -5,7 +5,6 @@
 #include "base/duration.h"
 #include "base/utf8.h"
 #include "host.h"
-#include "keys.h"
 #include "raise.h"
 #include "runtime/seams.h"
 
@@ -17,7 +16,7 @@ enum { LEVELS = 16, CAUSES = 16, LINEAGE = 256 };
 
 /* What one error may hold, its causes included. A table that several others share is copied for
  * each of them, so a few dozen tables that know each other would fill any memory. STEPS bounds the
- * looking at tables that turn out to be too large. */
+ * counting of tables that turn out to be too large. */
 enum { VALUES = 10000, BYTES = 1024 * 1024, STEPS = 8 * VALUES };
 
 /* ... and what of that one part of it leaves to the others: the messages and stacks of causes may
@@ -33,7 +32,6 @@ typedef struct source {
     const char *whole; /* what all of it together is */
     int strict;
     size_t values, bytes, steps; /* how many are left */
-    int seen; /* of an error: where on the stack the tables lie that were read already */
 } source;
 
 static source of_error(lua_State *L, mull__arena *arena, int strict)
@@ -70,6 +68,45 @@ static int raw_field(lua_State *L, int index, const char *name)
     lua_pop(L, 1);
     lua_pushnil(L);
     return LUA_TNIL;
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+static int is_one_of(const char *const *names, const char *name)
+{
+    while (names && *names && strcmp(*names, name) != 0)
+        names++;
+    return names && *names;
+}
+
+/* refuse_key raises what lua/mulligan/policy/text.lua has to say of a key. */
+static void refuse_key(lua_State *L, const char *key, const char *const *known, const char *where)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+    lua_getfield(L, -1, "mulligan.policy.text");
+    lua_getfield(L, -1, "unknown_key");
+    lua_pushstring(L, key);
+    lua_pushstring(L, where);
+    lua_newtable(L);
+    for (int i = 0; known[i]; i++) {
+        lua_pushstring(L, known[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_call(L, 3, 1);
+    luaL_error(L, "%s", lua_tostring(L, -1));
+}
+
+/* check_keys raises at a key of the table at `index` that isn't among `known`; `where` is what the
+ * table is. */
+static void check_keys(lua_State *L, int index, const char *const *known, const char *where)
+{
+    index = lua_absindex(L, index);
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING)
+            luaL_error(L, "unknown key in %s: a %s", where, luaL_typename(L, -2));
+        if (!is_one_of(known, lua_tostring(L, -2)))
+            refuse_key(L, lua_tostring(L, -2), known, where);
+    }
 }
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
@@ -160,40 +197,14 @@ static int by_name(const void *left, const void *right)
     return strcmp(((const mull_field *)left)->name, ((const mull_field *)right)->name);
 }
 
-/* list_size is n where the keys are 1 ... n and nothing else, n > 0; else 0. */
-static size_t list_size(lua_State *L, int index)
-{
-    size_t keys = 0, size = lua_rawlen(L, index);
-    lua_pushnil(L);
-    while (lua_next(L, index)) {
-        lua_pop(L, 1);
-        if (!lua_isinteger(L, -1) || ++keys > size) {
-            lua_pop(L, 1);
-            return 0;
-        }
-    }
-    return keys == size ? size : 0;
-}
-
-/* pair is a name in a table, and where on the stack it lies, with its value above it. */
-typedef struct pair {
-    const char *bytes;
-    size_t size;
-    int at;
-} pair;
-
-static int by_bytes(const void *left, const void *right)
-{
-    const pair *l = left, *r = right;
-    int order = memcmp(l->bytes, r->bytes, l->size < r->size ? l->size : r->size);
-    return order != 0 ? order : (l->size > r->size) - (l->size < r->size);
-}
-
-/* count_keys counts a table's keys, as far as there is room for so many. */
-static size_t count_keys(source *s, int index)
+/* count_keys counts a table's keys, as far as there is room for so many, and says whether all are
+ * whole numbers. */
+static size_t count_keys(source *s, int index, int *are_whole)
 {
     size_t count = 0;
+    *are_whole = 1;
     for (lua_pushnil(s->L); lua_next(s->L, index); lua_pop(s->L, 1)) {
+        *are_whole = *are_whole && lua_isinteger(s->L, -2);
         if (++count > s->values || s->steps == 0) {
             lua_pop(s->L, 2);
             return SIZE_MAX;
@@ -203,44 +214,6 @@ static size_t count_keys(source *s, int index)
     return count;
 }
 
-static int is_one_of(const char *const *names, const char *name)
-{
-    while (names && *names && strcmp(*names, name) != 0)
-        names++;
-    return names && *names;
-}
-
-/* push_pairs pushes the names in a table that aren't in `except`, with their values, and lists
- * them, ordered, so that it is always the same ones that find room; NULL: there is none for so
- * many. Nothing of Lua's is made meanwhile: no finalizer runs that could change a table half read.
- */
-static const pair *push_pairs(source *s, int index, const char *const *except, size_t *count)
-{
-    lua_State *L = s->L;
-    size_t room = count_keys(s, index);
-    *count = 0;
-    if (!grant(s, room))
-        return NULL;
-    luaL_checkstack(L, 2 * (int)room + 8, NULL);
-    pair *pairs = mull__arena_take(L, s->arena, room, sizeof *pairs);
-    lua_pushnil(L);
-    while (lua_next(L, index)) {
-        int is_name = lua_type(L, -2) == LUA_TSTRING;
-        if (!is_name && s->strict)
-            luaL_error(L, "names of fields must be strings");
-        if (!is_name || is_one_of(except, lua_tostring(L, -2))) {
-            lua_pop(L, 1);
-            continue;
-        }
-        pair *p = &pairs[(*count)++];
-        p->bytes = lua_tolstring(L, -2, &p->size);
-        p->at = lua_absindex(L, -2);
-        lua_pushvalue(L, p->at);
-    }
-    qsort(pairs, *count, sizeof *pairs, by_bytes);
-    return pairs;
-}
-
 /* path is the tables that lead to a value, from the error on. */
 typedef struct path {
     const void *table;
@@ -248,33 +221,63 @@ typedef struct path {
     int depth;
 } path;
 
-static int read_value(source *s, int index, const char *what, const path *up, mull_value *value);
+static void read_value(source *s, int index, const char *what, const path *up, mull_value *value);
 
-static int read_field(source *s, const pair *p, const path *up, mull_field *field)
+/* name_of gives the name under the key at `index`; NULL: it isn't passed on. */
+static const char *name_of(source *s, int index, const char *const *except)
 {
-    field->name = text(s, p->at, "the name of a field");
-    return field->name && read_value(s, p->at + 1, field->name, up, &field->value);
+    int is_name = lua_type(s->L, index) == LUA_TSTRING;
+    if (!is_name && s->strict)
+        luaL_error(s->L, "names of fields must be strings");
+    if (!is_name || is_one_of(except, lua_tostring(s->L, index)))
+        return NULL;
+    return text(s, index, "the name of a field");
 }
 
-/* read_fields reads all keys of a table that are strings, but for those in `except`; NULL: there is
- * no room for them. Tables come last, for they may take the room of all others. */
-static const mull_field *read_fields(source *s, int index, const char *const *except,
+/* push_values pushes the values of a table's fields, and lists these, ordered by their names, so
+ * that it is always the same ones that find room. The kind of each is MULL_MAP, which says where on
+ * the stack its value is. Nothing of Lua's is made meanwhile: no finalizer runs that could change a
+ * table half read. */
+static size_t push_values(source *s, int index, const char *const *except, mull_field *fields)
+{
+    size_t count = 0;
+    lua_pushnil(s->L);
+    while (lua_next(s->L, index)) {
+        const char *name = name_of(s, -2, except);
+        if (!name) {
+            lua_pop(s->L, 1);
+            continue;
+        }
+        lua_insert(s->L, -2);
+        fields[count++] =
+            (mull_field){name, {.kind = MULL_MAP, .as.integer = lua_absindex(s->L, -2)}};
+    }
+    qsort(fields, count, sizeof *fields, by_name);
+    return count;
+}
+
+/* read_fields reads all of a table's `keys` that are strings, but for those in `except`; NULL:
+ * there is no room for them. Tables come last, for they may take the room of all others. */
+static const mull_field *read_fields(source *s, int index, size_t keys, const char *const *except,
                                      const path *here, size_t *count)
 {
-    size_t names;
     int top = lua_gettop(s->L);
-    const pair *pairs = push_pairs(s, index, except, &names);
     *count = 0;
-    if (!pairs)
+    if (!grant(s, keys))
         return NULL;
-    mull_field *fields = mull__arena_take(s->L, s->arena, names, sizeof *fields);
-    for (int tables = 0; tables < 2; tables++) {
-        for (size_t i = 0; i < names; i++)
-            if (lua_istable(s->L, pairs[i].at + 1) == tables)
-                *count += (size_t)read_field(s, &pairs[i], here, &fields[*count]);
-    }
-    qsort(fields, *count, sizeof *fields, by_name);
+    luaL_checkstack(s->L, (int)keys + 8, NULL);
+    mull_field *fields = mull__arena_take(s->L, s->arena, keys, sizeof *fields);
+    size_t all = push_values(s, index, except, fields);
+    for (int tables = 0; tables < 2; tables++)
+        for (mull_field *field = fields; field < fields + all; field++) {
+            int at = (int)field->value.as.integer, is_unread = field->value.kind == MULL_MAP;
+            if (is_unread && lua_istable(s->L, at) == tables)
+                read_value(s, at, field->name, here, &field->value);
+        }
     lua_settop(s->L, top);
+    for (size_t i = 0; i < all; i++)
+        if (fields[i].value.kind != MULL_NIL)
+            fields[(*count)++] = fields[i];
     return fields;
 }
 
@@ -303,111 +306,55 @@ static int has_end(const source *s, const path *here, const char *what)
     return !up && here->depth <= LEVELS;
 }
 
-/* push_copy pushes a copy of a table; false where that is too large. */
-static void push_copy(source *s, int index)
-{
-    lua_State *L = s->L;
-    lua_newtable(L);
-    int copy = lua_gettop(L);
-    size_t count = 0;
-    for (lua_pushnil(L); lua_next(L, index); count++) {
-        if (count == VALUES || s->steps == 0) {
-            lua_settop(L, copy - 1);
-            lua_pushboolean(L, 0);
-            return;
-        }
-        s->steps--;
-        lua_pushvalue(L, -2);
-        lua_insert(L, -2);
-        lua_rawset(L, copy);
-    }
-}
-
-/* push_table pushes a table, for which a copy stands from the second time on; 0: false, for it is
- * too large. Slots that were cleared cost time as well, and nothing counts them: so a table in many
- * places is walked through once for all of them, and all that is walked through is no more than is
- * in memory, where the collector walks, too. */
-static int push_table(source *s, int index)
-{
-    lua_State *L = s->L;
-    lua_pushvalue(L, index);
-    int kind = lua_rawget(L, s->seen);
-    int is_second = kind == LUA_TTABLE && lua_rawequal(L, -1, index);
-    if (kind == LUA_TNIL || is_second) {
-        lua_pop(L, 1);
-        if (is_second)
-            push_copy(s, index);
-        else
-            lua_pushvalue(L, index);
-        lua_pushvalue(L, index);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, s->seen);
-    }
-    return lua_istable(L, -1);
-}
-
-static int read_entries(source *s, int index, const char *what, const path *here, mull_value *value)
-{
-    if (lua_rawlen(s->L, index) > s->values)
-        return grant(s, SIZE_MAX);
-    size_t size = list_size(s->L, index);
-    mull_value read = {.kind = size > 0 ? MULL_LIST : MULL_MAP};
-    if (size > 0) {
-        grant(s, size);
-        read.count = size;
-        read.as.items = read_items(s, index, size, what, here);
-    } else {
-        read.as.fields = read_fields(s, index, NULL, here, &read.count);
-        if (!read.as.fields)
-            return 0;
-    }
-    *value = read;
-    return 1;
-}
-
-static int read_table(source *s, int index, const char *what, const path *up, mull_value *value)
+static void read_table(source *s, int index, const char *what, const path *up, mull_value *value)
 {
     const path here = {lua_topointer(s->L, index), up, up->depth + 1};
+    mull_value read = {.kind = MULL_LIST};
+    int are_whole;
     if (!has_end(s, &here, what))
-        return 0;
+        return;
     luaL_checkstack(s->L, 8, NULL);
-    int read = push_table(s, index) ? read_entries(s, lua_gettop(s->L), what, &here, value)
-                                    : grant(s, SIZE_MAX);
-    lua_pop(s->L, 1);
-    return read;
+    size_t keys = count_keys(s, index, &are_whole);
+    if (are_whole && keys > 0 && keys == lua_rawlen(s->L, index)) {
+        grant(s, keys);
+        read.count = keys;
+        read.as.items = read_items(s, index, keys, what, &here);
+    } else {
+        read.kind = MULL_MAP;
+        read.as.fields = read_fields(s, index, keys, NULL, &here, &read.count);
+        if (!read.as.fields)
+            return;
+    }
+    *value = read;
 }
 
-/* read_value gives 0 where there is nothing to pass on; `value` is nil then. */
-static int read_value(source *s, int index, const char *what, const path *up, mull_value *value)
+/* read_value: `value` is nil where there is nothing to pass on. */
+static void read_value(source *s, int index, const char *what, const path *up, mull_value *value)
 {
     lua_State *L = s->L;
     *value = (mull_value){.kind = MULL_NIL};
     switch (lua_type(L, index)) {
     case LUA_TBOOLEAN:
-        value->kind = MULL_BOOLEAN;
-        value->as.boolean = lua_toboolean(L, index);
-        return 1;
+        *value = (mull_value){.kind = MULL_BOOLEAN, .as.boolean = lua_toboolean(L, index)};
+        break;
     case LUA_TNUMBER:
-        if (lua_isinteger(L, index)) {
-            value->kind = MULL_INTEGER;
-            value->as.integer = lua_tointeger(L, index);
-        } else {
-            value->kind = MULL_NUMBER;
-            value->as.number = lua_tonumber(L, index);
-        }
-        return 1;
+        if (lua_isinteger(L, index))
+            *value = (mull_value){.kind = MULL_INTEGER, .as.integer = lua_tointeger(L, index)};
+        else
+            *value = (mull_value){.kind = MULL_NUMBER, .as.number = lua_tonumber(L, index)};
+        break;
     case LUA_TSTRING:
         value->as.string = text(s, index, what);
         value->kind = value->as.string ? MULL_STRING : MULL_NIL;
-        return value->as.string != NULL;
+        break;
     case LUA_TTABLE:
-        return read_table(s, index, what, up, value);
+        read_table(s, index, what, up, value);
+        break;
     case LUA_TLIGHTUSERDATA: /* json.null */
-        return 0;
+        break;
     default:
         if (s->strict)
             luaL_error(L, "%s can't be a %s", what, luaL_typename(L, index));
-        return 0;
     }
 }
 
@@ -508,17 +455,11 @@ static void read_all_fields(source *s, int index, size_t below, mull_error *erro
     const path here = {.table = lua_topointer(s->L, index)};
     s->values -= values;
     s->bytes -= bytes;
-    error->fields = read_fields(s, index, error_keys, &here, &error->field_count);
+    int are_whole;
+    size_t keys = count_keys(s, index, &are_whole);
+    error->fields = read_fields(s, index, keys, error_keys, &here, &error->field_count);
     s->values += values;
     s->bytes += bytes;
-}
-
-/* begin_error pushes what is known of an error's tables. */
-static void begin_error(source *s)
-{
-    luaL_checkstack(s->L, CAUSES + 16, NULL);
-    lua_newtable(s->L);
-    s->seen = lua_gettop(s->L);
 }
 
 /* read_error reads an error and its causes; those below the sixteenth are never looked at. What
@@ -527,9 +468,9 @@ static const mull_error *read_error(source *s, int index)
 {
     lua_State *L = s->L;
     mull_error *chain[CAUSES + 1];
-    begin_error(s);
+    int first = lua_gettop(L) + 1, count = 0;
+    luaL_checkstack(L, CAUSES + 16, NULL);
     lua_pushvalue(L, index);
-    int first = lua_gettop(L), count = 0;
     do {
         chain[count] = new_error(s, count > 0);
         if (count > 0)
@@ -540,7 +481,7 @@ static const mull_error *read_error(source *s, int index)
         read_texts(s, first + i, i == 0 ? BYTES : CAUSE_TEXT, chain[i]);
     for (int i = 0; i < count; i++)
         read_all_fields(s, first + i, (size_t)(count - 1 - i), chain[i]);
-    lua_settop(L, s->seen - 1);
+    lua_settop(L, first - 1);
     return chain[0];
 }
 
@@ -603,11 +544,11 @@ static void read_headers(source *s, mull_message *message)
     message->header_count = count;
 }
 
+#define READ_NAME(kind, field, least) message->field = optional_text(s, index, SIZE_MAX, #field);
+
 static void read_names(source *s, int index, mull_message *message)
 {
-    message->id = optional_text(s, index, SIZE_MAX, "id");
-    message->type = optional_text(s, index, SIZE_MAX, "type");
-    message->key = optional_text(s, index, SIZE_MAX, "key");
+    MULL__MESSAGE_FIELDS(READ_NAME)
     raw_field(s->L, index, "headers");
     read_headers(s, message);
     lua_pop(s->L, 1);
@@ -627,7 +568,7 @@ void mull__read_outgoing(lua_State *L, int first, mull__arena *arena, mull_messa
     if (lua_isnoneornil(L, first + 2))
         return;
     luaL_checktype(L, first + 2, LUA_TTABLE);
-    mull__check_keys(L, first + 2, known, "the message's options");
+    check_keys(L, first + 2, known, "the message's options");
     read_names(&s, first + 2, message);
     if (raw_field(L, first + 2, "delay") != LUA_TNIL)
         *delay_ms = mull__read_duration(L, -1, "delay");
@@ -636,93 +577,86 @@ void mull__read_outgoing(lua_State *L, int first, mull__arena *arena, mull_messa
 
 /* ---- Failures -------------------------------------------------------------------------------- */
 
-static const char *optional_name(source *s, int index, const char *field)
+static const char *read_text(source *s, int index, const char *field, int64_t least)
 {
     const char *name = optional_text(s, index, SIZE_MAX, field);
-    if (name && !*name)
+    if (name && !*name && least > 0)
         luaL_error(s->L, "%s must not be empty", field);
     return name;
 }
 
-static int64_t whole(lua_State *L, int index, const char *field, int64_t least)
+static int64_t read_integer(source *s, int index, const char *field, int64_t least)
 {
     int64_t number = 0;
-    int type = raw_field(L, index, field);
+    int type = raw_field(s->L, index, field), is_whole = 0;
     if (type != LUA_TNIL) {
-        int is_whole = 0;
-        number = type == LUA_TNUMBER ? lua_tointegerx(L, -1, &is_whole) : 0;
+        number = type == LUA_TNUMBER ? lua_tointegerx(s->L, -1, &is_whole) : 0;
         if (!is_whole || number < least)
-            luaL_error(L, "%s must be a whole number from %d", field, (int)least);
+            luaL_error(s->L, "%s must be a whole number from %d", field, (int)least);
     }
-    lua_pop(L, 1);
+    lua_pop(s->L, 1);
     return number;
+}
+
+/* push_part pushes a table in a field, whose keys are `known`; 0, and nil: there is none. */
+static int push_part(lua_State *L, int index, const char *field, const char *const *known,
+                     const char *keys)
+{
+    int type = raw_field(L, index, field);
+    if (type == LUA_TTABLE)
+        check_keys(L, -1, known, field);
+    else if (type != LUA_TNIL)
+        luaL_error(L, "%s must be none or have %s", field, keys);
+    return type == LUA_TTABLE;
 }
 
 static void read_message(source *s, int index, mull_failure *failure)
 {
     static const char *const known[] = {"id", "type", "key", "size", "headers", NULL};
-    int type = raw_field(s->L, index, "message");
-    if (type != LUA_TNIL) {
-        if (type != LUA_TTABLE)
-            luaL_error(s->L, "message must be none or have id, type, key, size or headers");
+    if (push_part(s->L, index, "message", known, "id, type, key, size or headers")) {
         int at = lua_gettop(s->L);
-        mull__check_keys(s->L, at, known, "message");
         mull_message *message = mull__arena_take(s->L, s->arena, 1, sizeof *message);
         *message = MULL_INIT(mull_message);
         read_names(s, at, message);
-        message->body_size = (size_t)whole(s->L, at, "size", 0);
+        message->body_size = (size_t)read_integer(s, at, "size", 0);
         failure->message = message;
     }
     lua_pop(s->L, 1);
 }
 
-static int denied(lua_State *L, int index, const char *field)
+static int is_denied(lua_State *L, const char *field)
 {
-    int type = raw_field(L, index, field);
+    int type = raw_field(L, -1, field), is_allowed = lua_toboolean(L, -1);
     if (type != LUA_TNIL && type != LUA_TBOOLEAN)
         luaL_error(L, "%s must be true or false", field);
-    int no = type == LUA_TBOOLEAN && !lua_toboolean(L, -1);
     lua_pop(L, 1);
-    return no;
+    return type == LUA_TBOOLEAN && !is_allowed;
 }
 
 static void read_abilities(lua_State *L, int index, mull_failure *failure)
 {
     static const char *const known[] = {"retry", "delay", NULL};
-    int type = raw_field(L, index, "can");
-    if (type != LUA_TNIL) {
-        if (type != LUA_TTABLE)
-            luaL_error(L, "can must be none or have retry or delay");
-        int at = lua_gettop(L);
-        mull__check_keys(L, at, known, "can");
-        if (denied(L, at, "retry"))
-            failure->flags |= MULL_CANNOT_RETRY;
-        if (denied(L, at, "delay"))
-            failure->flags |= MULL_CANNOT_DELAY;
-    }
+    if (push_part(L, index, "can", known, "retry or delay"))
+        failure->flags |= (is_denied(L, "retry") ? MULL_CANNOT_RETRY : 0u) |
+                          (is_denied(L, "delay") ? MULL_CANNOT_DELAY : 0u);
     lua_pop(L, 1);
 }
 
+#define KEY(kind, field, least)  #field,
+#define READ(kind, field, least) failure->field = read_##kind(&s, index, #field, least);
+
 void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failure *failure)
 {
-    static const char *const known[] = {"error",        "consumer", "transport",  "attempt",
-                                        "redeliveries", "calls",    "deliveries", "age_ms",
-                                        "message",      "can",      NULL};
+    static const char *const known[] = {"error", MULL__PLACE_FIELDS(KEY) "message", "can", NULL};
     source s = of_message(L, arena), error = of_error(L, arena, 1);
     index = lua_absindex(L, index);
-    mull__check_keys(L, index, known, "the failure");
+    check_keys(L, index, known, "the failure");
     *failure = MULL_INIT(mull_failure);
     if (raw_field(L, index, "error") != LUA_TTABLE)
         luaL_error(L, "error must have a type");
     failure->error = read_error(&error, lua_gettop(L));
     lua_pop(L, 1);
-    failure->consumer = optional_name(&s, index, "consumer");
-    failure->transport = optional_name(&s, index, "transport");
-    failure->attempt = whole(L, index, "attempt", 1);
-    failure->redeliveries = whole(L, index, "redeliveries", 0);
-    failure->calls = whole(L, index, "calls", 1);
-    failure->deliveries = whole(L, index, "deliveries", 1);
-    failure->age_ms = whole(L, index, "age_ms", 0);
+    MULL__PLACE_FIELDS(READ)
     read_message(&s, index, failure);
     read_abilities(L, index, failure);
 }

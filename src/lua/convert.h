@@ -6,6 +6,18 @@
 #include "arena.h"
 #include "mulligan.h"
 
+/* What Lua has of a failure and of a message under the names that C has: the kind of each, and the
+ * least number, or length of a text, that is taken. */
+#define MULL__PLACE_FIELDS(X)                                                                      \
+    X(text, consumer, 1)                                                                           \
+    X(text, transport, 1)                                                                          \
+    X(integer, attempt, 1)                                                                         \
+    X(integer, redeliveries, 0)                                                                    \
+    X(integer, calls, 1)                                                                           \
+    X(integer, deliveries, 1)                                                                      \
+    X(integer, age_ms, 0)
+#define MULL__MESSAGE_FIELDS(X) X(text, id, 0) X(text, type, 0) X(text, key, 0)
+
 /* ---- Out of Lua ------------------------------------------------------------------------------ */
 
 /* mull__read_failure reads a table with the keys of `mulligan decide`. An unknown key raises. */
@@ -33,16 +45,20 @@ const char *mull__read_name(lua_State *L, int index, const char *what);
 
 /* ---- Into Lua, each pushes one value --------------------------------------------------------- */
 
-/* mull__push_message is what a handler gets. */
+/* mull__push_message is what a handler gets, mull__push_facts what a policy's function does. */
 void mull__push_message(lua_State *L, const mull_message *message);
+void mull__push_facts(lua_State *L, const mull_message *message);
 void mull__push_value(lua_State *L, const mull_value *value);
 void mull__push_failure(lua_State *L, const mull_failure *failure);
 void mull__push_verdict(lua_State *L, const mull_verdict *verdict);
 void mull__push_verdict_json(lua_State *L, const mull_verdict *verdict); /* a text */
 void mull__push_event(lua_State *L, const mull_event *event);
 
-/* mull__set_where sets in the table on top where a failure was, and its counters. */
-void mull__set_where(lua_State *L, const mull_failure *failure);
+/* mull__set_place sets in the table on top where a failure was, and its counters. */
+void mull__set_place(lua_State *L, const mull_failure *failure);
+
+/* mull__push_source pushes where a rule was written, without a line where it has no file. */
+void mull__push_source(lua_State *L, const mull_rule *rule);
 
 /* mull__set_rule sets the field `rule` of the table on top; NULL, or without a file: it doesn't. */
 void mull__set_rule(lua_State *L, const mull_rule *rule);

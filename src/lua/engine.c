@@ -1,8 +1,12 @@
 /* engine.c: the methods of an engine; see docs/lua-module.md. */
 #include "engine.h"
 
+#include "ceiling.h"
 #include "convert.h"
+#include "fields.h"
 #include "runtime/seams.h"
+#include "runtime/watchdog.h"
+#include "type.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -21,7 +25,7 @@ static void on_problem(const char *file, int line, const char *text, void *data)
 static void on_event(const mull_event *event, void *data)
 {
     mull__lua_engine *engine = data;
-    mull__host_event(engine->host, engine, event);
+    mull__host_event(engine->host, engine, &engine->unheard, event);
 }
 
 static void on_stopped(void *data)
@@ -84,6 +88,14 @@ mull__lua_engine *mull__engine_at(lua_State *L, int index)
         luaL_error(L, "the engine is closed");
     mull__lines_here(*slot);
     return *slot;
+}
+
+int mull__engine_quiet(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    mull__unheard_read(L, 2, &engine->unheard);
+    return 0;
 }
 
 static int close_engine(lua_State *L)
@@ -199,6 +211,9 @@ int mull__lua_engine_new(lua_State *L)
         options.clock = &clock;
     }
     engine->real_clock = !options.clock;
+    engine->counts_patterns = flag_field(L, 1, "count_patterns");
+    if (engine->counts_patterns)
+        mull__count_patterns(L);
     engine->policy = policy;
     policy->users++;
     int status = mull_engine_new(&engine->engine, &options);
@@ -249,15 +264,19 @@ static int64_t bounded_field(lua_State *L, int index, const char *field, int64_t
     return number;
 }
 
-static mull__lua_consumer *add_consumer(lua_State *L, mull__lua_engine *engine, int handler)
+static mull__lua_consumer *add_consumer(lua_State *L, mull__lua_engine *engine, const char *name,
+                                        int handler)
 {
-    mull__lua_consumer *consumer = calloc(1, sizeof *consumer);
+    mull__lua_consumer *consumer = calloc(1, sizeof *consumer + strlen(name) + 1);
     if (!consumer) {
         luaL_error(L, "not enough memory");
         return NULL;
     }
+    strcpy(consumer->name, name);
     consumer->next = engine->consumers;
     consumer->engine = engine;
+    lua_pushvalue(L, handler);
+    mull__note_begin(L, consumer);
     engine->consumers = consumer;
     mull__anchors(L, engine);
     lua_pushvalue(L, handler);
@@ -282,7 +301,7 @@ static int consumer(lua_State *L)
     options.timeout_ms = integer_field(L, 3, "timeout_ms");
     lua_getfield(L, 3, "handler");
     luaL_checktype(L, -1, LUA_TFUNCTION);
-    mull__lua_consumer *added = add_consumer(L, engine, lua_gettop(L));
+    mull__lua_consumer *added = add_consumer(L, engine, options.name, lua_gettop(L));
     added->timeout_ms = options.timeout_ms ? options.timeout_ms : DEFAULT_TIMEOUT_MS;
     options.handler = mull__handle;
     options.cancel = mull__cancel;
@@ -303,7 +322,17 @@ static int run(lua_State *L)
     mull__lua_engine *engine = mull__engine_at(L, 1);
     if (engine->real_clock)
         mull__lines_look(engine);
-    return answer(L, engine, mull_engine_run(engine->engine));
+    mull__watchdog_turned(engine->host->watchdog);
+    int status = mull_engine_run(engine->engine);
+    if (engine->is_main)
+        mull__ceiling_lift(L);
+    return answer(L, engine, status);
+}
+
+int mull__engine_make_main(lua_State *L)
+{
+    mull__engine_at(L, 1)->is_main = 1;
+    return mull__ceiling_start(L);
 }
 
 /* status() is true, or nil and why the engine stops by itself. */
@@ -383,18 +412,12 @@ static int counts(lua_State *L)
     mull_counts now = MULL_INIT(mull_counts);
     mull_engine_counts(mull__engine_at(L, 1)->engine, &now);
     lua_createtable(L, 0, 6);
-    lua_pushinteger(L, (lua_Integer)now.done);
-    lua_setfield(L, -2, "done");
-    lua_pushinteger(L, (lua_Integer)now.retried);
-    lua_setfield(L, -2, "retried");
-    lua_pushinteger(L, (lua_Integer)now.redelivered);
-    lua_setfield(L, -2, "redelivered");
-    lua_pushinteger(L, (lua_Integer)now.dead_lettered);
-    lua_setfield(L, -2, "dead_lettered");
-    lua_pushinteger(L, (lua_Integer)now.discarded);
-    lua_setfield(L, -2, "discarded");
-    lua_pushinteger(L, (lua_Integer)now.notify_failed);
-    lua_setfield(L, -2, "notify_failed");
+    mull__set_integer(L, "done", (int64_t)now.done);
+    mull__set_integer(L, "retried", (int64_t)now.retried);
+    mull__set_integer(L, "redelivered", (int64_t)now.redelivered);
+    mull__set_integer(L, "dead_lettered", (int64_t)now.dead_lettered);
+    mull__set_integer(L, "discarded", (int64_t)now.discarded);
+    mull__set_integer(L, "notify_failed", (int64_t)now.notify_failed);
     return 1;
 }
 
@@ -415,7 +438,7 @@ static int fault(lua_State *L)
     return 0;
 }
 
-int mull__open_engine(lua_State *L)
+void mull__open_engine(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"transport", transport},
                                        {"consumer", consumer},
@@ -437,11 +460,5 @@ int mull__open_engine(lua_State *L)
                                        {NULL, NULL}};
     static const luaL_Reg meta[] = {
         {"__gc", collect}, {"__close", close_engine}, {"__tostring", show}, {NULL, NULL}};
-    luaL_newmetatable(L, type_name);
-    luaL_setfuncs(L, meta, 0);
-    luaL_newlib(L, methods);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "__index");
-    lua_remove(L, -2);
-    return 1;
+    mull__type_open(L, type_name, meta, methods);
 }

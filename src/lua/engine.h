@@ -10,6 +10,7 @@
 #include "host.h"
 #include "policy_module.h"
 #include "problems.h"
+#include "runtime/watchdog.h"
 
 #include <stdatomic.h>
 
@@ -20,7 +21,10 @@ struct mull__lua_engine;
 typedef struct mull__lua_consumer {
     struct mull__lua_consumer *next;
     struct mull__lua_engine *engine;
-    int64_t timeout_ms; /* MULL_NEVER: none */
+    int64_t timeout_ms;          /* MULL_NEVER: none */
+    char file[MULL__PLACE_SIZE]; /* where its handler begins, for the watchdog */
+    int line;
+    char name[];
 } mull__lua_consumer;
 
 /* mull__lua_engine lives until both the Lua value and the engine are gone. */
@@ -29,12 +33,16 @@ typedef struct mull__lua_engine {
     mull__host *host;
     mull__lua_policy *policy;
     mull__problems problems;
+    mull__unheard unheard;
     mull__lua_consumer *consumers;
     _Atomic(struct mull__line *) lines; /* of log, newest first */
     _Atomic(uintptr_t) thread;          /* the one that uses it: see log.c */
     int lines_timer;                    /* one is set to hand them out */
     int handing_out, looks;
     int real_clock;
+    int is_main;   /* the program's own: the state is there for its handlers */
+    int was_short; /* of memory, and one waits to be called again alone; not looked at since */
+    int counts_patterns; /* in its handlers */
     int stopped;
     int closing;
     int users; /* the Lua value, the engine */
@@ -44,11 +52,18 @@ typedef struct mull__lua_engine {
 mull__lua_engine *mull__engine_at(lua_State *L, int index);
 
 /* mull__lua_engine_new is engine(options), its options checked by Lua: policy, grace_ms, log,
- * event, stop_on_signals, reload_on_sighup, reload_on_change, seed, clock. */
+ * event, stop_on_signals, reload_on_sighup, reload_on_change, count_patterns, seed, clock. */
 int mull__lua_engine_new(lua_State *L);
 
-/* mull__open_engine makes the type; its methods are left on the stack. */
-int mull__open_engine(lua_State *L);
+/* mull__engine_quiet is quiet_engine(engine, names): its event function isn't told of these. */
+int mull__engine_quiet(lua_State *L);
+
+/* mull__engine_make_main is main_engine(engine): its handlers have what memory is left now, and
+ * where that is used up, it stops. It fails, with nil and why, where too little is left. */
+int mull__engine_make_main(lua_State *L);
+
+/* mull__open_engine makes the type, as mull__open_policy does. */
+void mull__open_engine(lua_State *L);
 
 /* ---- messages.c: publish, depth, after ------------------------------------------------------- */
 
@@ -58,12 +73,19 @@ int mull__engine_later(lua_State *L);
 
 /* ---- handler.c: Lua functions as handlers ---------------------------------------------------- */
 
+/* mull__note_begin keeps where a consumer's handler, which is on top and is popped, begins. */
+void mull__note_begin(lua_State *L, mull__lua_consumer *consumer);
+
 void mull__handle(mull_engine *engine, mull_call call, const mull_message *message, void *data);
 void mull__cancel(mull_engine *engine, mull_call call, void *data);
 
 /* mull__watch sets the hook that ends handlers on a coroutine, and on those that it will make.
  * Handlers' own have it; outside of a handler it does nothing. */
 void mull__watch(lua_State *L);
+
+/* mull__count_patterns: from now on `string.find`, `match`, `gmatch` and `gsub` end at a handler's
+ * timeout, in handlers of engines that count them. Elsewhere they are Lua's. May raise. */
+void mull__count_patterns(lua_State *L);
 
 int mull__lua_sleep(lua_State *L);
 int mull__lua_send(lua_State *L);
@@ -93,6 +115,6 @@ void mull__clock_use(lua_State *L, int index, int engine, mull_clock *clock);
 
 /* mull__lua_clock is clock(wall_ms). */
 int mull__lua_clock(lua_State *L);
-int mull__open_clock(lua_State *L);
+void mull__open_clock(lua_State *L);
 
 #endif

@@ -20,6 +20,12 @@ static inline void mull__set_integer(lua_State *L, const char *field, int64_t nu
     lua_setfield(L, -2, field);
 }
 
+static inline void mull__set_number(lua_State *L, const char *field, double number)
+{
+    lua_pushnumber(L, number);
+    lua_setfield(L, -2, field);
+}
+
 static inline void mull__set_flag(lua_State *L, const char *field, int is)
 {
     lua_pushboolean(L, is);

@@ -1,7 +1,6 @@
 /* functions.c: see functions.h.
  *
- *   registry ──[&functions]──> a function, its err, its ctx, names of fields that it reads,
- *                              the next function, ...; it is on the stack, too, for matchers
+ *   registry ──[Lua's own indices]──> a function, its err, its ctx, the next function, ...
  */
 #include "functions.h"
 
@@ -11,16 +10,14 @@
 
 #include "convert.h"
 #include "fields.h"
-#include "short.h"
 
-static const char functions, owns, read_answer,
-    answered; /* keys of the registry, by their addresses */
+_Static_assert((int)MULL__CALL_INSTRUCTIONS == (int)MULL__CALL_STEPS,
+               "functions and patterns have the same budget");
 
-/* Places among a function's, and how far functions are apart. */
-enum { FUNCTION = 1, ERR, CTX, NAMES, APART = CTX + MULL__READS };
+static const char owns, read_answer, answered; /* keys of the registry, by their addresses */
 
-/* Where on the stack they are; behind it is the function called last, with what it has. */
-enum { FUNCTIONS = 2 };
+/* Indices of the first function, its err and its ctx, and how far functions are apart. */
+enum { FUNCTION = LUA_RIDX_LAST + 1, ERR, CTX, APART = 3 };
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -38,18 +35,9 @@ static void push_parents(lua_State *L)
     lua_pop(L, 2);
 }
 
-/* keep_function keeps the function on top, the `i`-th, in the table below it. */
-static void keep_function(lua_State *L, lua_Integer i, mull__own *own)
+static void keep_at(lua_State *L, lua_Integer index)
 {
-    own->is_short = mull__is_short(L);
-    int count = own->is_short ? mull__push_reads(L) : 0;
-    mull__views_note_reads(L, &own->reads, count);
-    for (int name = count; name-- > 0;)
-        lua_rawseti(L, -3 - name, i * APART + NAMES + name);
-    mull__views_push_own(L, &own->views, count);
-    lua_rawseti(L, -4, i * APART + CTX);
-    lua_rawseti(L, -3, i * APART + ERR);
-    lua_rawseti(L, -2, i * APART + FUNCTION);
+    lua_rawseti(L, LUA_REGISTRYINDEX, index);
 }
 
 /* keep_functions keeps the load's functions, each with an err and a ctx of its own. */
@@ -57,15 +45,16 @@ static void keep_functions(lua_State *L)
 {
     lua_getfield(L, -1, "functions");
     lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
-    mull__own *own = lua_newuserdatauv(L, (size_t)count * sizeof *own + 1, 0);
+    mull__views_own *own = lua_newuserdatauv(L, (size_t)count * sizeof *own + 1, 0);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &owns);
     ((mull__sandbox *)mull__vm_of(L))->owns = own;
-    lua_createtable(L, (int)(count * APART), 0);
     for (lua_Integer i = 0; i < count; i++) {
-        lua_rawgeti(L, -2, i + 1);
-        keep_function(L, i, &own[i]);
+        lua_rawgeti(L, -1, i + 1);
+        keep_at(L, i * APART + FUNCTION);
+        mull__views_push_own(L, &own[i]);
+        keep_at(L, i * APART + CTX);
+        keep_at(L, i * APART + ERR);
     }
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &functions);
     lua_pop(L, 1);
 }
 
@@ -83,27 +72,45 @@ static int ready(lua_State *L)
 
 int mull__functions_open(mull__sandbox *sandbox)
 {
-    lua_State *L = sandbox->vm.lua;
+    enum { PAUSE = 200 }; /* Lua's own */
     int status = mull__vm_call(&sandbox->vm, ready, NULL, NULL);
     /* A call's bytes are those beyond what is held; its garbage goes in small steps. */
-    lua_gc(L, LUA_GCCOLLECT);
-    mull__vm_collect_above(&sandbox->vm, 0);
-    if (status)
-        return status;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &functions);
-    lua_settop(L, FUNCTIONS + APART);
-    sandbox->at_hand = UINT32_MAX;
+    lua_gc(sandbox->vm.lua, LUA_GCINC, PAUSE, 0, 0);
+    lua_gc(sandbox->vm.lua, LUA_GCCOLLECT);
     return status;
 }
 
-/* ---- Ends of calls --------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+/* question is what a call is about, and what it gave. */
+typedef struct question {
+    uint32_t number;
+    const mull_failure *failure;
+    const mull__overridden *shown;
+    const mull_event *event;
+    mull__answer answer;
+    int passes;
+} question;
+
+/* begin_call pushes the function, and in its err, unless its ctx has that in it, and in its ctx,
+ * what it is told. */
+static void begin_call(lua_State *L, const question *q, int has_error, const char *given)
+{
+    mull__sandbox *sandbox = (mull__sandbox *)mull__vm_of(L);
+    lua_Integer at = (lua_Integer)q->number * APART;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, at + FUNCTION);
+    if (!has_error)
+        lua_rawgeti(L, LUA_REGISTRYINDEX, at + ERR);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, at + CTX);
+    mull__views_begin(&sandbox->views, &sandbox->owns[q->number], q->failure, has_error, given);
+}
 
 /* place_of says where a function begins; a raise of which no line of the policy is known is told
  * there. 0: it isn't the policy's own. */
 static int place_of(mull__sandbox *sandbox, uint32_t number, lua_Debug *at)
 {
     lua_State *L = sandbox->vm.lua;
-    lua_rawgeti(L, FUNCTIONS, (lua_Integer)number * APART + FUNCTION);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, (lua_Integer)number * APART + FUNCTION);
     lua_getinfo(L, ">S", at);
     return at->source[0] == '@';
 }
@@ -124,76 +131,39 @@ static int failed(mull__sandbox *sandbox, uint32_t number, int status, char *why
     return status;
 }
 
-static int end(mull__sandbox *sandbox, uint32_t number, int status, char *why, size_t why_size)
+/* call calls the function that a question is about, by `body`. */
+static int call(mull__sandbox *sandbox, lua_CFunction body, question *q, char *why, size_t why_size)
 {
+    int status = mull__vm_call(&sandbox->vm, body, q, &mull__call_budget);
     mull__views_end(sandbox->vm.lua, &sandbox->views);
-    return status ? failed(sandbox, number, status, why, why_size) : status;
+    return status ? failed(sandbox, q->number, status, why, why_size) : status;
 }
 
 /* ---- Matchers -------------------------------------------------------------------------------- */
 
-/* match is called with the names that a function reads, the function, its err and its ctx. */
 static int match(lua_State *L)
 {
-    mull__sandbox *sandbox = (mull__sandbox *)mull__vm_of(L);
-    const mull__views_reads *reads = &sandbox->owns[sandbox->at_hand].reads;
-    mull__views_fill(L, reads->count + ERR, reads);
+    question *q = lua_touserdata(L, 1);
+    begin_call(L, q, 0, "err and ctx are");
     lua_call(L, 2, 1);
-    sandbox->passes = lua_toboolean(L, -1);
+    q->passes = lua_toboolean(L, -1);
     return 0;
 }
 
-/* bring puts a function, and what it has, where the next call finds it. */
-static void bring(mull__sandbox *sandbox, uint32_t number)
-{
-    lua_State *L = sandbox->vm.lua;
-    for (int i = 1; i <= APART; i++) {
-        lua_rawgeti(L, FUNCTIONS, (lua_Integer)number * APART + i);
-        lua_replace(L, FUNCTIONS + i);
-    }
-    sandbox->at_hand = number;
-}
-
 int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_failure *failure,
-                          char *why, size_t why_size)
+                          int64_t *steps, char *why, size_t why_size)
 {
-    lua_State *L = sandbox->vm.lua;
-    const mull__own *own = &sandbox->owns[number];
-    if (sandbox->at_hand != number)
-        bring(sandbox, number);
-    lua_pushcfunction(L, match);
-    for (int i = 0; i < own->reads.count; i++)
-        lua_pushvalue(L, FUNCTIONS + NAMES + i);
-    for (int i = FUNCTION; i <= CTX; i++)
-        lua_pushvalue(L, FUNCTIONS + i);
-    mull__views_begin(&sandbox->views, &own->views, failure, 0, "err and ctx are");
-    int status =
-        mull__vm_call_top(&sandbox->vm, own->reads.count + CTX, &mull__call_budget, own->is_short);
-    mull__views_end(L, &sandbox->views);
-    return status ? failed(sandbox, number, status, why, why_size) : sandbox->passes;
+    question q = {.number = number, .failure = failure};
+    int status = call(sandbox, match, &q, why, why_size);
+    *steps -= sandbox->vm.taken;
+    return status ? status : q.passes;
 }
 
 /* ---- Overrides ------------------------------------------------------------------------------- */
 
-/* begin_call pushes the `number`-th function, and in its ctx, on top of that, what it is told. */
-static void begin_call(lua_State *L, uint32_t number, const mull_failure *failure,
-                       const char *given)
-{
-    mull__sandbox *sandbox = (mull__sandbox *)mull__vm_of(L);
-    const mull__own *own = &sandbox->owns[number];
-    lua_Integer at = (lua_Integer)number * APART;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, &functions);
-    lua_rawgeti(L, -1, at + FUNCTION);
-    lua_rawgeti(L, -2, at + CTX);
-    lua_remove(L, -3);
-    mull__views_empty(L, &own->reads); /* it may be a matcher's, too */
-    mull__views_begin(&sandbox->views, &own->views, failure, 1, given);
-}
-
 static void push_verdict(lua_State *L, const mull_verdict *verdict)
 {
     mull__push_verdict(L, verdict);
-    mull__views_cover_field(L, "rule");
     mull__views_cover(L);
 }
 
@@ -216,7 +186,6 @@ static void set_tier(lua_State *L, const char *name, const mull__config_tier *ti
         if (tier->max_delay_ms != MULL__NO_CAP)
             mull__set_integer(L, "max_delay_ms", tier->max_delay_ms);
     }
-    mull__views_cover(L);
     lua_setfield(L, -2, name);
 }
 
@@ -237,7 +206,6 @@ static void push_config(lua_State *L, const mull__config *config)
         lua_pushstring(L, config->unrecoverable[i]);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
-    mull__views_cover(L);
     lua_setfield(L, -2, "unrecoverable");
     set_tier(L, "retry", &config->retry);
     set_tier(L, "redeliver", &config->redeliver);
@@ -276,16 +244,10 @@ static void take_answer(lua_State *L, mull__answer *answer)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &answered);
 }
 
-typedef struct question {
-    uint32_t number;
-    const mull__overridden *shown;
-    mull__answer answer;
-} question;
-
 static int ask(lua_State *L)
 {
     question *q = lua_touserdata(L, 1);
-    begin_call(L, q->number, q->shown->failure, "failure, verdict and config are");
+    begin_call(L, q, 1, "failure, verdict and config are");
     push_verdict(L, q->shown->verdict);
     push_config(L, q->shown->config);
     lua_call(L, 3, 1);
@@ -307,19 +269,14 @@ static int ask(lua_State *L)
 int mull__functions_override(mull__sandbox *sandbox, uint32_t number, const mull__overridden *shown,
                              mull__answer *answer, char *why, size_t why_size)
 {
-    question q = {.number = number, .shown = shown};
-    int status = mull__vm_call(&sandbox->vm, ask, &q, &mull__call_budget);
+    question q = {.number = number, .failure = shown->failure, .shown = shown};
+    int status = call(sandbox, ask, &q, why, why_size);
     if (status == MULL_OK)
         *answer = q.answer;
-    return end(sandbox, number, status, why, why_size);
+    return status;
 }
 
 /* ---- Notifies -------------------------------------------------------------------------------- */
-
-typedef struct news {
-    uint32_t number;
-    const mull_event *event;
-} news;
 
 /* push_event pushes an event in the place of the ctx on top, which shows its failure. */
 static void push_event(lua_State *L, const mull_event *event)
@@ -337,7 +294,6 @@ static void push_event(lua_State *L, const mull_event *event)
         lua_setfield(L, -2, "verdict");
     }
     mull__set_rule(L, event->rule);
-    mull__views_cover_field(L, "rule");
     mull__set_text(L, "text", event->text);
     mull__set_text(L, "generation", event->generation);
     mull__views_cover(L);
@@ -345,17 +301,18 @@ static void push_event(lua_State *L, const mull_event *event)
 
 static int tell(lua_State *L)
 {
-    const news *n = lua_touserdata(L, 1);
-    begin_call(L, n->number, n->event->failure, "an event is");
-    push_event(L, n->event);
+    question *q = lua_touserdata(L, 1);
+    begin_call(L, q, 1, "an event is");
+    push_event(L, q->event);
     lua_call(L, 1, 0);
     return 0;
 }
 
 int mull__functions_notify(mull__sandbox *sandbox, uint32_t number, const mull_event *event,
-                           char *why, size_t why_size)
+                           int64_t *steps, char *why, size_t why_size)
 {
-    news n = {.number = number, .event = event};
-    int status = mull__vm_call(&sandbox->vm, tell, &n, &mull__call_budget);
-    return end(sandbox, number, status, why, why_size);
+    question q = {.number = number, .failure = event->failure, .event = event};
+    int status = call(sandbox, tell, &q, why, why_size);
+    *steps -= sandbox->vm.taken;
+    return status;
 }

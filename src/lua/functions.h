@@ -1,6 +1,6 @@
 /* functions.h: calls of a policy's functions: matchers, overrides, notifies. Each has the budget of
- * mull__call_budget, and what it is given lives for the call only. Where one raises, the answer is
- * negative, and `why` says where and what. */
+ * mull__call_budget; what it took of it is subtracted from `steps`. What it is given lives for the
+ * call only. Where one raises, the answer is negative, and `why` says where and what. */
 #ifndef MULL__FUNCTIONS_H
 #define MULL__FUNCTIONS_H
 
@@ -13,7 +13,7 @@ int mull__functions_open(mull__sandbox *sandbox);
 /* mull__functions_match calls the `number`-th function with err and ctx: 1 where it gave anything
  * but nil and false, else 0. */
 int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_failure *failure,
-                          char *why, size_t why_size);
+                          int64_t *steps, char *why, size_t why_size);
 
 /* mull__overridden is what an override looks at. */
 typedef struct mull__overridden {
@@ -28,6 +28,6 @@ int mull__functions_override(mull__sandbox *sandbox, uint32_t number, const mull
                              mull__answer *answer, char *why, size_t why_size);
 
 int mull__functions_notify(mull__sandbox *sandbox, uint32_t number, const mull_event *event,
-                           char *why, size_t why_size);
+                           int64_t *steps, char *why, size_t why_size);
 
 #endif

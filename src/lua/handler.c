@@ -9,11 +9,16 @@
 #include "engine.h"
 
 #include "base/clock.h"
+#include "ceiling.h"
 #include "convert.h"
+#include "patterns.h"
 #include "raise.h"
 #include "runtime/seams.h"
+#include "runtime/watchdog.h"
+#include "traceback.h"
 
 #include <lauxlib.h>
+#include <stdio.h>
 
 /* A count hook looks at the clock this often, in instructions: some 0.1 ms. */
 enum { LOOK_EVERY = 10000 };
@@ -21,6 +26,7 @@ enum { LOOK_EVERY = 10000 };
 /* mull__job is a call at work: a userdata, anchored by its call, whose first user value is the
  * coroutine. */
 typedef struct mull__job {
+    mull__work work; /* for the watchdog */
     mull__lua_consumer *consumer;
     mull_engine *engine;
     mull_call call;
@@ -30,8 +36,11 @@ typedef struct mull__job {
     int64_t resumed_ms; /* on the machine's own clock: a test's stands still meanwhile */
     int asleep;         /* it yielded by mulligan.sleep */
     int running;
-    int over;      /* it ran past its timeout without yielding */
-    int cancelled; /* its end no longer matters */
+    int over;       /* it ran past its timeout without yielding */
+    int refused;    /* there was no memory for something that it asked for */
+    int is_first;   /* it began with nothing else at work, and half the memory free */
+    int cancelled;  /* its end no longer matters */
+    uint64_t begun; /* the how-manyth of its host's it is */
 } mull__job;
 
 static const mull_error stray_yield = {
@@ -41,6 +50,42 @@ static const mull_error stray_yield = {
 static const mull_error ran_over = {.size = sizeof ran_over,
                                     .type = "HandlerTimeoutError",
                                     .message = "the handler ran past its timeout"};
+
+/* ---- For the watchdog ------------------------------------------------------------------------ */
+
+mull__job *mull__switch_job(mull__host *host, mull__job *job)
+{
+    mull__job *outer = host->job;
+    host->job = job;
+    if (outer != job)
+        mull__watchdog_at(host->watchdog, job ? &job->work : NULL);
+    return outer;
+}
+
+static const char *file_of(const lua_Debug *function)
+{
+    return *function->source == '@' ? function->source + 1 : function->short_src;
+}
+
+void mull__note_place(lua_State *L)
+{
+    const mull__host *host = mull__host_of(L);
+    lua_Debug function = {.currentline = -1};
+    if (!host->watchdog || !host->job)
+        return;
+    for (int level = 0; function.currentline < 0 && lua_getstack(L, level, &function); level++)
+        lua_getinfo(L, "Sl", &function);
+    if (function.currentline >= 0)
+        mull__watchdog_seen(host->watchdog, file_of(&function), function.currentline);
+}
+
+void mull__note_begin(lua_State *L, mull__lua_consumer *consumer)
+{
+    lua_Debug handler;
+    lua_getinfo(L, ">S", &handler);
+    snprintf(consumer->file, sizeof consumer->file, "%s", file_of(&handler));
+    consumer->line = handler.linedefined;
+}
 
 /* ---- Its end --------------------------------------------------------------------------------- */
 
@@ -63,9 +108,8 @@ typedef struct once_more {
 static once_more begin_once_more(mull__job *job, lua_State *L)
 {
     mull__host *host = job->consumer->engine->host;
-    once_more before = {host->job, job->over, lua_gethook(L), lua_gethookmask(L),
+    once_more before = {mull__switch_job(host, job), job->over, lua_gethook(L), lua_gethookmask(L),
                         lua_gethookcount(L)};
-    host->job = job;
     job->over = 0;
     job->resumed_ms = mull__monotonic_ms();
     mull__watch(L);
@@ -76,7 +120,7 @@ static void end_once_more(mull__job *job, lua_State *L, once_more before)
 {
     lua_sethook(L, before.hook, before.mask, before.count);
     job->over = before.over;
-    job->consumer->engine->host->job = before.outer;
+    mull__switch_job(job->consumer->engine->host, before.outer);
 }
 
 static void close_coroutine(mull__job *job)
@@ -93,6 +137,7 @@ static void close_coroutine(mull__job *job)
 static void forget(mull__job *job)
 {
     lua_State *L = job->consumer->engine->host->L;
+    job->consumer->engine->host->jobs--;
     if (!lua_checkstack(L, 4) || !mull__anchors(L, job->consumer->engine))
         return;
     lua_pushnil(L); /* the key is there: this allocates nothing */
@@ -116,7 +161,7 @@ static void finish_short(mull__job *job)
 
 static int trace(lua_State *L)
 {
-    luaL_traceback(L, lua_touserdata(L, 1), NULL, 0);
+    mull__traceback(L, lua_touserdata(L, 1), 0);
     return 1;
 }
 
@@ -135,22 +180,23 @@ static void push_trace(lua_State *L, lua_State *co)
 static int report(lua_State *L)
 {
     mull__job *job = lua_touserdata(L, 1);
-    push_trace(L, job->co);
     lua_xmove(job->co, L, 1);
+    if (mull__is_raised(L, 2))
+        lua_pushnil(L); /* it has a stack of its own */
+    else
+        push_trace(L, job->co);
     close_coroutine(job);
     mull__arena *arena = mull__arena_new(L);
     /* A __tostring runs here, which is the handler's. */
     once_more before = begin_once_more(job, L);
-    const mull_error *error = mull__read_raised(L, 3, arena, lua_tostring(L, 2));
+    const mull_error *error = mull__read_raised(L, 2, arena, lua_tostring(L, 3));
     end_once_more(job, L, before);
-    if (job->over && !mull__is_raised(L, 3))
-        error = &ran_over;
-    finish(job, error);
-    mull__arena_drop(arena);
+    finish(job, job->over && !mull__is_raised(L, 2) ? &ran_over : error);
+    mull__arena_free(arena);
     return 0;
 }
 
-static void end(mull__job *job, int status)
+static void end_call(mull__job *job, int status)
 {
     mull__lua_engine *engine = job->consumer->engine;
     if (job->cancelled) {
@@ -170,6 +216,62 @@ static void end(mull__job *job, int status)
     }
 }
 
+/* was_alone says whether a job, and no other, can have used the memory up. */
+static int was_alone(const mull__job *job)
+{
+    return job->is_first && job->begun == job->consumer->engine->host->begun;
+}
+
+/* waits_for_memory says whether the message, which isn't known to have taken the memory, may have
+ * it when it is called again alone: what others at work hold, or held, is free by then. */
+static int waits_for_memory(mull__lua_engine *of, mull_engine *engine, mull_call call)
+{
+    int was_again = mull__uncount(engine, call);
+    return of->host->jobs > 0 ? !was_again : mull__ceiling_is_free(of->host->L);
+}
+
+/* look_at_memory comes after the end of a call that failed, to which memory was refused. What it
+ * held is free by now. If that was most of what there is, or it `is_own`, the failure counts.
+ * Otherwise others at work may hold the rest, and the message is called again alone. Where nobody
+ * at work does, only an end of the process helps. */
+static void look_at_memory(mull__lua_engine *of, mull_engine *engine, mull_call call, int is_own)
+{
+    lua_State *L = of->host->L;
+    if (!of->is_main || !mull__ceiling_is_short(L))
+        return;
+    of->was_short = !is_own && waits_for_memory(of, engine, call);
+    if (of->was_short || (is_own && mull__ceiling_is_free(L)))
+        return;
+    char why[512];
+    mull__ceiling_show(L, of->host->jobs, why, sizeof why);
+    mull__stop_short(engine, why);
+}
+
+/* is_still_short: where others at work may have held the memory and have ended by now, do they
+ * still? Then it isn't they. For a call that is made alone, garbage is collected in any case, so
+ * that it can be said how much was free when it began. */
+static int is_still_short(mull__lua_engine *of, mull_engine *engine, mull_call call)
+{
+    lua_State *L = of->host->L;
+    if (!of->is_main || of->host->jobs > 0 || !(of->was_short || mull__is_alone(engine, call)))
+        return 0;
+    int was_short = of->was_short;
+    of->was_short = 0;
+    return mull__ceiling_is_short(L) && was_short && !mull__ceiling_is_free(L);
+}
+
+static void end(mull__job *job, int status)
+{
+    mull__lua_engine *of = job->consumer->engine;
+    mull_engine *engine = job->engine;
+    mull_call call = job->call;
+    int failed = !job->cancelled && (status != LUA_OK || job->over), refused = job->refused;
+    int is_own = was_alone(job), over = job->over; /* which has nothing to do with memory */
+    end_call(job, status);                         /* the job may be gone */
+    if (failed && !over && (refused || mull__ceiling_refused(of->host->L)))
+        look_at_memory(of, engine, call, is_own);
+}
+
 /* ---- It runs --------------------------------------------------------------------------------- */
 
 static int has_run_over(const mull__job *job)
@@ -179,16 +281,39 @@ static int has_run_over(const mull__job *job)
            (job->over || mull__monotonic_ms() - job->resumed_ms >= timeout_ms);
 }
 
+/* may_go says whether what runs is within the time of the handler that it is part of. */
+static int may_go(lua_State *L)
+{
+    const mull__host *host = mull__host_of(L);
+    mull__note_place(L);
+    return !host->job || !has_run_over(host->job);
+}
+
+static int give_up(lua_State *L)
+{
+    /* From now on at every instruction, so that no pcall in a loop gets away with it. */
+    mull__host_of(L)->job->over = 1;
+    lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
+    return mull__raise(L, "HandlerTimeoutError", "the handler ran past its timeout");
+}
+
 static void on_count(lua_State *L, lua_Debug *where)
 {
     (void)where;
+    if (!may_go(L))
+        give_up(L);
+}
+
+static int counts_patterns(lua_State *L)
+{
     const mull__host *host = mull__host_of(L);
-    if (!host->job || !has_run_over(host->job))
-        return;
-    /* From now on at every instruction, so that no pcall in a loop gets away with it. */
-    host->job->over = 1;
-    lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
-    mull__raise(L, "HandlerTimeoutError", "the handler ran past its timeout");
+    return host->job && host->job->consumer->engine->counts_patterns;
+}
+
+void mull__count_patterns(lua_State *L)
+{
+    static mull__pattern_meter meter = {counts_patterns, may_go, give_up};
+    mull__patterns_meter(L, &meter);
 }
 
 static void on_wake(void *data);
@@ -202,16 +327,17 @@ static int fall_asleep(mull__job *job)
 static void resume(mull__job *job, int arguments)
 {
     mull__host *host = job->consumer->engine->host;
-    mull__job *outer = host->job;
-    host->job = job;
+    mull__job *outer = mull__switch_job(host, job);
     job->running = 1;
     job->asleep = 0;
     job->resumed_ms = mull__monotonic_ms();
     mull__watch(job->co);
+    mull__ceiling_watch(host->L);
     int results = 0;
     int status = lua_resume(job->co, host->L, arguments, &results);
+    job->refused |= mull__ceiling_refused(host->L);
     job->running = 0;
-    host->job = outer;
+    mull__switch_job(host, outer);
     if (status == LUA_YIELD) {
         lua_pop(job->co, results);
         if (job->asleep && !job->cancelled && fall_asleep(job))
@@ -243,6 +369,10 @@ static int make(lua_State *L)
         return luaL_error(L, "the engine is gone");
     mull__job *job = lua_newuserdatauv(L, sizeof *job, 1);
     *job = (mull__job){.consumer = start->consumer, .engine = start->engine, .call = start->call};
+    job->work.consumer = start->consumer->name;
+    job->work.message = start->message->id;
+    job->work.begins_in = start->consumer->file;
+    job->work.begins_at = start->consumer->line;
     job->co = lua_newthread(L);
     lua_setiuservalue(L, -2, 1);
     /* Made on L and moved: an error may not be raised on a coroutine that doesn't run. */
@@ -250,6 +380,10 @@ static int make(lua_State *L)
     mull__push_message(L, start->message);
     lua_xmove(L, job->co, 2);
     lua_rawseti(L, 2, (lua_Integer)start->call);
+    mull__host *host = start->consumer->engine->host;
+    job->is_first = host->jobs == 0 && mull__ceiling_is_free(L);
+    job->begun = ++host->begun;
+    host->jobs++;
     start->job = job;
     return 0;
 }
@@ -257,12 +391,15 @@ static int make(lua_State *L)
 void mull__handle(mull_engine *engine, mull_call call, const mull_message *message, void *data)
 {
     mull__lua_consumer *consumer = data;
+    mull__lua_engine *of = consumer->engine;
     struct start start = {.consumer = consumer, .engine = engine, .call = call, .message = message};
-    if (mull__protect(consumer->engine->host, consumer->engine, "a handler can't start", make,
-                      &start) == 0)
+    if (!is_still_short(of, engine, call) &&
+        mull__protect(of->host, of, "a handler can't start", make, &start) == 0) {
         resume(start.job, 1);
-    else
+    } else {
         mull__done_short(engine, call);
+        look_at_memory(of, engine, call, 0);
+    }
 }
 
 /* job_of finds a call's job; NULL: there is none. */
@@ -313,6 +450,7 @@ int mull__lua_sleep(lua_State *L)
         return luaL_error(L, "mulligan.sleep works in the handler's own coroutine only");
     if (!lua_isyieldable(L))
         return luaL_error(L, "mulligan.sleep can't work inside of a function that C called");
+    mull__note_place(L);
     job->sleep_ms = sleep_ms;
     job->asleep = 1;
     return lua_yield(L, 0);
@@ -327,7 +465,7 @@ int mull__lua_send(lua_State *L)
     int64_t delay_ms;
     mull__read_outgoing(L, 1, arena, &message, &delay_ms);
     int status = mull_send(job->engine, job->call, &message, delay_ms);
-    mull__arena_drop(arena);
+    mull__arena_free(arena);
     if (status == MULL_ETOOBIG)
         return luaL_error(L, "mulligan.send: the message is larger than allowed, or all that the "
                              "call sends is, together");

@@ -11,25 +11,27 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "chain.h"
 #include "recall.h"
+#include "settings.h"
+#include "vm.h"
 
 /* hearing is the first upvalue of every function here. Its user values keep the place that was
- * asked for last, as words of one line ask for the same; the names of files and their numbers, each
- * under the other; and the stage of a rule at which a word was looked up last. */
+ * asked for last, as words of one line ask for the same; and the stage of a rule at which a word
+ * was looked up last. */
 typedef struct hearing {
-    int closed;        /* the load is over */
-    lua_Integer files; /* how many there are */
-    const char *file;  /* the last one's name, and its number; NULL: there is none */
-    lua_Integer number;
-    lua_Integer spot; /* of the last place; NOWHERE: there is none */
+    int closed;       /* the load is over */
+    const char *file; /* of the last place, whose it is; NULL: there is none */
+    int line;
 } hearing;
 
-enum { LAST_PLACE = 1, FILES, LAST_STAGE, VALUES = LAST_STAGE };
+enum { LAST_PLACE = 1, LAST_STAGE, VALUES = LAST_STAGE };
+
+/* What has its data not as its metatable, but as a userdata, has it under this user value. */
+enum { DATA = 1 };
 
 /* The upvalues of look and say. */
 enum { HEARING = 1, KIND };
-enum { OBJECT = 2, ACT, SPOT, SAY_UPVALUES = SPOT };
+enum { OBJECT = 2, ACT, LOOKED, SAY_UPVALUES = LOOKED };
 
 /* A kind has what `look` needs most in its array. */
 enum { ACTS = 1, FIELDS };
@@ -41,105 +43,82 @@ static hearing *hearing_of(lua_State *L)
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* A spot is a place as a number, which is all that most words need of it: that of the file, and the
- * line. */
-enum { LINE_BITS = 32, NOWHERE = -1 };
-
-static lua_Integer file_of(lua_Integer spot)
-{
-    return spot >> LINE_BITS;
-}
-
-lua_Integer mull__hearing_line(lua_Integer spot)
-{
-    return spot & (((lua_Integer)1 << LINE_BITS) - 1);
-}
-
-/* number_file gives a file's number. */
-static lua_Integer number_file(lua_State *L, hearing *h, const char *file)
-{
-    if (h->file && strcmp(h->file, file) == 0)
-        return h->number;
-    lua_getiuservalue(L, lua_upvalueindex(HEARING), FILES);
-    if (lua_getfield(L, -1, file) == LUA_TNIL) {
-        lua_pushstring(L, file);
-        lua_rawseti(L, -3, h->files + 1);
-        lua_pushinteger(L, h->files + 1);
-        lua_setfield(L, -3, file);
-        h->files++;
-    }
-    lua_Integer number = lua_isnil(L, -1) ? h->files : lua_tointeger(L, -1);
-    lua_rawgeti(L, -2, number);
-    h->file = lua_tostring(L, -1);
-    h->number = number;
-    lua_pop(L, 3);
-    return number;
-}
-
-/* find gives the innermost spot in a policy's file that is at work now. The frames that are no
+/* find gives the innermost place in a policy's file that is at work now. The frames that are no
  * policy's are C's and those of embedded files, whose names begin with "=". */
-static lua_Integer find(lua_State *L, hearing *h)
+static const char *find(lua_State *L, int *line)
 {
     lua_Debug at;
     for (int level = 1; lua_getstack(L, level, &at); level++)
-        if (lua_getinfo(L, "Sl", &at) && at.source[0] == '@')
-            return number_file(L, h, at.source + 1) << LINE_BITS | at.currentline;
-    return number_file(L, h, "policy.lua") << LINE_BITS;
+        if (lua_getinfo(L, "Sl", &at) && at.source[0] == '@') {
+            *line = at.currentline;
+            return at.source + 1;
+        }
+    *line = 0;
+    return "policy.lua";
 }
 
-/* push_file pushes the name of a spot's file. `from` is the hearing's index here and below. */
-static void push_file(lua_State *L, int from, lua_Integer spot)
+/* push_place pushes the place that `find` gave, the last one again where it is the same. */
+static void push_place(lua_State *L, const char *file, int line)
 {
-    lua_getiuservalue(L, from, FILES);
-    lua_rawgeti(L, -1, file_of(spot));
-    lua_remove(L, -2);
-}
-
-void mull__hearing_push_place(lua_State *L, int from, lua_Integer spot)
-{
-    hearing *h = lua_touserdata(L, from);
-    if (h->spot == spot) {
-        lua_getiuservalue(L, from, LAST_PLACE);
+    hearing *h = hearing_of(L);
+    int same_file = h->file && strcmp(h->file, file) == 0;
+    lua_getiuservalue(L, lua_upvalueindex(HEARING), LAST_PLACE);
+    if (same_file && h->line == line)
         return;
-    }
-    h->spot = NOWHERE;
+    h->file = NULL;
     lua_createtable(L, 0, 2);
-    mull__hearing_set_place(L, from, spot);
+    lua_insert(L, -2);
+    if (same_file)
+        lua_getfield(L, -1, "file");
+    else
+        lua_pushstring(L, file);
+    lua_remove(L, -2);
+    const char *kept = lua_tostring(L, -1);
+    lua_setfield(L, -2, "file");
+    lua_pushinteger(L, line);
+    lua_setfield(L, -2, "line");
     lua_pushvalue(L, -1);
-    lua_setiuservalue(L, from, LAST_PLACE);
-    h->spot = spot;
+    lua_setiuservalue(L, lua_upvalueindex(HEARING), LAST_PLACE);
+    h->file = kept;
+    h->line = line;
 }
 
-void mull__hearing_set_place(lua_State *L, int from, lua_Integer spot)
+static void push_here(lua_State *L)
 {
-    push_file(L, from, spot);
-    lua_setfield(L, -2, "file");
-    lua_pushinteger(L, mull__hearing_line(spot));
-    lua_setfield(L, -2, "line");
+    int line;
+    const char *file = find(L, &line);
+    push_place(L, file, line);
 }
 
 static int place(lua_State *L)
 {
-    mull__hearing_push_place(L, lua_upvalueindex(HEARING), find(L, hearing_of(L)));
+    push_here(L);
     return 1;
 }
 
 /* ---- Saying a word --------------------------------------------------------------------------- */
 
-/* said_at gives where a word is said: at its lookup; but one that was kept in a variable stands
+/* push_said pushes where a word is said: at its lookup; but one that was kept in a variable stands
  * where it is called, below that. */
-static lua_Integer said_at(lua_State *L)
+static void push_said(lua_State *L)
 {
-    lua_Integer looked = lua_tointeger(L, lua_upvalueindex(SPOT));
-    lua_Integer called = find(L, hearing_of(L));
-    return file_of(looked) == file_of(called) && looked > called ? looked : called;
+    int line;
+    const char *file = find(L, &line);
+    lua_getfield(L, lua_upvalueindex(LOOKED), "line");
+    lua_getfield(L, lua_upvalueindex(LOOKED), "file");
+    int at_lookup = lua_tointeger(L, -2) >= line && strcmp(lua_tostring(L, -1), file) == 0;
+    lua_pop(L, 2);
+    if (at_lookup)
+        lua_pushvalue(L, lua_upvalueindex(LOOKED));
+    else
+        push_place(L, file, line);
 }
 
 /* push_data pushes the data of an object: its metatable, or what it has as a userdata. */
 static void push_data(lua_State *L, int object)
 {
     if (lua_type(L, object) == LUA_TUSERDATA)
-        lua_getiuservalue(L, object, MULL__HEARING_DATA);
+        lua_getiuservalue(L, object, DATA);
     else
         lua_getmetatable(L, object);
 }
@@ -166,14 +145,13 @@ static int say_wrongly(lua_State *L)
     push_of_kind(L, "misused");
     push_data(L, lua_upvalueindex(OBJECT));
     lua_pushvalue(L, lua_upvalueindex(ACT));
-    mull__hearing_push_place(L, lua_upvalueindex(HEARING), said_at(L));
+    push_said(L);
     lua_call(L, 3, 1);
     return 1;
 }
 
 /* act calls a word's act with the object's data, the place, the number of arguments and these,
- * which begin at index 2, below `top`. An act in C gets the spot for the place. Where it gives
- * nothing, the word gives its object. */
+ * which begin at index 2, below `top`. Where it gives nothing, the word gives its object. */
 static int act(lua_State *L)
 {
     int top = lua_gettop(L);
@@ -181,10 +159,7 @@ static int act(lua_State *L)
     lua_replace(L, 1);
     lua_pushvalue(L, lua_upvalueindex(ACT));
     push_data(L, lua_upvalueindex(OBJECT));
-    if (lua_iscfunction(L, lua_upvalueindex(ACT)))
-        lua_pushinteger(L, said_at(L));
-    else
-        mull__hearing_push_place(L, lua_upvalueindex(HEARING), said_at(L));
+    push_said(L);
     lua_rotate(L, 1, 3);
     lua_call(L, top + 2, LUA_MULTRET);
     if (lua_gettop(L) == 0)
@@ -192,17 +167,15 @@ static int act(lua_State *L)
     return lua_gettop(L);
 }
 
-/* say_colon is a word that is said with a colon, on what it was taken from. */
+/* say_colon is a word that is said with a colon, on what it was taken from; say_point is one that
+ * is said with a point. */
 static int say_colon(lua_State *L)
 {
     if (hearing_of(L)->closed)
         return say_late(L);
-    if (!lua_rawequal(L, 1, lua_upvalueindex(OBJECT)))
-        return say_wrongly(L);
-    return act(L);
+    return lua_rawequal(L, 1, lua_upvalueindex(OBJECT)) ? act(L) : say_wrongly(L);
 }
 
-/* say_point is one that is said with a point. */
 static int say_point(lua_State *L)
 {
     if (hearing_of(L)->closed)
@@ -216,14 +189,14 @@ static int say_point(lua_State *L)
 
 /* ---- Looking a word up ----------------------------------------------------------------------- */
 
-/* look_in_vain: the kind says what is wrong with a word that it doesn't have, which is at index 2;
- * it stands at `spot`. */
-static int look_in_vain(lua_State *L, lua_Integer spot)
+/* look_in_vain: the kind says what is wrong with a word that it doesn't have, which is at index 2.
+ */
+static int look_in_vain(lua_State *L)
 {
     lua_getfield(L, lua_upvalueindex(KIND), "unknown");
     push_data(L, 1);
     lua_pushvalue(L, 2);
-    mull__hearing_push_place(L, lua_upvalueindex(HEARING), spot);
+    push_here(L);
     lua_call(L, 3, 1);
     return 1;
 }
@@ -242,21 +215,19 @@ static int push_field(lua_State *L)
 /* look(object, word) is the __index of objects. */
 static int look(lua_State *L, lua_CFunction say)
 {
-    hearing *h = hearing_of(L);
     if (push_field(L))
         return 1;
-    if (h->closed)
+    if (hearing_of(L)->closed)
         return luaL_error(L, "a policy can't be changed once it is loaded");
-    lua_Integer spot = find(L, h);
     lua_settop(L, 2);
     lua_rawgeti(L, lua_upvalueindex(KIND), ACTS);
     lua_pushvalue(L, 2);
     if (lua_rawget(L, 3) == LUA_TNIL)
-        return look_in_vain(L, spot);
+        return look_in_vain(L);
     lua_pushvalue(L, lua_upvalueindex(HEARING));
     lua_pushvalue(L, 1);
     lua_rotate(L, -3, 2); /* hearing, object, act */
-    lua_pushinteger(L, spot);
+    push_here(L);
     lua_pushcclosure(L, say, SAY_UPVALUES);
     return 1;
 }
@@ -299,6 +270,18 @@ static int make_index(lua_State *L)
     return 1;
 }
 
+/* stage(metatable, data) makes an object of a kind of which there are many: all have one metatable.
+ */
+static int make_stage(lua_State *L)
+{
+    lua_settop(L, 2);
+    lua_newuserdatauv(L, 0, DATA);
+    lua_insert(L, 1);
+    lua_setiuservalue(L, 1, DATA);
+    lua_setmetatable(L, 1);
+    return 1;
+}
+
 /* is_begun(data) compares the last stage's data. */
 static int is_begun(lua_State *L)
 {
@@ -318,16 +301,11 @@ static int close_hearing(lua_State *L)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-int mull__hearing_is_name(lua_State *L, int index)
-{
-    size_t size = 0;
-    const char *text = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &size) : NULL;
-    return size > 0 && strlen(text) == size && mull__utf8_valid(text);
-}
-
 static int is_name(lua_State *L)
 {
-    lua_pushboolean(L, mull__hearing_is_name(L, 1));
+    size_t size = 0;
+    const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tolstring(L, 1, &size) : NULL;
+    lua_pushboolean(L, size > 0 && strlen(text) == size && mull__utf8_valid(text));
     return 1;
 }
 
@@ -336,21 +314,14 @@ static int is_name(lua_State *L)
 void mull__hearing_push(lua_State *L)
 {
     static const luaL_Reg functions[] = {
-        {"place", place},
-        {"index", make_index},
-        {"is_begun", is_begun},
-        {"close", close_hearing},
-        {"is_name", is_name},
-        {"recall", mull__recall},
-        {"chain_word", mull__chain_word},
-        {"beginner", mull__chain_beginner},
-        {"opener", mull__chain_opener},
-        {NULL, NULL},
+        {"place", place},         {"index", make_index}, {"is_begun", is_begun},
+        {"close", close_hearing}, {"is_name", is_name},  {"recall", mull__recall},
+        {"stage", make_stage},    {NULL, NULL},
     };
     luaL_newlibtable(L, functions);
     hearing *h = lua_newuserdatauv(L, sizeof *h, VALUES);
-    *h = (hearing){.spot = NOWHERE};
-    lua_newtable(L);
-    lua_setiuservalue(L, -2, FILES);
+    *h = (hearing){0};
     luaL_setfuncs(L, functions, 1);
+    mull__push_settings(L);
+    lua_setfield(L, -2, "settings");
 }

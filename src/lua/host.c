@@ -1,6 +1,7 @@
 /* host.c: see host.h. */
 #include "host.h"
 
+#include "ceiling.h"
 #include "convert.h"
 #include "stderr.h"
 
@@ -38,6 +39,9 @@ static mull__host *make_host(lua_State *L)
 
     mull__host *host = lua_newuserdatauv(L, sizeof *host, 1);
     host->job = NULL;
+    host->jobs = 0;
+    host->begun = 0;
+    host->watchdog = NULL;
     host->L = lua_newthread(L);
     lua_setiuservalue(L, -2, 1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &host_key);
@@ -116,12 +120,13 @@ static int give_line(lua_State *L)
  */
 static int call_apart(mull__host *host, lua_CFunction function, void *argument)
 {
-    struct mull__job *outer = host->job;
-    host->job = NULL;
+    struct mull__job *outer = mull__switch_job(host, NULL);
+    int was_apart = mull__ceiling_apart(host->L, 1);
     lua_pushcfunction(host->L, function);
     lua_pushlightuserdata(host->L, argument);
     int status = lua_pcall(host->L, 1, 0, 0);
-    host->job = outer;
+    mull__ceiling_apart(host->L, was_apart);
+    mull__switch_job(host, outer);
     return status;
 }
 
@@ -169,6 +174,31 @@ void mull__reserve_call(lua_State *L, int frame)
     lua_call(L, 0, 0);
 }
 
+static int has_key(lua_State *L, int index, const char *name)
+{
+    int has = lua_getfield(L, index, name) != LUA_TNIL;
+    lua_pop(L, 1);
+    return has;
+}
+
+void mull__unheard_read(lua_State *L, int index, mull__unheard *unheard)
+{
+    *unheard = (mull__unheard){0};
+    for (int kind = 0; kind < MULL_EVENT_LAST; kind++)
+        if (has_key(L, index, mull_event_name((mull_event_kind)kind)))
+            unheard->kinds |= 1u << kind;
+    for (int action = MULL_RETRY; action <= MULL_DISCARD; action++)
+        if (has_key(L, index, mull_action_name((mull_action)action)))
+            unheard->actions |= 1u << action;
+}
+
+static int is_unheard(const mull__unheard *unheard, const mull_event *event)
+{
+    int is_action = event->kind == MULL_EVENT_DECIDED && event->verdict &&
+                    (unheard->actions >> event->verdict->action & 1);
+    return is_action || (unheard->kinds >> event->kind & 1);
+}
+
 struct told {
     const void *address;
     const mull_event *event;
@@ -184,8 +214,11 @@ static int tell(lua_State *L)
     return 0;
 }
 
-void mull__host_event(mull__host *host, const void *address, const mull_event *event)
+void mull__host_event(mull__host *host, const void *address, const mull__unheard *unheard,
+                      const mull_event *event)
 {
+    if (is_unheard(unheard, event))
+        return;
     struct told told = {.address = address, .event = event};
     mull__protect(host, address, "the event function raised", tell, &told);
 }

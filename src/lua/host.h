@@ -14,11 +14,15 @@
 #include <lua.h>
 
 struct mull__job;
+struct mull__watchdog;
 
 /* mull__host: one for each Lua state. */
 typedef struct mull__host {
     lua_State *L; /* a thread of the state on which callbacks run: it never yields, never dies */
-    struct mull__job *job; /* the handler's call at work; NULL: none */
+    struct mull__job *job;           /* the handler's call that runs; NULL: none */
+    uint32_t jobs;                   /* at work, those that sleep included */
+    uint64_t begun;                  /* jobs so far */
+    struct mull__watchdog *watchdog; /* the program's; NULL elsewhere */
 } mull__host;
 
 /* mull__host_of gives the host of a state, made the first time. May raise. */
@@ -40,6 +44,12 @@ int mull__anchors(lua_State *L, const void *address);
 int mull__protect(mull__host *host, const void *address, const char *what, lua_CFunction function,
                   void *argument);
 
+/* mull__switch_job makes a call the one at work; NULL: none. The one that was. See handler.c. */
+struct mull__job *mull__switch_job(mull__host *host, struct mull__job *job);
+
+/* mull__note_place keeps where the Lua function is that runs, for the watchdog. */
+void mull__note_place(lua_State *L);
+
 /* mull__reserve_call asks now for all the memory that it takes to begin a call of a function whose
  * frame has so many slots. May raise. */
 void mull__reserve_call(lua_State *L, int frame);
@@ -48,8 +58,19 @@ void mull__reserve_call(lua_State *L, int frame);
  * to stderr, so it isn't lost. */
 void mull__host_log(mull__host *host, const void *address, mull_level level, const char *text);
 
-/* mull__host_event gives an event to the owner's event function, if it has one. */
-void mull__host_event(mull__host *host, const void *address, const mull_event *event);
+/* mull__unheard says of which events an event function isn't told: a bit for each kind, and, of
+ * those with a verdict, for each action. */
+typedef struct mull__unheard {
+    unsigned kinds, actions;
+} mull__unheard;
+
+/* mull__unheard_read reads a table whose keys are names of events, or of actions for "decided". */
+void mull__unheard_read(lua_State *L, int index, mull__unheard *unheard);
+
+/* mull__host_event gives an event to the owner's event function, if it has one. Of one that is
+ * unheard nothing is made in Lua. */
+void mull__host_event(mull__host *host, const void *address, const mull__unheard *unheard,
+                      const mull_event *event);
 
 /* mull__level_name is the level's word in Lua. */
 const char *mull__level_name(mull_level level);

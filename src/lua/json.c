@@ -1,116 +1,384 @@
-/* json.c: decoding; see json.h. */
+/* json.c: decoding; see json.h. Values are made in Lua as they are read, so that all memory is the
+ * state's, and a lack of it is raised as everywhere. */
 #include "json.h"
 
-#include "ceiling.h"
+#include "base/utf8.h"
 #include "json_encode.h"
 #include "raise.h"
-#include "scoped.h"
-#include "wire/json_tree.h"
 
 #include <lauxlib.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-static const char tree_type[] = "mulligan.json.tree";
+/* reader is at a character, or at the end, where a NUL stands. */
+typedef struct reader {
+    lua_State *L;
+    const char *text, *at, *end;
+    size_t values; /* how many there may still be */
+    int unique;
+} reader;
 
-typedef struct tree {
-    mull__json *root;
-    size_t charged;
-} tree;
+static void push_value(reader *r, int level);
 
-static int drop(lua_State *L)
+/* ---- What is wrong --------------------------------------------------------------------------- */
+
+/* fail raises what is wrong at a character, with its line and its column in characters. */
+static void fail(const reader *r, const char *at, const char *what)
 {
-    tree *t = lua_touserdata(L, 1);
-    mull__json_drop(t->root);
-    mull__ceiling_refund(L, t->charged);
-    *t = (tree){0};
+    int line = 1, column = 1;
+    for (const char *c = r->text; c < at; c++) {
+        int is_begun = ((unsigned char)*c & 0xC0) == 0x80;
+        column = *c == '\n' ? 1 : column + !is_begun;
+        line += *c == '\n';
+    }
+    mull__raise(r->L, "MessageDeserializationError", "not JSON: line %d, column %d: %s", line,
+                column, what);
+}
+
+/* fail_with shows the text from `at` to `end` as well, as far as there is room. */
+static void fail_with(const reader *r, const char *at, const char *end, const char *what)
+{
+    char shown[32];
+    size_t size = (size_t)(end - at);
+    if (size >= sizeof shown)
+        size = sizeof shown - 1;
+    memcpy(shown, at, size);
+    shown[size] = '\0';
+    for (size_t i = 0; i < size; i++)
+        shown[i] = (unsigned char)shown[i] < ' ' ? '?' : shown[i];
+    mull__utf8_mend(shown, size);
+    fail(r, at, lua_pushfstring(r->L, "%s%s", what, shown));
+}
+
+/* expected raises that something else stands where the reader is. */
+static void expected(const reader *r, const char *what)
+{
+    const char *end = r->at;
+    if (end == r->end)
+        fail(r, end, lua_pushfstring(r->L, "expected %s, not the end", what));
+    while (end < r->end && !strchr(" \t\r\n,:[]{}", *end))
+        end++;
+    fail_with(r, r->at, end == r->at ? end + 1 : end,
+              lua_pushfstring(r->L, "expected %s, not ", what));
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+static const char *skip_digits(const reader *r, const char *at)
+{
+    const char *from = at;
+    while (*at >= '0' && *at <= '9')
+        at++;
+    if (at == from)
+        fail_with(r, r->at, at < r->end ? at + 1 : at, "a number lacks a digit: ");
+    return at;
+}
+
+/* push_real reads as in the locale "C", whatever the thread's is. */
+static void push_real(const reader *r, const char *end)
+{
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (!locale)
+        luaL_error(r->L, "not enough memory");
+    double number = strtod_l(r->at, NULL, locale);
+    freelocale(locale);
+    if (isinf(number))
+        fail_with(r, r->at, end, "a number is too large: ");
+    lua_pushnumber(r->L, number);
+}
+
+/* push_whole says 0 for one that doesn't fit 64 bits. */
+static int push_whole(const reader *r, const char *end)
+{
+    int negative = *r->at == '-';
+    uint64_t most = (uint64_t)INT64_MAX + (uint64_t)negative, value = 0;
+    for (const char *at = r->at + negative; at < end; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (value > (most - digit) / 10)
+            return 0;
+        value = value * 10 + digit;
+    }
+    lua_pushinteger(r->L, (lua_Integer)(negative ? 0 - value : value));
+    return 1;
+}
+
+static void push_number(reader *r)
+{
+    const char *end = r->at + (*r->at == '-');
+    end = *end == '0' ? end + 1 : skip_digits(r, end);
+    int is_whole = *end != '.' && *end != 'e' && *end != 'E';
+    if (*end == '.')
+        end = skip_digits(r, end + 1);
+    if (*end == 'e' || *end == 'E') {
+        end += end[1] == '+' || end[1] == '-' ? 2 : 1;
+        end = skip_digits(r, end);
+    }
+    if (!is_whole || !push_whole(r, end))
+        push_real(r, end);
+    r->at = end;
+}
+
+/* ---- Strings --------------------------------------------------------------------------------- */
+
+/* end_of_string gives where its closing quote is. */
+static const char *end_of_string(const reader *r, int *has_escapes)
+{
+    const char *at = r->at + 1;
+    while (at < r->end && *at != '"') {
+        size_t size = mull__utf8_step(at, (size_t)(r->end - at));
+        if (size == 0)
+            fail(r, at, "a byte that isn't UTF-8");
+        if ((unsigned char)*at < ' ')
+            fail(r, at, "a control character in a string must be escaped");
+        if (*at == '\\') {
+            *has_escapes = 1;
+            size += at[1] == '"' || at[1] == '\\';
+        }
+        at += size;
+    }
+    if (at == r->end)
+        fail(r, r->at, "a string has no closing quote");
+    return at;
+}
+
+/* read_hex reads the four digits of an escape at `at`, which may end before. */
+static unsigned read_hex(const reader *r, const char *at)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    unsigned code = 0;
+    for (int i = 2; i < 6; i++) {
+        const char *digit = at[i] ? strchr(digits, at[i]) : NULL;
+        if (!digit)
+            fail(r, at, "\\u takes four hexadecimal digits");
+        unsigned value = (unsigned)(digit - digits);
+        code = code * 16 + (value < 16 ? value : value - 6);
+    }
+    return code;
+}
+
+/* read_code gives the character of an escape, and moves behind it; two that are a pair are one. */
+static unsigned read_code(const reader *r, const char **at)
+{
+    const char *from = *at;
+    unsigned code = read_hex(r, from);
+    *at += 6;
+    if (code < 0xD800 || code > 0xDFFF)
+        return code;
+    unsigned second = code < 0xDC00 && from[6] == '\\' && from[7] == 'u' ? read_hex(r, *at) : 0;
+    if (second < 0xDC00 || second > 0xDFFF)
+        fail(r, from, "half of a surrogate pair");
+    *at += 6;
+    return 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00);
+}
+
+static char *write_utf8(char *to, unsigned code)
+{
+    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const unsigned begins[] = {0, 0xC0, 0xE0, 0xF0};
+    *to++ = (char)(begins[more] | code >> 6 * more);
+    while (more-- > 0)
+        *to++ = (char)(0x80 | (code >> 6 * more & 0x3F));
+    return to;
+}
+
+/* unescape writes what stands up to `end`, which is never longer than that. */
+static char *unescape(const reader *r, const char *at, const char *end, char *to)
+{
+    static const char letters[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
+    while (at < end) {
+        const char *letter = *at == '\\' ? strchr(letters, at[1]) : NULL;
+        if (*at != '\\') {
+            *to++ = *at++;
+        } else if (at[1] == 'u') {
+            to = write_utf8(to, read_code(r, &at));
+        } else if (letter) {
+            *to++ = characters[letter - letters];
+            at += 2;
+        } else {
+            fail(r, at, "no such escape");
+        }
+    }
+    return to;
+}
+
+static void push_string(reader *r)
+{
+    int has_escapes = 0;
+    const char *from = r->at + 1, *end = end_of_string(r, &has_escapes);
+    size_t size = (size_t)(end - from);
+    if (has_escapes) {
+        luaL_Buffer buffer;
+        char *to = luaL_buffinitsize(r->L, &buffer, size);
+        luaL_pushresultsize(&buffer, (size_t)(unescape(r, from, end, to) - to));
+    } else {
+        lua_pushlstring(r->L, from, size);
+    }
+    r->at = end + 1;
+}
+
+/* ---- Lists and maps -------------------------------------------------------------------------- */
+
+/* next gives the character after spaces; at the end NUL. */
+static char next(reader *r)
+{
+    while (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r')
+        r->at++;
+    return *r->at;
+}
+
+/* goes_on passes a comma, or the end of a list or map: 0. */
+static int goes_on(reader *r, char end, const char *what)
+{
+    char c = next(r);
+    if (c != ',' && c != end)
+        expected(r, what);
+    r->at++;
+    return c == ',';
+}
+
+/* begins passes the beginning of a list or map; 0: and its end. */
+static int begins(reader *r, char end)
+{
+    r->at++;
+    if (next(r) != end)
+        return 1;
+    r->at++;
     return 0;
 }
 
-static void push(lua_State *L, const mull__json *value, int level);
-
-static void push_list(lua_State *L, const mull__json *list, size_t size, int level)
+static void push_list(reader *r, int level)
 {
-    lua_createtable(L, (int)size, 0);
-    for (size_t i = 0; i < size; i++) {
-        const mull__json *item = mull__json_item(list, i);
-        push(L, item, level);
-        if (lua_isnil(L, -1)) {
-            lua_pop(L, 1);
-            lua_pushlightuserdata(L, NULL);
+    lua_Integer count = 0;
+    lua_newtable(r->L);
+    if (!begins(r, ']')) {
+        mull__json_mark_list(r->L);
+        return;
+    }
+    do {
+        push_value(r, level);
+        lua_rawseti(r->L, -2, ++count);
+    } while (goes_on(r, ']', "\",\" or \"]\""));
+}
+
+/* push_name pushes a name of the map on top. */
+static void push_name(reader *r)
+{
+    if (next(r) != '"')
+        expected(r, "a name in quotes");
+    const char *at = r->at;
+    push_string(r);
+    if (strlen(lua_tostring(r->L, -1)) != lua_rawlen(r->L, -1))
+        fail(r, at, "a name must not hold \\u0000");
+    if (r->unique) {
+        lua_pushvalue(r->L, -1);
+        if (lua_rawget(r->L, -3) != LUA_TNIL)
+            fail_with(r, at, r->at, "a name is there twice: ");
+        lua_pop(r->L, 1);
+    }
+    if (next(r) != ':')
+        expected(r, "\":\"");
+    r->at++;
+}
+
+/* drop_nulls takes what is null out of the map on top. */
+static void drop_nulls(lua_State *L)
+{
+    for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1))
+        if (lua_islightuserdata(L, -1)) {
+            lua_pushvalue(L, -2);
+            lua_pushnil(L);
+            lua_rawset(L, -5);
         }
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    if (size == 0)
-        mull__json_mark_list(L);
 }
 
-static void push_map(lua_State *L, const mull__json *map, size_t size, int level)
+static void push_map(reader *r, int level)
 {
-    lua_createtable(L, 0, (int)size);
-    void *place = NULL;
-    const char *name;
-    size_t name_size;
-    const mull__json *value;
-    while ((value = mull__json_member(map, &place, &name, &name_size))) {
-        lua_pushlstring(L, name, name_size);
-        push(L, value, level);
-        lua_rawset(L, -3);
-    }
+    int has_nulls = 0;
+    lua_newtable(r->L);
+    if (!begins(r, '}'))
+        return;
+    do {
+        push_name(r);
+        push_value(r, level);
+        has_nulls |= lua_islightuserdata(r->L, -1);
+        lua_rawset(r->L, -3);
+    } while (goes_on(r, '}', "\",\" or \"}\""));
+    if (has_nulls)
+        drop_nulls(r->L);
 }
 
-static void push(lua_State *L, const mull__json *value, int level)
+/* ---- Any value ------------------------------------------------------------------------------- */
+
+static int is_word(reader *r, const char *word)
 {
-    mull__json_view view;
-    mull__json_look(value, &view);
+    size_t size = strlen(word);
+    if ((size_t)(r->end - r->at) < size || memcmp(r->at, word, size) != 0)
+        return 0;
+    r->at += size;
+    return 1;
+}
+
+static void push_word(reader *r)
+{
+    if (is_word(r, "true"))
+        lua_pushboolean(r->L, 1);
+    else if (is_word(r, "false"))
+        lua_pushboolean(r->L, 0);
+    else if (is_word(r, "null"))
+        lua_pushlightuserdata(r->L, NULL);
+    else
+        expected(r, "a value");
+}
+
+static void count_value(reader *r, int level)
+{
     if (level > MULL__JSON_LEVELS)
-        mull__raise(L, "MessageDeserializationError", "JSON nested deeper than %d levels",
+        mull__raise(r->L, "MessageDeserializationError", "JSON nested deeper than %d levels",
                     (int)MULL__JSON_LEVELS);
-    luaL_checkstack(L, 8, NULL);
-    switch (view.kind) {
-    case MULL_NIL:
+    if (r->values-- == 0)
+        mull__raise(r->L, "MessageDeserializationError", "JSON of too many values");
+    luaL_checkstack(r->L, 8, NULL);
+}
+
+/* push_value pushes the value that begins next, null as a light userdata. */
+static void push_value(reader *r, int level)
+{
+    count_value(r, level);
+    char c = next(r);
+    if (c == '{')
+        push_map(r, level + 1);
+    else if (c == '[')
+        push_list(r, level + 1);
+    else if (c == '"')
+        push_string(r);
+    else if (c == '-' || (c >= '0' && c <= '9'))
+        push_number(r);
+    else
+        push_word(r);
+}
+
+void mull__json_push(lua_State *L, const char *text, size_t size, size_t most, int unique)
+{
+    reader r = {L, text, text, text + size, most, unique};
+    push_value(&r, 0);
+    next(&r);
+    if (r.at < r.end)
+        expected(&r, "the end");
+    if (lua_islightuserdata(L, -1)) {
+        lua_pop(L, 1);
         lua_pushnil(L);
-        break;
-    case MULL_BOOLEAN:
-        lua_pushboolean(L, view.boolean);
-        break;
-    case MULL_INTEGER:
-        lua_pushinteger(L, view.integer);
-        break;
-    case MULL_NUMBER:
-        lua_pushnumber(L, view.number);
-        break;
-    case MULL_STRING:
-        lua_pushlstring(L, view.text, view.size);
-        break;
-    case MULL_LIST:
-        push_list(L, value, view.size, level + 1);
-        break;
-    case MULL_MAP:
-        push_map(L, value, view.size, level + 1);
-        break;
     }
 }
 
-void mull__json_push(lua_State *L, const char *text, size_t size, int flags)
-{
-    char why[256];
-    tree *t = mull__scoped_new(L, sizeof *t, tree_type, drop);
-    size_t weight = mull__json_weight(text, size);
-    if (!mull__ceiling_charge(L, weight)) {
-        lua_pushliteral(L, "not enough memory"); /* without a place, as Lua says it */
-        lua_error(L);
-    }
-    t->charged = weight;
-    t->root = mull__json_parse(text, size, flags, why, sizeof why);
-    if (!t->root)
-        mull__raise(L, "MessageDeserializationError", "not JSON: %s", why);
-    push(L, t->root, 0);
-}
+/* ---- mulligan.json --------------------------------------------------------------------------- */
 
 static int decode(lua_State *L)
 {
     size_t size;
     const char *text = luaL_checklstring(L, 1, &size);
-    mull__json_push(L, text, size, 0);
+    mull__json_push(L, text, size, SIZE_MAX, 0);
     return 1;
 }
 

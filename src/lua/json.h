@@ -13,10 +13,10 @@
 #include <lua.h>
 #include <stddef.h>
 
-/* mull__json_push pushes the value of a JSON text, as decode gives it; `flags` as of
- * mull__json_parse. Raises as decode does; what it takes meanwhile is given back when the C
- * function that calls this ends, so it is for one text in such a function. */
-void mull__json_push(lua_State *L, const char *text, size_t size, int flags);
+/* mull__json_push pushes the value of a JSON text, behind which a NUL stands, as decode gives it;
+ * of at most so many values, those in it included. `unique`: an object with a name twice is
+ * refused; else the last one counts. Raises as decode does. */
+void mull__json_push(lua_State *L, const char *text, size_t size, size_t most, int unique);
 
 /* mull__open_json pushes the table of the above. */
 int mull__open_json(lua_State *L);

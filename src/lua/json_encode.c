@@ -81,7 +81,7 @@ static void add_escaped(lua_State *L, mull__json_text *out, unsigned char c)
     add_text(L, out, escape);
 }
 
-void mull__json_add_string(lua_State *L, mull__json_text *out, const char *text, size_t size)
+static void add_string(lua_State *L, mull__json_text *out, const char *text, size_t size)
 {
     mull__json_add(L, out, "\"", 1);
     size_t from = 0;
@@ -140,10 +140,15 @@ static void add_lua_string(lua_State *L, mull__json_text *out, int index)
 {
     size_t size;
     const char *text = lua_tolstring(L, index, &size);
-    mull__json_add_string(L, out, text, size);
+    add_string(L, out, text, size);
 }
 
 static void add_value(lua_State *L, mull__json_text *out, int index, int level);
+
+void mull__json_add_value(lua_State *L, mull__json_text *out, int index)
+{
+    add_value(L, out, index, 0);
+}
 
 /* list_size is n for a table with the keys 1 ... n, -1 where it is an object. */
 static lua_Integer list_size(lua_State *L, int index)
@@ -268,7 +273,7 @@ int mull__json_encode(lua_State *L)
     luaL_checkany(L, 1);
     lua_settop(L, 1);
     mull__json_text *out = mull__json_text_new(L);
-    add_value(L, out, 1, 0);
+    mull__json_add_value(L, out, 1);
     mull__json_text_push(L, out);
     return 1;
 }

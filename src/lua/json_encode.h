@@ -10,9 +10,8 @@
 enum { MULL__JSON_LEVELS = 128 };
 
 /* mull__json_text is a JSON text that grows. mull__json_text_new pushes one, whose memory the
- * collector knows; `add` adds bytes as they are, `add_string` a string in its quotes, which must be
- * UTF-8; mull__json_text_push pushes all of it as a string, and lets go of the memory. All raise.
- */
+ * collector knows; `add` adds bytes as they are, `add_value` the Lua value at an absolute index;
+ * mull__json_text_push pushes all of it as a string, and lets go of the memory. All raise. */
 typedef struct mull__json_text {
     char *bytes;
     size_t size, room;
@@ -20,7 +19,7 @@ typedef struct mull__json_text {
 
 mull__json_text *mull__json_text_new(lua_State *L);
 void mull__json_add(lua_State *L, mull__json_text *out, const char *bytes, size_t size);
-void mull__json_add_string(lua_State *L, mull__json_text *out, const char *text, size_t size);
+void mull__json_add_value(lua_State *L, mull__json_text *out, int index);
 void mull__json_text_push(lua_State *L, mull__json_text *out);
 
 /* mull__json_encode is json.encode. */

@@ -1,11 +1,14 @@
-/* library.c: see library.h. Each function first counts what it is about to do, and then does what
- * Lua's does, in the same frame of the stack, so that an error is told as Lua tells it. */
+/* library.c: see library.h. Lua's function is called in the frame of the one in its place, so that
+ * an error is told as Lua tells it. Beforehand instructions are taken for what it is about to go
+ * over, and room is made for what it gives, since Lua collects no garbage for the buffers of its
+ * library; afterwards, for what it gave. */
 #include "library.h"
 
 #include <lauxlib.h>
 #include <limits.h>
 #include <lualib.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "patterns.h"
@@ -16,85 +19,65 @@ enum {
     VALUES_A_STEP = 4  /* that are put on the stack for one */
 };
 
-/* What a function's work grows with. */
-enum { ARGUMENTS = 1, RESULTS = 2 };
+/* entry is a function, and how its work is counted. */
+typedef struct entry {
+    const char *library, *name;
+    lua_CFunction ours;           /* in the place of Lua's, its upvalue; NULL: Lua's will do */
+    size_t (*work)(lua_State *L); /* for `counted`: takes instructions for what Lua's goes over, and
+                                     gives the bytes that it makes; NULL: it does no more than it
+                                     gives */
+} entry;
 
-/* weigh gives the instructions for the values from `first` to `last`. */
-static size_t weigh(lua_State *L, int first, int last)
+static size_t bytes_at(lua_State *L, int index)
 {
-    size_t bytes = 0;
-    for (int i = first; i <= last; i++)
-        if (lua_type(L, i) == LUA_TSTRING)
-            bytes += lua_rawlen(L, i);
-    return bytes / BYTES_A_STEP + (size_t)(last >= first ? last - first : 0) / VALUES_A_STEP;
+    return lua_type(L, index) == LUA_TSTRING ? lua_rawlen(L, index) : 0;
 }
 
-/* own calls Lua's function, the upvalue, as if it were the one that was called. */
+/* own calls Lua's function, the first upvalue, as if it were the one that was called. */
 static int own(lua_State *L)
 {
     return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
-/* own_writes does so for a function that writes into a table. What it raises ends that as well. */
-static int own_writes(lua_State *L)
+/* counted is the function in the place of most of Lua's; its second upvalue is the entry. */
+static int counted(lua_State *L)
 {
-    mull__vm *vm = mull__vm_of(L);
-    vm->writes = 1;
+    const entry *e = lua_touserdata(L, lua_upvalueindex(2));
+    size_t bytes = e->work ? e->work(L) : 0;
+    if (bytes > 0)
+        mull__vm_make_room(L, 2 * bytes); /* in a buffer, and as a string */
     int count = own(L);
-    vm->writes = 0;
+    size_t given = 0;
+    for (int i = 1; i <= count; i++)
+        given += bytes_at(L, -i);
+    mull__vm_spend(L, given / BYTES_A_STEP + (size_t)count / VALUES_A_STEP);
     return count;
-}
-
-static int by_arguments(lua_State *L)
-{
-    mull__vm_spend(L, weigh(L, 1, lua_gettop(L)));
-    return own(L);
-}
-
-static int by_results(lua_State *L)
-{
-    int count = own(L), top = lua_gettop(L);
-    mull__vm_spend(L, weigh(L, top - count + 1, top));
-    return count;
-}
-
-static int by_both(lua_State *L)
-{
-    mull__vm_spend(L, weigh(L, 1, lua_gettop(L)));
-    return by_results(L);
-}
-
-/* by_text makes a text as long as its first argument. */
-static int by_text(lua_State *L)
-{
-    if (lua_type(L, 1) == LUA_TSTRING)
-        mull__vm_make_room(L, 2 * lua_rawlen(L, 1));
-    return by_both(L);
 }
 
 /* ---- string ---------------------------------------------------------------------------------- */
 
-/* rep: nothing, very often, is a loop without an end. */
-static int rep(lua_State *L)
+/* first: it goes over its first argument. */
+static size_t first(lua_State *L)
 {
-    size_t size, between = 0;
+    size_t bytes = bytes_at(L, 1);
+    mull__vm_spend(L, bytes / BYTES_A_STEP);
+    return bytes;
+}
+
+/* repeated is string.rep. Nothing, very often, is a loop without an end, so it is had never. */
+static size_t repeated(lua_State *L)
+{
+    size_t size = 0, between = 0;
     luaL_checklstring(L, 1, &size);
     lua_Integer count = luaL_checkinteger(L, 2);
     luaL_optlstring(L, 3, "", &between);
-    if (count <= 0 || size + between == 0) {
-        lua_pushliteral(L, "");
-        return 1;
+    if (size + between == 0) {
+        lua_pushinteger(L, 0);
+        lua_replace(L, 2);
     }
-    if ((lua_Unsigned)count <= SIZE_MAX / 2 / (size + between))
-        mull__vm_make_room(L, 2 * (size + between) * (size_t)count);
-    return by_results(L);
-}
-
-/* unpack_bytes reads the options of its form one by one, whatever they stand for. */
-static int unpack_bytes(lua_State *L)
-{
-    mull__vm_spend(L, lua_type(L, 1) == LUA_TSTRING ? lua_rawlen(L, 1) : 0);
-    return by_results(L);
+    int is_possible =
+        count > 0 && size + between > 0 && (lua_Unsigned)count <= SIZE_MAX / 2 / (size + between);
+    return is_possible ? (size + between) * (size_t)count : 0;
 }
 
 /* is_nan: its sign is the processor's, and is shown nowhere. */
@@ -154,7 +137,7 @@ static int format(lua_State *L)
     size_t size;
     const char *p = luaL_checklstring(L, 1, &size), *end = p + size;
     int top = lua_gettop(L), index = 1;
-    mull__vm_spend(L, weigh(L, 1, top));
+    mull__vm_spend(L, size / BYTES_A_STEP);
     luaL_Buffer made;
     luaL_buffinit(L, &made);
     for (const char *mark; (mark = memchr(p, '%', (size_t)(end - p)));) {
@@ -177,166 +160,89 @@ static int format(lua_State *L)
 /* ---- table ----------------------------------------------------------------------------------- */
 
 /* length gives that of a table, and 0 of anything else, of which Lua's function complains. */
-static lua_Integer length(lua_State *L, int index)
+static lua_Integer length(lua_State *L)
 {
-    return lua_type(L, index) == LUA_TTABLE ? luaL_len(L, index) : 0;
+    return lua_type(L, 1) == LUA_TTABLE ? luaL_len(L, 1) : 0;
 }
 
 /* spend_span takes an instruction for each element from one to another. */
-static void spend_span(lua_State *L, lua_Integer first, lua_Integer last)
+static void spend_span(lua_State *L, lua_Integer from, lua_Integer to)
 {
-    if (first > last)
-        return;
-    size_t count = (size_t)((lua_Unsigned)last - (lua_Unsigned)first);
-    mull__vm_spend(L, count);
-    mull__vm_spend_lookups(L, count);
+    if (from <= to)
+        mull__vm_spend(L, (size_t)((lua_Unsigned)to - (lua_Unsigned)from));
 }
 
-/* shift is insert and remove: all that is behind the place moves. */
-static int shift(lua_State *L)
+/* shifted is insert and remove, which move all that is behind the place. */
+static size_t shifted(lua_State *L)
 {
     lua_Integer place = lua_tointeger(L, 2);
     if (place > 0)
-        spend_span(L, place, length(L, 1));
-    return own_writes(L);
+        spend_span(L, place, length(L));
+    return 0;
 }
 
-static int insert(lua_State *L)
+static size_t inserted(lua_State *L)
 {
-    return lua_gettop(L) == 3 ? shift(L) : own_writes(L);
+    return lua_gettop(L) == 3 ? shifted(L) : 0;
 }
 
-static int remove_one(lua_State *L)
-{
-    return lua_isnoneornil(L, 2) ? own(L) : shift(L);
-}
-
-/* bytes_of gives how long the texts of a list are together, as far as they are texts. */
-static size_t bytes_of(lua_State *L, int list, lua_Integer first, lua_Integer last)
-{
-    size_t bytes = 0;
-    for (lua_Integer i = first; i <= last; i++) {
-        lua_geti(L, list, i);
-        int is_text = lua_isstring(L, -1);
-        bytes += lua_type(L, -1) == LUA_TSTRING ? lua_rawlen(L, -1) : 0;
-        lua_pop(L, 1);
-        if (!is_text || i == last)
-            break;
-    }
-    return bytes;
-}
-
-static int concat(lua_State *L)
-{
-    if (lua_type(L, 1) != LUA_TTABLE)
-        return own(L);
-    lua_Integer first = luaL_optinteger(L, 3, 1);
-    lua_Integer last = luaL_opt(L, luaL_checkinteger, 4, length(L, 1));
-    if (first > last)
-        return own(L);
-    spend_span(L, first, last);
-    size_t between = lua_type(L, 2) == LUA_TSTRING ? lua_rawlen(L, 2) : 0;
-    size_t bytes = bytes_of(L, 1, first, last) + between * (size_t)(last - first);
-    mull__vm_make_room(L, 2 * bytes);
-    mull__vm_spend(L, bytes / BYTES_A_STEP);
-    return own(L);
-}
-
-/* unpack: Lua's refuses what no stack has room for, before it looks anything up. */
-static int unpack(lua_State *L)
-{
-    enum { MOST = 10000000 };
-    lua_Integer first = luaL_optinteger(L, 2, 1);
-    lua_Integer last = luaL_opt(L, luaL_checkinteger, 3, length(L, 1));
-    if (first <= last && (lua_Unsigned)last - (lua_Unsigned)first < MOST)
-        mull__vm_spend_lookups(L, (size_t)((lua_Unsigned)last - (lua_Unsigned)first));
-    return by_results(L);
-}
-
-static int move(lua_State *L)
+static size_t moved(lua_State *L)
 {
     spend_span(L, lua_tointeger(L, 2), lua_tointeger(L, 3));
-    return own_writes(L);
+    return 0;
 }
 
-/* ---- utf8 ------------------------------------------------------------------------------------ */
-
-/* offset goes from one byte to another, over all that belong to the characters between. */
-static int offset(lua_State *L)
+/* concatenated is concat: Lua's stops at the first element that is no text. */
+static size_t concatenated(lua_State *L)
 {
-    size_t size = 0;
-    luaL_checklstring(L, 1, &size);
-    lua_Integer length = (lua_Integer)size;
-    lua_Integer from = luaL_optinteger(L, 3, luaL_checkinteger(L, 2) > 0 ? 1 : length + 1);
-    own(L);
-    lua_Integer to = lua_tointeger(L, -1); /* 0 for nil: it came to an end of the text */
-    from = from < 0 ? length + from + 1 : from;
-    lua_Integer far = to == 0 ? length : to > from ? to - from : from - to;
-    mull__vm_spend(L, (size_t)far / BYTES_A_STEP);
-    return 1;
-}
-
-/* walk is a step through the characters of a text, by Lua's function, which goes over what belongs
- * to the last one. */
-static int walk(lua_State *L)
-{
-    size_t size = 0;
-    const char *text = lua_tolstring(L, 1, &size);
-    lua_Integer from = lua_tointeger(L, 2);
-    size_t at = from > 0 ? (size_t)from : 0, first = at;
-    while (at < size && ((unsigned char)text[at] & 0xC0) == 0x80)
-        at++;
-    mull__vm_spend(L, (at - first) / BYTES_A_STEP);
-    return own(L);
-}
-
-static int codes(lua_State *L)
-{
-    int count = own(L);
-    lua_pushvalue(L, -count);
-    lua_pushcclosure(L, walk, 1);
-    lua_replace(L, -count - 1);
-    return count;
+    size_t bytes = 0, between = bytes_at(L, 2);
+    lua_Integer i = luaL_opt(L, lua_tointeger, 3, 1);
+    lua_Integer last = luaL_opt(L, lua_tointeger, 4, length(L));
+    if (!lua_istable(L, 1) || i > last)
+        return 0;
+    spend_span(L, i, last);
+    for (;; i++) {
+        lua_geti(L, 1, i);
+        int is_text = lua_isstring(L, -1);
+        bytes += bytes_at(L, -1) + between;
+        lua_pop(L, 1);
+        if (!is_text || i == last)
+            return bytes;
+    }
 }
 
 /* ---- All of them ----------------------------------------------------------------------------- */
 
-typedef struct entry {
-    const char *library, *name;
-    lua_CFunction
-        counts; /* with Lua's function as its upvalue; NULL: its work is always the same */
-} entry;
-
 static const entry entries[] = {
-    {"string", "byte", by_results},
-    {"string", "char", by_arguments},
-    {"string", "find", mull__string_find},
-    {"string", "format", format},
-    {"string", "gmatch", mull__string_gmatch},
-    {"string", "gsub", mull__string_gsub},
-    {"string", "len", NULL},
-    {"utf8", "codes", codes},
-    {"string", "lower", by_text},
-    {"string", "match", mull__string_match},
-    {"string", "pack", by_both},
-    {"string", "packsize", by_arguments},
-    {"string", "rep", rep},
-    {"string", "reverse", by_text},
-    {"string", "sub", by_results},
-    {"string", "unpack", unpack_bytes},
-    {"string", "upper", by_text},
-    {"table", "concat", concat},
-    {"table", "insert", insert},
-    {"table", "move", move},
-    {"table", "pack", by_arguments},
-    {"table", "remove", remove_one},
-    {"table", "unpack", unpack},
-    {"utf8", "char", by_arguments},
-    {"utf8", "codepoint", by_results},
-    {"utf8", "len", by_arguments},
-    {"utf8", "offset", offset},
-    {"basic", "select", by_results},
-    {"basic", "tonumber", by_arguments},
+    {"string", "byte", counted, NULL},
+    {"string", "char", counted, NULL},
+    {"string", "find", mull__string_find, NULL},
+    {"string", "format", format, NULL},
+    {"string", "gmatch", mull__string_gmatch, NULL},
+    {"string", "gsub", mull__string_gsub, NULL},
+    {"string", "len", NULL, NULL},
+    {"string", "lower", counted, first},
+    {"string", "match", mull__string_match, NULL},
+    {"string", "pack", counted, first},
+    {"string", "packsize", counted, first},
+    {"string", "rep", counted, repeated},
+    {"string", "reverse", counted, first},
+    {"string", "sub", counted, NULL},
+    {"string", "unpack", counted, first},
+    {"string", "upper", counted, first},
+    {"table", "concat", counted, concatenated},
+    {"table", "insert", counted, inserted},
+    {"table", "move", counted, moved},
+    {"table", "pack", NULL, NULL},
+    {"table", "remove", counted, shifted},
+    {"table", "unpack", counted, NULL},
+    {"utf8", "char", counted, NULL},
+    {"utf8", "codepoint", counted, NULL},
+    {"utf8", "codes", NULL, NULL},
+    {"utf8", "len", counted, first},
+    {"utf8", "offset", NULL, NULL},
+    {"basic", "select", counted, NULL},
+    {"basic", "tonumber", counted, first},
 };
 
 enum { ENTRIES = sizeof entries / sizeof entries[0] };
@@ -350,8 +256,10 @@ static void push_entry(lua_State *L, const entry *e)
         lua_getfield(L, -1, e->name);
         lua_remove(L, -2);
     }
-    if (e->counts)
-        lua_pushcclosure(L, e->counts, 1);
+    if (e->ours == counted)
+        lua_pushlightuserdata(L, (void *)(uintptr_t)e);
+    if (e->ours)
+        lua_pushcclosure(L, e->ours, e->ours == counted ? 2 : 1);
 }
 
 void mull__library_push(lua_State *L)

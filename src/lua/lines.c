@@ -5,128 +5,122 @@
 
 #include <errno.h>
 #include <lauxlib.h>
+#include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 static const char type_name[] = "mulligan.lines";
 
-enum { CHUNK = 64 * 1024 };
-
-/* What is read and not given yet is bytes[from ... to). */
 typedef struct reader {
-    char *bytes;
-    size_t from, to, room;
-    size_t looked; /* there is no newline before it */
-    size_t limit;
+    char *line; /* what is read of it so far, `size` bytes; from malloc */
+    size_t size, room, limit;
+    int is_long; /* it is longer than the limit: nothing of it is kept */
     int at_end;
-    int skipping; /* the line is too long: nothing of it is kept */
+    size_t from, to; /* chunk[from ... to) is read and not looked at yet */
+    char chunk[64 * 1024];
 } reader;
 
-static int is_ready(void)
+/* keep adds bytes to the line, which may become too long. 0, or ENOMEM. */
+static int keep(reader *r, const char *bytes, size_t size)
 {
-    fd_set in;
-    FD_ZERO(&in);
-    FD_SET(STDIN_FILENO, &in);
-    struct timeval none = {0};
-    return select(STDIN_FILENO + 1, &in, NULL, NULL, &none) > 0;
+    r->is_long |= size > r->limit - r->size;
+    if (r->is_long || size == 0) {
+        r->size = r->is_long ? 0 : r->size;
+        return 0;
+    }
+    if (r->room - r->size < size) {
+        size_t room = 2 * (r->size + size);
+        char *grown = realloc(r->line, room);
+        if (!grown)
+            return ENOMEM;
+        r->line = grown;
+        r->room = room;
+    }
+    memcpy(r->line + r->size, bytes, size);
+    r->size += size;
+    return 0;
 }
 
-/* make_room gives a chunk's room behind what is there. */
-static int make_room(reader *r)
+/* take takes what is read into the line, and says in `whole` whether all of that is there. 0, or
+ * ENOMEM. */
+static int take(reader *r, int *whole)
 {
-    if (r->from > 0) {
-        memmove(r->bytes, r->bytes + r->from, r->to - r->from);
-        r->to -= r->from;
-        r->looked -= r->from;
-        r->from = 0;
-    }
-    if (r->room - r->to >= CHUNK)
-        return 0;
-    size_t room = r->room * 2 > r->to + CHUNK ? r->room * 2 : r->to + CHUNK;
-    char *grown = realloc(r->bytes, room);
-    if (!grown)
-        return -1;
-    r->bytes = grown;
-    r->room = room;
+    const char *begin = r->chunk + r->from, *end = memchr(begin, '\n', r->to - r->from);
+    size_t size = end ? (size_t)(end - begin) : r->to - r->from;
+    if (keep(r, begin, size))
+        return ENOMEM;
+    r->from += size + (end != NULL);
+    *whole = end || (r->at_end && (r->size > 0 || r->is_long));
     return 0;
 }
 
 /* fill reads once. 0, or an errno. */
 static int fill(reader *r)
 {
-    if (make_room(r) != 0)
-        return ENOMEM;
     ssize_t size;
     do
-        size = read(STDIN_FILENO, r->bytes + r->to, CHUNK);
+        size = read(STDIN_FILENO, r->chunk, sizeof r->chunk);
     while (size < 0 && errno == EINTR);
     if (size < 0)
         return errno;
     r->at_end = size == 0;
-    r->to += (size_t)size;
+    r->from = 0;
+    r->to = (size_t)size;
     return 0;
 }
 
-/* find_line looks for the end of the line; NULL: not read yet. A line that is too long by then is
- * let go of, so that memory is bounded. */
-static const char *find_line(reader *r)
+/* why_none says why no line can be read now; NULL: one may come. Where it waits for stdin, whoever
+ * reads stdout may go away first. */
+static const char *why_none(lua_State *L, const reader *r)
 {
-    const char *end = NULL;
-    if (r->to > r->looked)
-        end = memchr(r->bytes + r->looked, '\n', r->to - r->looked);
-    r->looked = r->to;
-    size_t size = end ? (size_t)(end - r->bytes) - r->from : r->to - r->from;
-    r->skipping |= size > r->limit;
-    if (!end && r->skipping)
-        r->from = r->to;
-    if (!end && r->at_end && (r->skipping || r->to > r->from))
-        end = r->bytes + r->to;
-    return end;
+    struct pollfd ends[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+    int may_wait = lua_toboolean(L, 2), for_stdout = lua_toboolean(L, 3);
+    if (r->at_end)
+        return "end";
+    if (!may_wait)
+        return poll(ends, 1, 0) > 0 ? NULL : "later";
+    while (for_stdout && poll(ends, 2, -1) < 0 && errno == EINTR) {
+    }
+    return !ends[0].revents && ends[1].revents & (POLLERR | POLLHUP) ? "unread" : NULL;
 }
 
-static int give_line(lua_State *L, reader *r, const char *end)
+static int fail(lua_State *L, const char *word, const char *why)
 {
-    size_t stop = (size_t)(end - r->bytes);
-    if (r->skipping)
-        lua_pushboolean(L, 0);
-    else
-        lua_pushlstring(L, r->bytes + r->from, stop - r->from);
-    r->skipping = 0;
-    r->from = stop < r->to ? stop + 1 : r->to;
-    r->looked = r->from;
-    return 1;
+    luaL_pushfail(L);
+    lua_pushstring(L, word);
+    if (!why)
+        return 2;
+    lua_pushstring(L, why);
+    return 3;
 }
 
 static int next(lua_State *L)
 {
     reader *r = luaL_checkudata(L, 1, type_name);
-    int may_wait = lua_toboolean(L, 2);
-    const char *end;
-    while (!(end = find_line(r))) {
-        const char *word = r->at_end ? "end" : !may_wait && !is_ready() ? "later" : NULL;
-        if (word) {
-            luaL_pushfail(L);
-            lua_pushstring(L, word);
-            return 2;
-        }
-        int problem = fill(r);
-        if (problem) {
-            luaL_pushfail(L);
-            lua_pushliteral(L, "error");
-            lua_pushstring(L, strerror(problem));
-            return 3;
-        }
+    int whole = 0;
+    for (int problem = take(r, &whole); !whole; problem = take(r, &whole)) {
+        const char *word = problem ? NULL : why_none(L, r);
+        if (word)
+            return fail(L, word, NULL);
+        if (problem || (problem = fill(r)))
+            return fail(L, "error", strerror(problem));
     }
-    return give_line(L, r, end);
+    if (r->is_long)
+        lua_pushboolean(L, 0);
+    else
+        lua_pushlstring(L, r->line, r->size);
+    r->size = 0;
+    r->is_long = 0;
+    return 1;
 }
 
 static int collect(lua_State *L)
 {
     reader *r = luaL_checkudata(L, 1, type_name);
-    free(r->bytes);
-    *r = (reader){.at_end = 1};
+    free(r->line);
+    r->line = NULL;
     return 0;
 }
 
@@ -135,7 +129,8 @@ int mull__lua_lines(lua_State *L)
     lua_Integer limit = luaL_checkinteger(L, 1);
     luaL_argcheck(L, limit >= 0, 1, "must be 0 or more");
     reader *made = lua_newuserdatauv(L, sizeof *made, 0);
-    *made = (reader){.limit = (size_t)limit};
+    memset(made, 0, offsetof(reader, chunk));
+    made->limit = (size_t)limit;
     if (!mull__type_get(L, type_name)) {
         lua_pushcfunction(L, collect);
         lua_setfield(L, -2, "__gc");

@@ -2,6 +2,7 @@
 #include "engine.h"
 
 #include "runtime/seams.h"
+#include "runtime/watchdog.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,7 @@ static void look(void *data)
 {
     mull__lua_engine *engine = data;
     mull__lines_hand_out(engine);
+    mull__watchdog_turned(engine->host->watchdog);
     if (engine->engine && !engine->closing)
         mull__engine_after(engine->engine, LOOK_MS, look, engine);
 }

@@ -4,6 +4,7 @@
 
 #include "base/mask.h"
 #include "convert.h"
+#include "fields.h"
 #include "runtime/seams.h"
 
 #include <lauxlib.h>
@@ -47,16 +48,11 @@ static void forget(lua_State *L, const request *asked)
 static void push_depth(lua_State *L, const mull_depth *depth)
 {
     lua_createtable(L, 0, 4);
-    lua_pushinteger(L, (lua_Integer)depth->ready);
-    lua_setfield(L, -2, "ready");
-    lua_pushinteger(L, (lua_Integer)depth->delayed);
-    lua_setfield(L, -2, "delayed");
-    lua_pushinteger(L, (lua_Integer)depth->claimed);
-    lua_setfield(L, -2, "claimed");
-    if (depth->next_due_ms != INT64_MAX) {
-        lua_pushinteger(L, depth->next_due_ms);
-        lua_setfield(L, -2, "next_due_ms");
-    }
+    mull__set_integer(L, "ready", (int64_t)depth->ready);
+    mull__set_integer(L, "delayed", (int64_t)depth->delayed);
+    mull__set_integer(L, "claimed", (int64_t)depth->claimed);
+    if (depth->next_due_ms != INT64_MAX)
+        mull__set_integer(L, "next_due_ms", depth->next_due_ms);
 }
 
 /* push_answer pushes what the function is called with. */
@@ -73,22 +69,22 @@ static int push_answer(lua_State *L, const request *asked)
 
 enum { LARGEST_FRAME = 256 }; /* of any function */
 
-struct answer {
+struct reply {
     request *asked;
     int given; /* whatever is raised from then on isn't for want of memory to answer */
 };
 
 static int call_back(lua_State *L)
 {
-    struct answer *answer = lua_touserdata(L, 1);
-    request *asked = answer->asked;
+    struct reply *reply = lua_touserdata(L, 1);
+    request *asked = reply->asked;
     if (!mull__anchors(L, asked->engine))
         return 0;
     lua_rawgetp(L, -1, asked);
     int is_function = lua_getiuservalue(L, -1, 1) == LUA_TFUNCTION;
     int results = is_function ? push_answer(L, asked) : 0;
     mull__reserve_call(L, LARGEST_FRAME);
-    answer->given = 1;
+    reply->given = 1;
     forget(L, asked);
     if (is_function)
         lua_call(L, results, 0);
@@ -100,10 +96,10 @@ static int call_back(lua_State *L)
 /* give_answer calls the function; again later where there is no memory to call it. */
 static void give_answer(void *data)
 {
-    struct answer answer = {.asked = data};
-    mull__lua_engine *engine = answer.asked->engine;
-    if (mull__protect(engine->host, engine, answer.asked->what, call_back, &answer) != 0 &&
-        !answer.given)
+    struct reply reply = {.asked = data};
+    mull__lua_engine *engine = reply.asked->engine;
+    if (mull__protect(engine->host, engine, reply.asked->what, call_back, &reply) != 0 &&
+        !reply.given)
         mull__engine_after(engine->engine, AGAIN_MS, give_answer, data);
 }
 
@@ -114,11 +110,17 @@ static void on_published(int status, void *data)
     give_answer(asked);
 }
 
-/* fail is mull__fail of a request, which can only be invalid for its transport. */
-static int fail(lua_State *L, int status, const char *transport)
+/* answer gives what a request returns, which can only be invalid for its transport. */
+static int answer(lua_State *L, const request *asked, int status, const char *transport)
 {
+    mull__lua_engine *engine = asked->engine;
+    if (status != 0)
+        forget(L, asked);
+    mull__lines_hand_out(engine);
+    if (status == 0)
+        lua_pushboolean(L, 1);
     if (status != MULL_EINVAL)
-        return mull__fail(L, status, NULL);
+        return status == 0 ? 1 : mull__fail(L, status, NULL);
     char shown[256]; /* somebody may have given the URL for its name */
     mull__mask(shown, sizeof shown, transport, transport);
     lua_pushfstring(L, "there is no transport \"%s\"", shown);
@@ -138,14 +140,8 @@ int mull__engine_publish(lua_State *L)
     mull__read_outgoing(L, 3, arena, &message, &delay_ms);
     request *asked = push_request(L, engine, "publish", 6);
     int status = mull_publish(engine->engine, transport, &message, delay_ms, on_published, asked);
-    mull__arena_drop(arena);
-    if (status != 0)
-        forget(L, asked);
-    mull__lines_hand_out(engine);
-    if (status != 0)
-        return fail(L, status, transport);
-    lua_pushboolean(L, 1);
-    return 1;
+    mull__arena_free(arena);
+    return answer(L, asked, status, transport);
 }
 
 static void on_depth(int status, const mull_depth *depth, void *data)
@@ -165,13 +161,7 @@ int mull__engine_depth(lua_State *L)
     luaL_checktype(L, 4, LUA_TFUNCTION);
     request *asked = push_request(L, engine, "depth", 4);
     int status = mull_queue_depth(engine->engine, transport, queue, on_depth, asked);
-    if (status != 0)
-        forget(L, asked);
-    mull__lines_hand_out(engine);
-    if (status != 0)
-        return fail(L, status, transport);
-    lua_pushboolean(L, 1);
-    return 1;
+    return answer(L, asked, status, transport);
 }
 
 int mull__engine_later(lua_State *L)

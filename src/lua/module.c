@@ -9,6 +9,7 @@
 #include "lines.h"
 #include "policy_look.h"
 #include "raise.h"
+#include "settings.h"
 #include "stderr.h"
 
 #include <lauxlib.h>
@@ -57,6 +58,18 @@ static void push_events(lua_State *L)
     }
 }
 
+/* set_type sets what a type has in C, and what its values have, in the table on top. */
+static void set_type(lua_State *L, const char *name, void (*open)(lua_State *L))
+{
+    open(L);
+    lua_pushfstring(L, "%s_methods", name);
+    lua_insert(L, -2);
+    lua_rawset(L, -4);
+    lua_pushfstring(L, "%s_functions", name);
+    lua_insert(L, -2);
+    lua_rawset(L, -3);
+}
+
 static int open_core(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"load", mull__lua_load},
@@ -68,20 +81,21 @@ static int open_core(lua_State *L)
                                          {"moment", moment},
                                          {"lines", mull__lua_lines},
                                          {"policy_explain", mull__policy_explain},
+                                         {"policy_not_there", mull__policy_not_there},
+                                         {"policy_table", mull__policy_table},
                                          {"stderr_write", mull__lua_stderr_write},
                                          {"stderr_queue", mull__lua_stderr_queue},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
-    mull__open_policy(L);
-    lua_setfield(L, -2, "policy_methods");
-    mull__open_engine(L);
-    lua_setfield(L, -2, "engine_methods");
-    mull__open_clock(L);
-    lua_setfield(L, -2, "clock_methods");
+    set_type(L, "policy", mull__open_policy);
+    set_type(L, "engine", mull__open_engine);
+    set_type(L, "clock", mull__open_clock);
     mull__open_json(L);
     lua_setfield(L, -2, "json");
     push_events(L);
     lua_setfield(L, -2, "events");
+    mull__push_settings(L);
+    lua_setfield(L, -2, "settings");
     lua_pushstring(L, mull_version());
     lua_setfield(L, -2, "version");
     return 1;

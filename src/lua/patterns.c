@@ -2,12 +2,16 @@
 #include "patterns.h"
 
 #include <lauxlib.h>
+#include <lualib.h>
 #include <string.h>
 
 #include "base/pattern.h"
 #include "vm.h"
 
 enum { BYTES_A_STEP = 16 }; /* of a plain text that is looked for, or that is copied */
+
+/* Upvalues of the functions; a policy's have no meter. */
+enum { OWN = 1, METER };
 
 typedef struct text {
     const char *bytes;
@@ -41,19 +45,53 @@ static int is_plain(text pattern)
     return 1;
 }
 
+/* ---- Counting -------------------------------------------------------------------------------- */
+
+enum { STEPS = 10000 }; /* of a search, between two looks at a meter */
+
+/* counting is what the work of one call is counted by: a meter, or the budget of a policy. */
+typedef struct counting {
+    mull__pattern_steps steps; /* the first member */
+    lua_State *L;
+    const mull__pattern_meter *meter; /* NULL: a policy */
+} counting;
+
+static int more_steps(mull__pattern_steps *steps)
+{
+    const counting *c = (const counting *)steps;
+    steps->left = STEPS;
+    return c->meter->may_go(c->L);
+}
+
+static counting count_by(lua_State *L, int upvalue)
+{
+    const mull__pattern_meter *meter = lua_touserdata(L, lua_upvalueindex(upvalue));
+    return (counting){{STEPS, meter ? more_steps : NULL}, L, meter};
+}
+
+static void spend(const counting *c, size_t instructions)
+{
+    if (!c->meter)
+        mull__vm_spend(c->L, instructions);
+}
+
 /* ---- Searching ------------------------------------------------------------------------------- */
 
 typedef int finder(mull__pattern_match *, const char *text, size_t size, size_t at,
-                   const char *pattern, size_t pattern_size, int64_t *steps);
+                   const char *pattern, size_t pattern_size, mull__pattern_steps *steps);
 
-/* look gives whether `find` found; else it raises, if the pattern is wrong or the budget spent. */
-static int look(lua_State *L, finder *find, mull__pattern_match *match, text subject, size_t at,
+/* look gives whether `find` found; else it raises, if the pattern is wrong or it may not go on. */
+static int look(counting *c, finder *find, mull__pattern_match *match, text subject, size_t at,
                 text pattern)
 {
-    mull__vm *vm = mull__vm_of(L);
+    lua_State *L = c->L;
+    int64_t left = c->meter ? c->steps.left : mull__vm_of(L)->left;
+    c->steps.left = left;
     int found =
-        find(match, subject.bytes, subject.size, at, pattern.bytes, pattern.size, &vm->left);
-    mull__vm_check(L);
+        find(match, subject.bytes, subject.size, at, pattern.bytes, pattern.size, &c->steps);
+    spend(c, (size_t)(left - c->steps.left)); /* raises where a policy has no more */
+    if (found == MULL__PATTERN_SPENT)
+        return c->meter->give_up(L);
     if (found == MULL__PATTERN_COMPLEX)
         return luaL_error(L, "pattern too complex");
     if (found == MULL__PATTERN_WRONG)
@@ -102,12 +140,13 @@ static int push_nothing(lua_State *L)
     return 1;
 }
 
-static int find_plain(lua_State *L, text subject, size_t from, text wanted)
+static int find_plain(const counting *c, text subject, size_t from, text wanted)
 {
+    lua_State *L = c->L;
     const char *begin = subject.bytes + from;
     const char *found = memmem(begin, subject.size - from, wanted.bytes, wanted.size);
     size_t looked_at = found ? (size_t)(found - begin) + wanted.size : subject.size - from;
-    mull__vm_spend(L, looked_at / BYTES_A_STEP);
+    spend(c, looked_at / BYTES_A_STEP);
     if (!found)
         return push_nothing(L);
     size_t at = (size_t)(found - subject.bytes);
@@ -118,14 +157,15 @@ int mull__string_find(lua_State *L)
 {
     text subject = text_at(L, 1), pattern = text_at(L, 2);
     size_t from = offset_at(L, 3, subject.size);
+    counting c = count_by(L, METER);
     mull__pattern_match match;
     if (from > subject.size)
         return push_nothing(L);
     if (!lua_toboolean(L, 4))
-        mull__vm_spend(L, pattern.size / BYTES_A_STEP);
+        spend(&c, pattern.size / BYTES_A_STEP);
     if (lua_toboolean(L, 4) || is_plain(pattern))
-        return find_plain(L, subject, from, pattern);
-    if (!look(L, mull__pattern_find, &match, subject, from, pattern))
+        return find_plain(&c, subject, from, pattern);
+    if (!look(&c, mull__pattern_find, &match, subject, from, pattern))
         return push_nothing(L);
     int count = push_place(L, (size_t)(match.start - subject.bytes) + 1,
                            (size_t)(match.end - subject.bytes));
@@ -136,17 +176,19 @@ int mull__string_match(lua_State *L)
 {
     text subject = text_at(L, 1), pattern = text_at(L, 2);
     size_t from = offset_at(L, 3, subject.size);
+    counting c = count_by(L, METER);
     mull__pattern_match match;
-    if (from > subject.size || !look(L, mull__pattern_find, &match, subject, from, pattern))
+    if (from > subject.size || !look(&c, mull__pattern_find, &match, subject, from, pattern))
         return push_nothing(L);
     return push_captures(L, &match, subject);
 }
 
 /* ---- gmatch ---------------------------------------------------------------------------------- */
 
-/* The walk's upvalues: subject, pattern, the offset to go on from, the end of the last match or -1.
- * A match may not end where the last one did, or an empty one would never be left. */
-enum { SUBJECT = 1, PATTERN, NEXT, LAST_END };
+/* The walk's upvalues: subject, pattern, the offset to go on from, the end of the last match or -1,
+ * and the meter. A match may not end where the last one did, or an empty one would never be left.
+ */
+enum { SUBJECT = 1, PATTERN, NEXT, LAST_END, WALKS_METER };
 
 static void keep_offset(lua_State *L, int upvalue, size_t offset)
 {
@@ -160,9 +202,10 @@ static int next_match(lua_State *L)
     text pattern = text_at(L, lua_upvalueindex(PATTERN));
     lua_Integer last_end = lua_tointeger(L, lua_upvalueindex(LAST_END));
     size_t at = (size_t)lua_tointeger(L, lua_upvalueindex(NEXT));
+    counting c = count_by(L, WALKS_METER);
     mull__pattern_match match;
     for (; at <= subject.size; at++) {
-        if (look(L, mull__pattern_at, &match, subject, at, pattern) &&
+        if (look(&c, mull__pattern_at, &match, subject, at, pattern) &&
             match.end - subject.bytes != last_end) {
             size_t end = (size_t)(match.end - subject.bytes);
             keep_offset(L, NEXT, end);
@@ -182,7 +225,8 @@ int mull__string_gmatch(lua_State *L)
     lua_settop(L, 2);
     lua_pushinteger(L, (lua_Integer)(from > subject.size ? subject.size + 1 : from));
     lua_pushinteger(L, -1);
-    lua_pushcclosure(L, next_match, 4);
+    lua_pushvalue(L, lua_upvalueindex(METER));
+    lua_pushcclosure(L, next_match, 5);
     return 1;
 }
 
@@ -202,12 +246,13 @@ static void add_capture(lua_State *L, luaL_Buffer *made, const mull__pattern_mat
 }
 
 /* add_template adds a replacement that is a text, in which %0 to %9 stand for captures. */
-static void add_template(lua_State *L, luaL_Buffer *made, const mull__pattern_match *match,
+static void add_template(const counting *c, luaL_Buffer *made, const mull__pattern_match *match,
                          text subject)
 {
+    lua_State *L = c->L;
     text t = text_at(L, REPLACEMENT);
     const char *p = t.bytes, *end = t.bytes + t.size;
-    mull__vm_spend(L, t.size / BYTES_A_STEP);
+    spend(c, t.size / BYTES_A_STEP);
     for (const char *mark; (mark = memchr(p, '%', (size_t)(end - p))); p = mark + 2) {
         luaL_addlstring(made, p, (size_t)(mark - p));
         char kind = mark + 1 < end ? mark[1] : '\0';
@@ -224,12 +269,12 @@ static void add_template(lua_State *L, luaL_Buffer *made, const mull__pattern_ma
 }
 
 /* add_answer adds what a table or a function has for a match; 0: nothing, and the match stays. */
-static int add_answer(lua_State *L, luaL_Buffer *made, const mull__pattern_match *match,
+static int add_answer(const counting *c, luaL_Buffer *made, const mull__pattern_match *match,
                       text subject, int type)
 {
+    lua_State *L = c->L;
     if (type == LUA_TTABLE) {
         push_capture(L, match, subject, 0);
-        mull__vm_spend_lookups(L, 1);
         lua_gettable(L, REPLACEMENT);
     } else {
         lua_pushvalue(L, REPLACEMENT);
@@ -247,12 +292,12 @@ static int add_answer(lua_State *L, luaL_Buffer *made, const mull__pattern_match
 }
 
 /* replace adds what comes in a match's place, and returns whether it may be something else. */
-static int replace(lua_State *L, luaL_Buffer *made, const mull__pattern_match *match, text subject,
-                   int type)
+static int replace(const counting *c, luaL_Buffer *made, const mull__pattern_match *match,
+                   text subject, int type)
 {
     if (type == LUA_TTABLE || type == LUA_TFUNCTION)
-        return add_answer(L, made, match, subject, type);
-    add_template(L, made, match, subject);
+        return add_answer(c, made, match, subject, type);
+    add_template(c, made, match, subject);
     return 1;
 }
 
@@ -260,7 +305,7 @@ int mull__string_gsub(lua_State *L)
 {
     text subject = text_at(L, 1), pattern = text_at(L, 2);
     int type = lua_type(L, REPLACEMENT);
-    lua_Integer most = luaL_optinteger(L, 4, (lua_Integer)subject.size + 1), count = 0;
+    lua_Integer most = luaL_optinteger(L, 4, (lua_Integer)subject.size + 1), found = 0;
     luaL_argexpected(L,
                      type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TTABLE ||
                          type == LUA_TFUNCTION,
@@ -268,16 +313,18 @@ int mull__string_gsub(lua_State *L)
     int is_anchored = pattern.size > 0 && pattern.bytes[0] == '^', has_changed = 0;
     pattern.bytes += is_anchored;
     pattern.size -= (size_t)is_anchored;
-    mull__vm_make_room(L, 2 * subject.size);
+    counting c = count_by(L, METER);
+    if (!c.meter)
+        mull__vm_make_room(L, 2 * subject.size);
     luaL_Buffer made;
     luaL_buffinit(L, &made);
     mull__pattern_match match;
     const char *last_end = NULL;
     size_t at = 0;
-    while (count < most) {
-        if (look(L, mull__pattern_at, &match, subject, at, pattern) && match.end != last_end) {
-            count++;
-            has_changed |= replace(L, &made, &match, subject, type);
+    while (found < most) {
+        if (look(&c, mull__pattern_at, &match, subject, at, pattern) && match.end != last_end) {
+            found++;
+            has_changed |= replace(&c, &made, &match, subject, type);
             last_end = match.end;
             at = (size_t)(match.end - subject.bytes);
         } else if (at < subject.size) {
@@ -291,10 +338,61 @@ int mull__string_gsub(lua_State *L)
     if (has_changed) {
         luaL_addlstring(&made, subject.bytes + at, subject.size - at);
         luaL_pushresult(&made);
-        mull__vm_spend(L, lua_rawlen(L, -1) / BYTES_A_STEP);
+        spend(&c, lua_rawlen(L, -1) / BYTES_A_STEP);
     } else {
         lua_pushvalue(L, 1);
     }
-    lua_pushinteger(L, count);
+    lua_pushinteger(L, found);
     return 2;
+}
+
+/* ---- By a meter ------------------------------------------------------------------------------ */
+
+/* either calls, as if it were the one that was called, the function that is counted, or Lua's. */
+static int either(lua_State *L, lua_CFunction counted)
+{
+    const mull__pattern_meter *meter = lua_touserdata(L, lua_upvalueindex(METER));
+    return (meter->counts(L) ? counted : lua_tocfunction(L, lua_upvalueindex(OWN)))(L);
+}
+
+static int metered_find(lua_State *L)
+{
+    return either(L, mull__string_find);
+}
+
+static int metered_match(lua_State *L)
+{
+    return either(L, mull__string_match);
+}
+
+static int metered_gmatch(lua_State *L)
+{
+    return either(L, mull__string_gmatch);
+}
+
+static int metered_gsub(lua_State *L)
+{
+    return either(L, mull__string_gsub);
+}
+
+void mull__patterns_meter(lua_State *L, mull__pattern_meter *meter)
+{
+    static const luaL_Reg functions[] = {{"find", metered_find},
+                                         {"match", metered_match},
+                                         {"gmatch", metered_gmatch},
+                                         {"gsub", metered_gsub}};
+    lua_getglobal(L, LUA_STRLIBNAME);
+    int string = lua_gettop(L);
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        lua_getfield(L, string, functions[i].name);
+        /* Lua's has no upvalue; ours, and perhaps another's, has. */
+        if (!lua_iscfunction(L, -1) || lua_getupvalue(L, -1, 1)) {
+            lua_settop(L, string);
+            continue;
+        }
+        lua_pushlightuserdata(L, meter);
+        lua_pushcclosure(L, functions[i].func, 2);
+        lua_setfield(L, string, functions[i].name);
+    }
+    lua_pop(L, 1);
 }

@@ -1,10 +1,11 @@
 /* policy_check.c: check(policy, consumers or nil, transports or nil): findings and bounds as data,
  * to which lua/mulligan/check/ has the words. */
+#include "analysis/findings.h"
 #include "base/alloc.h"
+#include "convert.h"
 #include "decide/decide.h"
 #include "fields.h"
 #include "plain_push.h"
-#include "policy/findings.h"
 #include "policy_look.h"
 #include "policy_module.h"
 #include "runtime/check.h"
@@ -26,9 +27,15 @@ typedef struct report {
     size_t finding_count, finding_room;
     int status;
     mull__problems refused;
+    mull__fates fates;
     mull__mixes mixes;
     mull__extent *extents; /* of the rules of one scope */
+    /* The efforts that are left: for mixes, and for the walks by any rule and by one. */
+    int64_t mixing, following, following_one;
 } report;
+
+/* What may be spent on bounds, in nanoseconds, roughly. */
+enum { MIXING = 100000000, FOLLOWING = 300000000 };
 
 static int drop(lua_State *L)
 {
@@ -43,6 +50,8 @@ static int drop(lua_State *L)
     mull__problems_drop(&r->refused);
     if (r->mixes.allocator)
         mull__mixes_free(&r->mixes);
+    if (r->fates.allocator)
+        mull__fates_free(&r->fates);
     *r = (report){0};
     return 0;
 }
@@ -56,27 +65,28 @@ static void *need(lua_State *L, void *memory)
 
 /* ---- Who it is for --------------------------------------------------------------------------- */
 
-/* text_at is a field's text, which lives as long as the table at `index`. */
-static const char *text_at(lua_State *L, int index, const char *field)
+/* text_at is a field's text, which lives as long as the table on top; NULL: there is none. */
+static const char *text_at(lua_State *L, const char *field)
 {
-    lua_getfield(L, index, field);
-    const char *text = luaL_checkstring(L, -1);
+    lua_getfield(L, -1, field);
+    const char *text = luaL_optstring(L, -1, NULL);
     lua_pop(L, 1);
     return text;
 }
 
+/* read_consumer reads the one on top, of which nothing but its name may be known. */
 static void read_consumer(lua_State *L, report *r, size_t at)
 {
-    int consumer = lua_gettop(L);
     mull__worker *worker = &r->workers[at];
-    worker->name = text_at(L, consumer, "name");
-    worker->queue = text_at(L, consumer, "queue");
-    worker->transport = text_at(L, consumer, "transport");
-    lua_getfield(L, consumer, "timeout_ms");
-    worker->timeout_ms = luaL_checkinteger(L, -1);
-    lua_pop(L, 1);
+    const char *url = text_at(L, "url");
     char why[512] = "";
-    if (mull__worker_look(worker, text_at(L, consumer, "url"), why, sizeof why))
+    worker->name = text_at(L, "name");
+    worker->queue = text_at(L, "queue");
+    worker->transport = text_at(L, "transport");
+    lua_getfield(L, -1, "timeout_ms");
+    worker->timeout_ms = luaL_optinteger(L, -1, 0);
+    lua_pop(L, 1);
+    if (url && mull__worker_look(worker, url, why, sizeof why))
         mull__problem_keep(NULL, 0, why, &r->refused);
     int64_t timeout_ms = worker->timeout_ms;
     r->user_list[at] = (mull__user){worker->name, worker->transport, worker->queue,
@@ -84,26 +94,27 @@ static void read_consumer(lua_State *L, report *r, size_t at)
                                     worker->can.longest_delay_ms};
 }
 
+/* read_users takes the consumers at 2 and the transports' names at 3. */
 static void read_users(lua_State *L, report *r)
 {
     r->users.handler_ms = MULL__HANDLER_MS;
     if (lua_isnil(L, 2))
         return;
-    size_t count = lua_rawlen(L, 2), transports = lua_rawlen(L, 3);
-    r->user_list = need(L, calloc(count + 1, sizeof *r->user_list));
+    size_t count = r->users.count = lua_rawlen(L, 2);
+    r->users.items = r->user_list = need(L, calloc(count + 1, sizeof *r->user_list));
     r->workers = need(L, calloc(count + 1, sizeof *r->workers));
-    r->transports = need(L, calloc(transports + 1, sizeof *r->transports));
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, 2, (lua_Integer)i + 1);
         read_consumer(L, r, i);
         lua_pop(L, 1);
     }
-    for (size_t i = 0; i < transports; i++) {
+    count = r->users.transport_count = lua_rawlen(L, 3);
+    r->users.transports = r->transports = need(L, calloc(count + 1, sizeof *r->transports));
+    for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, 3, (lua_Integer)i + 1);
         r->transports[i] = luaL_checkstring(L, -1);
         lua_pop(L, 1);
     }
-    r->users = (mull__users){r->user_list, count, MULL__HANDLER_MS, r->transports, transports};
 }
 
 /* ---- Findings -------------------------------------------------------------------------------- */
@@ -124,40 +135,22 @@ static void keep_finding(void *data, const mull__finding *finding)
     r->findings[r->finding_count++] = *finding;
 }
 
-static void push_other(lua_State *L, const mull_rule *other)
+static void push_finding(lua_State *L, const void *item)
 {
-    lua_newtable(L);
-    mull__set_text(L, "file", other->file);
-    mull__set_text(L, "scope", other->scope);
-    mull__set_text(L, "type", other->type);
-    if (other->file)
-        mull__set_integer(L, "line", other->line);
-}
-
-static void push_finding(lua_State *L, const mull__finding *finding)
-{
-    lua_newtable(L);
+    const mull__finding *finding = item;
+    const mull_rule about = {finding->file, finding->line, finding->scope, finding->type};
+    mull__push_source(L, &about);
     mull__set_integer(L, "kind", finding->kind);
-    mull__set_text(L, "file", finding->file);
-    mull__set_text(L, "scope", finding->scope);
-    mull__set_text(L, "type", finding->type);
     mull__set_text(L, "word", finding->word);
     mull__set_integer(L, "number", finding->number);
     mull__set_integer(L, "limit", finding->limit);
-    if (finding->file)
-        mull__set_integer(L, "line", finding->line);
-    push_other(L, &finding->other);
+    mull__push_source(L, &finding->other);
     lua_setfield(L, -2, "other");
 }
 
 static void set_findings(lua_State *L, const report *r)
 {
-    lua_newtable(L);
-    for (size_t i = 0; i < r->finding_count; i++) {
-        push_finding(L, &r->findings[i]);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    lua_setfield(L, -2, "findings");
+    mull__set_list(L, "findings", r->findings, r->finding_count, sizeof *r->findings, push_finding);
 }
 
 /* ---- Bounds ---------------------------------------------------------------------------------- */
@@ -165,11 +158,7 @@ static void set_findings(lua_State *L, const report *r)
 static void push_rule(lua_State *L, const mull__scope *scope, const mull__rule *rule,
                       const mull__extent *extent)
 {
-    lua_newtable(L);
-    mull__set_text(L, "file", rule->source.file);
-    mull__set_integer(L, "line", rule->source.line);
-    mull__set_text(L, "scope", rule->source.scope);
-    mull__set_text(L, "type", rule->source.type);
+    mull__push_source(L, &rule->source);
     mull__set_flag(L, "cause", mull__is_cause_rule(scope, rule));
     mull__set_flag(L, "matcher", rule->matcher.kind != MULL__MATCH_ALWAYS);
     mull__set_extent(L, extent);
@@ -179,13 +168,10 @@ static void push_rule(lua_State *L, const mull__scope *scope, const mull__rule *
  * force. */
 static int measure(lua_State *L, report *r, const mull__scope *scope, mull__extent *extent)
 {
-    size_t count = mull__scope_rules(scope);
-    r->extents = need(L, calloc(count + 1, sizeof *r->extents));
-    if (mull__mixes_of(&r->mixes, r->table, scope, &r->users, &r->allocator) ||
-        mull__extent_of_scope(extent, r->table, scope, &r->mixes))
+    if (mull__mixes_of(&r->mixes, r->table, scope, &r->users, &r->mixing, &r->allocator) ||
+        mull__extent_of_scope(extent, &r->fates, scope, &r->mixes, &r->following))
         need(L, NULL);
-    for (size_t i = 0; i < count; i++)
-        r->extents[i] = mull__extent_of_rule(mull__rule_at(scope, i), &r->mixes);
+    r->extents = need(L, mull__extents_of_rules(scope, &r->mixes, &r->following_one));
     return r->mixes.count > 0;
 }
 
@@ -240,7 +226,8 @@ static void set_refused(lua_State *L, report *r)
     lua_setfield(L, -2, "refused");
 }
 
-int mull__policy_check(lua_State *L)
+/* new_report leaves a report on the policy at 1 behind the three arguments. */
+static report *new_report(lua_State *L)
 {
     static const char type_name[] = "mulligan.policy.check";
     mull__lua_policy *policy = mull__policy_at(L, 1);
@@ -249,9 +236,30 @@ int mull__policy_check(lua_State *L)
     r->generation = mull__policy_current(policy->policy);
     r->table = mull__generation_table(r->generation);
     r->allocator = mull__allocator_or_default((mull_allocator){0});
+    return r;
+}
+
+int mull__policy_not_there(lua_State *L)
+{
+    report *r = new_report(L);
     read_users(L, r);
-    r->status = mull__findings(r->table, &r->users, &r->allocator, keep_finding, r);
+    mull__find_not_there(r->table, &r->users, keep_finding, r);
     if (r->status != MULL_OK)
+        need(L, NULL);
+    lua_newtable(L);
+    set_findings(L, r);
+    return 1;
+}
+
+int mull__policy_check(lua_State *L)
+{
+    report *r = new_report(L);
+    read_users(L, r);
+    r->mixing = MIXING;
+    r->following = r->following_one = FOLLOWING;
+    if (mull__fates_of(&r->fates, r->table, NULL, &r->allocator) ||
+        mull__findings(&r->fates, &r->users, &r->allocator, keep_finding, r) ||
+        r->status != MULL_OK)
         need(L, NULL);
     lua_newtable(L);
     mull__set_text(L, "generation", mull__generation_name(r->generation));

@@ -1,6 +1,6 @@
 /* policy_explain.c: policy:explain, why a verdict is what it is, and what follows; docs/explain.md.
  * All is found first, while nothing of Lua's can raise, and then made into tables. */
-#include "policy/explain.h"
+#include "analysis/explain.h"
 
 #include "base/alloc.h"
 #include "convert.h"
@@ -43,17 +43,6 @@ static int look(void *data, const mull__table *table, const mull_failure *failur
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
-static void set_declared(lua_State *L, const mull_rule *rule)
-{
-    if (rule->file) {
-        mull__set_rule(L, rule);
-        return;
-    }
-    lua_newtable(L); /* the built-in one has no place */
-    mull__set_text(L, "type", rule->type);
-    lua_setfield(L, -2, "rule");
-}
-
 static void set_test(lua_State *L, const mull__candidate *candidate)
 {
     if (!candidate->trial.test)
@@ -66,34 +55,31 @@ static void set_test(lua_State *L, const mull__candidate *candidate)
     lua_setfield(L, -2, "test");
 }
 
-static void set_candidates(lua_State *L, const mull__explanation *explanation)
+static void push_candidate(lua_State *L, const void *item)
 {
     static const char *const kinds[] = {"unrecoverable", "rule", "cause_rule"};
     static const char *const results[] = {"passed", "lost", "raised"};
-    mull__push_list(L);
-    for (size_t i = 0; i < explanation->candidate_count; i++) {
-        const mull__candidate *candidate = &explanation->candidates[i];
-        lua_createtable(L, 0, 8);
-        mull__set_text(L, "kind", kinds[candidate->trial.kind]);
-        mull__set_text(L, "result", results[candidate->trial.end]);
-        set_declared(L, candidate->trial.source);
-        mull__push_matcher(L, candidate->trial.matcher);
-        lua_setfield(L, -2, "matcher");
-        set_test(L, candidate);
-        mull__set_text(L, "why", candidate->why);
-        if (candidate->trial.depth > 0) {
-            mull__set_integer(L, "depth", candidate->trial.depth);
-            mull__set_text(L, "cause", candidate->error->type);
-        }
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    const mull__candidate *candidate = item;
+    lua_createtable(L, 0, 8);
+    mull__set_text(L, "kind", kinds[candidate->trial.kind]);
+    mull__set_text(L, "result", results[candidate->trial.end]);
+    mull__push_source(L, candidate->trial.source); /* the built-in one has no place */
+    lua_setfield(L, -2, "rule");
+    mull__push_matcher(L, candidate->trial.matcher);
+    lua_setfield(L, -2, "matcher");
+    set_test(L, candidate);
+    mull__set_text(L, "why", candidate->why);
+    if (candidate->trial.depth > 0) {
+        mull__set_integer(L, "depth", candidate->trial.depth);
+        mull__set_text(L, "cause", candidate->error->type);
     }
-    lua_setfield(L, -2, "candidates");
 }
 
 /* ---- The timeline ---------------------------------------------------------------------------- */
 
-static void push_step(lua_State *L, const mull__step *step)
+static void push_step(lua_State *L, const void *item)
 {
+    const mull__step *step = item;
     mull__push_verdict(L, &step->verdict);
     lua_pushnil(L);
     lua_setfield(L, -2, "generation");
@@ -108,21 +94,11 @@ static void push_step(lua_State *L, const mull__step *step)
     mull__set_integer(L, "calls", step->calls);
 }
 
-static void set_steps(lua_State *L, const char *field, const mull__step *steps, size_t count)
-{
-    mull__push_list(L);
-    for (size_t i = 0; i < count; i++) {
-        push_step(L, &steps[i]);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-    lua_setfield(L, -2, field);
-}
-
 static void set_strip(lua_State *L, const char *field, const mull__strip *strip)
 {
     lua_createtable(L, 0, 3);
-    set_steps(L, "first", strip->first, strip->first_count);
-    set_steps(L, "last", strip->last, strip->last_count);
+    mull__set_list(L, "first", strip->first, strip->first_count, sizeof *strip->first, push_step);
+    mull__set_list(L, "last", strip->last, strip->last_count, sizeof *strip->last, push_step);
     mull__set_integer(L, "left_out",
                       strip->count - (int64_t)(strip->first_count + strip->last_count));
     lua_setfield(L, -2, field);
@@ -159,7 +135,7 @@ static void set_failure(lua_State *L, const mull_failure *failure)
     lua_createtable(L, 0, 8);
     mull__set_text(L, "type", failure->error->type);
     mull__set_text(L, "message", failure->error->message);
-    mull__set_where(L, failure);
+    mull__set_place(L, failure);
     lua_setfield(L, -2, "failure");
 }
 
@@ -174,7 +150,8 @@ static void push_finding(lua_State *L, finding *f)
     set_override(L, &f->explanation);
     mull__set_scopes(L, mull__generation_table(f->generation), f->failure.consumer,
                      f->failure.transport);
-    set_candidates(L, &f->explanation);
+    mull__set_list(L, "candidates", f->explanation.candidates, f->explanation.candidate_count,
+                   sizeof *f->explanation.candidates, push_candidate);
     set_timeline(L, &f->explanation);
 }
 
@@ -188,11 +165,9 @@ int mull__policy_explain(lua_State *L)
         lua_replace(L, 2);
     }
     luaL_checktype(L, 2, LUA_TTABLE);
-    mull__policy_refuse_if_busy(L, policy);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
-    mull__read_failure(L, 2, arena, &failure);
-    mull__read_decide_options(L, 3, &failure);
+    mull__policy_asked(L, policy, arena, &failure);
     finding *f = mull__scoped_new(L, sizeof *f, type_name, drop);
     f->allocator = mull__allocator_or_default((mull_allocator){.resize = NULL});
     int status = mull__policy_decider(policy);

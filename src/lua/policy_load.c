@@ -167,10 +167,10 @@ static void state_free(void *data, void *state)
     mull__sandbox_free(state);
 }
 
-static int match(void *state, uint32_t function, const mull_failure *failure, char *why,
-                 size_t why_size)
+static int match(void *state, uint32_t function, const mull_failure *failure, int64_t *steps,
+                 char *why, size_t why_size)
 {
-    return mull__functions_match(state, function, failure, why, why_size);
+    return mull__functions_match(state, function, failure, steps, why, why_size);
 }
 
 static int override(void *state, uint32_t function, const mull_failure *failure,
@@ -181,10 +181,10 @@ static int override(void *state, uint32_t function, const mull_failure *failure,
     return mull__functions_override(state, function, &shown, answer, why, why_size);
 }
 
-static int notify(void *state, uint32_t function, const mull_event *event, char *why,
-                  size_t why_size)
+static int notify(void *state, uint32_t function, const mull_event *event, int64_t *steps,
+                  char *why, size_t why_size)
 {
-    return mull__functions_notify(state, function, event, why, why_size);
+    return mull__functions_notify(state, function, event, steps, why, why_size);
 }
 
 /* ---- The way in ------------------------------------------------------------------------------ */

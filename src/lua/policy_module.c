@@ -5,6 +5,7 @@
 #include "decide/decide.h"
 #include "policy/shape.h"
 #include "policy_look.h"
+#include "type.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ static void on_event(const mull_event *event, void *data)
 {
     mull__lua_policy *policy = data;
     policy->busy++;
-    mull__host_event(policy->host, policy, event);
+    mull__host_event(policy->host, policy, &policy->unheard, event);
     policy->busy--;
 }
 
@@ -67,6 +68,14 @@ mull__lua_policy *mull__policy_at(lua_State *L, int index)
     if (!*slot)
         luaL_error(L, "the policy is closed");
     return *slot;
+}
+
+int mull__policy_quiet(lua_State *L)
+{
+    mull__lua_policy *policy = mull__policy_at(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    mull__unheard_read(L, 2, &policy->unheard);
+    return 0;
 }
 
 /* push_policy pushes a policy that isn't loaded yet, with the functions at `log` and after it. */
@@ -107,7 +116,8 @@ int mull__lua_load(lua_State *L)
     options.text_size = text_size;
     options.problem = on_problem;
     options.log = on_log;
-    options.event = on_event;
+    if (lua_isfunction(L, 5))
+        options.event = on_event;
     options.data = policy;
     policy->collecting = 1;
     int status = mull_policy_load(&policy->policy, &options);
@@ -119,25 +129,29 @@ int mull__lua_load(lua_State *L)
 
 /* ---- Methods --------------------------------------------------------------------------------- */
 
-void mull__read_decide_options(lua_State *L, int index, mull_failure *failure)
+/* refuse_if_busy keeps a policy's own log and event functions from coming back into it. */
+static void refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
 {
-    if (lua_isnoneornil(L, index))
+    if (policy->busy)
+        luaL_error(L, "not possible in the policy's own log or event function");
+}
+
+void mull__policy_asked(lua_State *L, const mull__lua_policy *policy, mull__arena *arena,
+                        mull_failure *failure)
+{
+    refuse_if_busy(L, policy);
+    mull__read_failure(L, 2, arena, failure);
+    if (lua_isnil(L, 3))
         return;
-    luaL_checktype(L, index, LUA_TTABLE);
-    if (lua_getfield(L, index, "seed") != LUA_TNIL) {
+    luaL_checktype(L, 3, LUA_TTABLE);
+    if (lua_getfield(L, 3, "seed") != LUA_TNIL) {
         if (!lua_isinteger(L, -1))
             luaL_error(L, "seed must be a whole number");
         failure->seed = (uint64_t)lua_tointeger(L, -1);
     }
-    if (lua_getfield(L, index, "no_jitter"), lua_toboolean(L, -1))
+    if (lua_getfield(L, 3, "no_jitter"), lua_toboolean(L, -1))
         failure->flags |= MULL_NO_JITTER;
     lua_pop(L, 2);
-}
-
-void mull__policy_refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
-{
-    if (policy->busy)
-        luaL_error(L, "not possible in the policy's own log or event function");
 }
 
 int mull__policy_decider(mull__lua_policy *policy)
@@ -149,16 +163,14 @@ int mull__policy_decider(mull__lua_policy *policy)
 static int decide_on(lua_State *L, mull__lua_policy *policy,
                      void (*push)(lua_State *L, const mull_verdict *verdict))
 {
-    mull__policy_refuse_if_busy(L, policy);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
-    mull__read_failure(L, 2, arena, &failure);
-    mull__read_decide_options(L, 3, &failure);
+    mull__policy_asked(L, policy, arena, &failure);
     mull_verdict verdict = MULL_INIT(mull_verdict);
     int status = mull__policy_decider(policy);
     if (status == 0)
         status = mull_decide(policy->decider, &failure, &verdict);
-    mull__arena_drop(arena);
+    mull__arena_free(arena);
     if (status != 0)
         return mull__fail(L, status, NULL);
     push(L, &verdict);
@@ -188,7 +200,7 @@ static int reload(lua_State *L)
     mull__lua_policy *policy = mull__policy_at(L, 1);
     size_t size = 0;
     const char *text = luaL_optlstring(L, 2, NULL, &size);
-    mull__policy_refuse_if_busy(L, policy);
+    refuse_if_busy(L, policy);
     policy->collecting = 1;
     int status = mull_policy_reload(policy->policy, text, size);
     policy->collecting = 0;
@@ -234,7 +246,7 @@ static int close_policy(lua_State *L)
     if (*slot && (*slot)->users > 1)
         return luaL_error(L, "an engine uses this policy; close that first");
     if (*slot)
-        mull__policy_refuse_if_busy(L, *slot);
+        refuse_if_busy(L, *slot);
     return collect(L);
 }
 
@@ -269,7 +281,7 @@ static int show(lua_State *L)
     return 1;
 }
 
-int mull__open_policy(lua_State *L)
+void mull__open_policy(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"decide", decide},
                                        {"decide_json", decide_json},
@@ -285,11 +297,5 @@ int mull__open_policy(lua_State *L)
                                        {NULL, NULL}};
     static const luaL_Reg meta[] = {
         {"__gc", collect}, {"__close", leave}, {"__tostring", show}, {NULL, NULL}};
-    luaL_newmetatable(L, type_name);
-    luaL_setfuncs(L, meta, 0);
-    luaL_newlib(L, methods);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "__index");
-    lua_remove(L, -2);
-    return 1;
+    mull__type_open(L, type_name, meta, methods);
 }

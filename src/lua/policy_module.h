@@ -2,6 +2,7 @@
 #ifndef MULL__POLICY_MODULE_H
 #define MULL__POLICY_MODULE_H
 
+#include "arena.h"
 #include "host.h"
 #include "problems.h"
 
@@ -11,6 +12,7 @@ typedef struct mull__lua_policy {
     mull_decider *decider; /* made by the first decide */
     mull__host *host;
     mull__problems problems;
+    mull__unheard unheard;
     int collecting; /* a load or reload by call is under way, which returns the problems */
     int users;
     int busy; /* its log or event function is at work: one in the other, perhaps */
@@ -23,12 +25,10 @@ mull__lua_policy *mull__policy_at(lua_State *L, int index);
  * MULL_EPOLICY, as mull_decider_new. */
 int mull__policy_decider(mull__lua_policy *policy);
 
-/* mull__policy_refuse_if_busy keeps a policy's own log and event functions from coming back into
- * it: raises. */
-void mull__policy_refuse_if_busy(lua_State *L, const mull__lua_policy *policy);
-
-/* mull__read_decide_options reads a table { seed =, no_jitter = } at `index`, or nil. */
-void mull__read_decide_options(lua_State *L, int index, mull_failure *failure);
+/* mull__policy_asked reads the failure at 2 and at 3 a table { seed =, no_jitter = } or nil, for a
+ * policy whose own functions may not ask; raises. */
+void mull__policy_asked(lua_State *L, const mull__lua_policy *policy, mull__arena *arena,
+                        mull_failure *failure);
 
 /* mull__policy_drop ends one use. */
 void mull__policy_drop(mull__lua_policy *policy);
@@ -36,7 +36,11 @@ void mull__policy_drop(mull__lua_policy *policy);
 /* mull__lua_load is load(path or nil, text or nil, name, log, event). */
 int mull__lua_load(lua_State *L);
 
-/* mull__open_policy makes the type; its methods are left on the stack. */
-int mull__open_policy(lua_State *L);
+/* mull__policy_quiet is quiet_policy(policy, names): its event function isn't told of these. */
+int mull__policy_quiet(lua_State *L);
+
+/* mull__open_policy makes the type; its functions and methods are left on the stack, as by
+ * mull__type_open. */
+void mull__open_policy(lua_State *L);
 
 #endif

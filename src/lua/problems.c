@@ -1,6 +1,7 @@
 /* problems.c: see problems.h. */
 #include "problems.h"
 
+#include "fields.h"
 #include "host.h"
 
 #include <lauxlib.h>
@@ -65,16 +66,10 @@ void mull__problems_push(lua_State *L, const mull__problems *problems)
     lua_Integer count = 0;
     for (const struct mull__problem *p = problems->first; p; p = p->next) {
         lua_createtable(L, 0, 3);
-        if (p->file[0]) {
-            lua_pushstring(L, p->file);
-            lua_setfield(L, -2, "file");
-        }
-        if (p->line > 0) {
-            lua_pushinteger(L, p->line);
-            lua_setfield(L, -2, "line");
-        }
-        lua_pushstring(L, p->text);
-        lua_setfield(L, -2, "text");
+        mull__set_text(L, "file", p->file[0] ? p->file : NULL);
+        if (p->line > 0)
+            mull__set_integer(L, "line", p->line);
+        mull__set_text(L, "text", p->text);
         lua_rawseti(L, -2, ++count);
     }
 }

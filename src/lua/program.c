@@ -4,6 +4,7 @@
 #include "ceiling.h"
 #include "engine.h"
 #include "folders.h"
+#include "held.h"
 #include "module.h"
 #include "stderr.h"
 
@@ -11,6 +12,9 @@
 #include <lualib.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,8 +38,8 @@ static void survive(int signal_number)
         signal(signal_number, SIG_IGN);
 }
 
-/* An engine takes these. When it closes, libuv puts their default back, which is death: of a
- * process that may still wait for somebody to read its log. */
+/* An engine takes these, and the watchdog. When both are closed, libuv puts their default back,
+ * which is death: of a process that may still wait for somebody to read its log. */
 static const int taken[] = {SIGTERM, SIGINT, SIGHUP};
 enum { TAKEN = sizeof taken / sizeof taken[0] };
 
@@ -48,23 +52,55 @@ static void mask_taken(int how)
     pthread_sigmask(how, &set, NULL);
 }
 
-/* hold_signals lets them wait until survive_signals. No other thread takes them instead: that of
- * the log has them blocked, and those of transports have ended before libuv lets go of them. */
-static int hold_signals(lua_State *L)
+/* end_watchdog: from now on they do nothing. No other thread takes them meanwhile: that of the log
+ * has them blocked, and those of transports have ended. */
+static void end_watchdog(void)
 {
-    (void)L;
     mask_taken(SIG_BLOCK);
-    return 0;
-}
-
-/* survive_signals: from now on they do nothing. */
-static int survive_signals(lua_State *L)
-{
-    (void)L;
+    mull__held_end();
     for (int i = 0; i < TAKEN; i++)
         survive(taken[i]);
     mask_taken(SIG_UNBLOCK);
+}
+
+/* From begin_work() until the Lua state is closed nothing but the command says how it ended. */
+static atomic_int at_work;
+static pid_t worker; /* the process that is at work; a handler may fork others */
+
+enum { NO_CODE = -1 };
+static atomic_int command_code = NO_CODE; /* what the command gave, once it has */
+
+/* on_exit_at_work: a library that a handler or a finalizer called may call C's exit, with any code.
+ * As with exit, what is in the buffers of files is written. */
+static void on_exit_at_work(void)
+{
+    if (!atomic_load(&at_work) || getpid() != worker)
+        return;
+    int code = atomic_load(&command_code);
+    if (code == NO_CODE) {
+        code = MULL__EXIT_AGAIN;
+        mull__complain("exit was called in the midst of the work; what was claimed will be handed "
+                       "out again");
+    }
+    fflush(NULL);
+    mull__stderr_flush();
+    _exit(code);
+}
+
+static int begin_work(lua_State *L)
+{
+    if (atexit(on_exit_at_work) != 0)
+        return luaL_error(L, "not enough memory");
+    worker = getpid();
+    atomic_store(&at_work, 1);
     return 0;
+}
+
+/* is_worker() says whether this is the process that began the work, not one that it forked. */
+static int is_worker(lua_State *L)
+{
+    lua_pushboolean(L, getpid() == worker);
+    return 1;
 }
 
 /* writes_to_terminal() says whether a person may be looking at stdout. */
@@ -77,9 +113,14 @@ static int writes_to_terminal(lua_State *L)
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"hold_signals", hold_signals},
-                                         {"survive_signals", survive_signals},
+    static const luaL_Reg functions[] = {{"main_engine", mull__engine_make_main},
+                                         {"guard_handlers", mull__held_guard},
+                                         {"watch", mull__held_watch},
+                                         {"begin_work", begin_work},
+                                         {"is_worker", is_worker},
                                          {"writes_to_terminal", writes_to_terminal},
+                                         {"quiet_engine", mull__engine_quiet},
+                                         {"quiet_policy", mull__policy_quiet},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__ceiling_open(L);
@@ -118,7 +159,8 @@ static int tell_error(lua_State *L)
 int mull__program(int argc, char **argv)
 {
     survive(SIGPIPE); /* who reads our output may go: a write says so */
-    if (argc > 1 && strcmp(argv[1], "run") == 0)
+    int runs = argc > 1 && strcmp(argv[1], "run") == 0;
+    if (runs)
         survive(SIGHUP); /* it means a reload, and none is needed before the first load */
     struct arguments given = {.argc = argc, .argv = argv};
     int code = EXIT_USAGE;
@@ -138,6 +180,11 @@ int mull__program(int argc, char **argv)
         code = (int)lua_tointeger(L, -1);
     else if (status != LUA_ERRRUN) /* it wasn't told: no memory, or it can't be shown */
         mull__complain("%s", status == LUA_ERRMEM ? "not enough memory" : "an error in an error");
+    atomic_store(&command_code, code);
+    mull__held_leave();
     lua_close(L);
+    atomic_store(&at_work, 0);
+    if (runs)
+        end_watchdog();
     return code;
 }

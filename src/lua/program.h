@@ -2,7 +2,10 @@
 #ifndef MULL__PROGRAM_H
 #define MULL__PROGRAM_H
 
-/* mull__program runs lua/mulligan/cli.lua and gives the exit code: 0, 1, or 2. */
+/* The exit code of a process that ended itself before its work was done: start it again. */
+enum { MULL__EXIT_AGAIN = 75 };
+
+/* mull__program runs lua/mulligan/cli.lua and gives the exit code: 0, 1, 2, or MULL__EXIT_AGAIN. */
 int mull__program(int argc, char **argv);
 
 #endif

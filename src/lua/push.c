@@ -2,61 +2,71 @@
  * there is nil here. */
 #include "convert.h"
 
+#include "base/given.h"
 #include "fields.h"
 
 #include <lauxlib.h>
 #include <string.h>
 
-/* Causes below this are cut off: nobody looks at them, and a cycle ends here. */
-enum { CAUSES = 16 };
+/* Causes and values below these are cut off: nobody looks at them, and a cycle ends here. */
+enum { CAUSES = 16, LEVELS = 16 };
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
+static void push_value(lua_State *L, const mull_value *value, int level);
+
+static void push_list(lua_State *L, const mull_value *list, int level)
+{
+    lua_createtable(L, (int)list->count, 0);
+    for (size_t i = 0; i < list->count; i++) {
+        push_value(L, &list->as.items[i], level);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+}
+
+/* set_fields: the first field of a name counts. */
+static void set_fields(lua_State *L, const mull_field *fields, size_t count, int level)
+{
+    for (size_t i = count; i-- > 0;) {
+        if (!fields[i].name)
+            continue;
+        push_value(L, &fields[i].value, level);
+        lua_setfield(L, -2, fields[i].name);
+    }
+}
+
+static void push_value(lua_State *L, const mull_value *value, int level)
+{
+    mull_kind kind = mull__kind(value);
+    luaL_checkstack(L, 4, NULL);
+    if (kind == MULL_BOOLEAN) {
+        lua_pushboolean(L, value->as.boolean);
+    } else if (kind == MULL_INTEGER) {
+        lua_pushinteger(L, value->as.integer);
+    } else if (kind == MULL_NUMBER) {
+        lua_pushnumber(L, value->as.number);
+    } else if (kind == MULL_STRING) {
+        lua_pushstring(L, value->as.string);
+    } else if (kind == MULL_LIST && level < LEVELS) {
+        push_list(L, value, level + 1);
+    } else if (kind == MULL_MAP && level < LEVELS) {
+        lua_createtable(L, 0, (int)value->count);
+        set_fields(L, value->as.fields, value->count, level + 1);
+    } else {
+        lua_pushnil(L);
+    }
+}
+
 void mull__push_value(lua_State *L, const mull_value *value)
 {
-    luaL_checkstack(L, 4, NULL);
-    switch (value->kind) {
-    case MULL_NIL:
-        lua_pushnil(L);
-        break;
-    case MULL_BOOLEAN:
-        lua_pushboolean(L, value->as.boolean);
-        break;
-    case MULL_INTEGER:
-        lua_pushinteger(L, value->as.integer);
-        break;
-    case MULL_NUMBER:
-        lua_pushnumber(L, value->as.number);
-        break;
-    case MULL_STRING:
-        lua_pushstring(L, value->as.string);
-        break;
-    case MULL_LIST:
-        lua_newtable(L);
-        for (size_t i = 0; i < value->count; i++) {
-            mull__push_value(L, &value->as.items[i]);
-            lua_rawseti(L, -2, (lua_Integer)i + 1);
-        }
-        break;
-    case MULL_MAP:
-        lua_newtable(L);
-        for (size_t i = 0; i < value->count; i++) {
-            mull__push_value(L, &value->as.fields[i].value);
-            lua_setfield(L, -2, value->as.fields[i].name);
-        }
-        break;
-    }
+    push_value(L, value, 0);
 }
 
 static void push_error(lua_State *L, const mull_error *error, int depth)
 {
     luaL_checkstack(L, 6, NULL);
     lua_newtable(L);
-    /* The first field of a name counts, and the error's own keys before all. */
-    for (size_t i = error->field_count; i-- > 0;) {
-        mull__push_value(L, &error->fields[i].value);
-        lua_setfield(L, -2, error->fields[i].name);
-    }
+    set_fields(L, error->fields, mull__field_count(error), 0);
     mull__set_text(L, "type", error->type);
     mull__set_text(L, "message", error->message ? error->message : "");
     mull__set_text(L, "stack", error->stack ? error->stack : "");
@@ -76,41 +86,47 @@ static void push_error(lua_State *L, const mull_error *error, int depth)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
+/* set_headers: the first header of a name counts, one without a value too. */
 static void set_headers(lua_State *L, const mull_message *message)
 {
-    lua_createtable(L, 0, (int)message->header_count);
-    for (size_t i = message->header_count; i-- > 0;) {
+    size_t count = mull__header_count(message);
+    lua_createtable(L, 0, (int)count);
+    for (size_t i = count; i-- > 0;) {
+        if (!message->headers[i].name)
+            continue;
         lua_pushstring(L, message->headers[i].value);
         lua_setfield(L, -2, message->headers[i].name);
     }
     lua_setfield(L, -2, "headers");
 }
 
-void mull__push_message(lua_State *L, const mull_message *message)
+#define SET(kind, field, least) mull__set_##kind(L, #field, of->field);
+
+void mull__push_message(lua_State *L, const mull_message *of)
 {
     lua_createtable(L, 0, 10);
-    mull__set_text(L, "id", message->id);
-    mull__set_text(L, "type", message->type);
-    mull__set_text(L, "key", message->key);
-    mull__set_text(L, "queue", message->queue);
-    lua_pushlstring(L, message->body ? message->body : "", message->body_size);
+    MULL__MESSAGE_FIELDS(SET)
+    mull__set_text(L, "queue", of->queue);
+    lua_pushlstring(L, of->body ? of->body : "", of->body_size);
     lua_setfield(L, -2, "body");
-    set_headers(L, message);
-    mull__set_integer(L, "attempt", message->attempt);
-    mull__set_integer(L, "redeliveries", message->redeliveries);
-    mull__set_integer(L, "calls", message->calls);
-    mull__set_integer(L, "deliveries", message->deliveries);
+    set_headers(L, of);
+    mull__set_integer(L, "attempt", of->attempt);
+    mull__set_integer(L, "redeliveries", of->redeliveries);
+    mull__set_integer(L, "calls", of->calls);
+    mull__set_integer(L, "deliveries", of->deliveries);
 }
 
-void mull__set_where(lua_State *L, const mull_failure *failure)
+void mull__set_place(lua_State *L, const mull_failure *of)
 {
-    mull__set_text(L, "consumer", failure->consumer);
-    mull__set_text(L, "transport", failure->transport);
-    mull__set_integer(L, "attempt", failure->attempt);
-    mull__set_integer(L, "redeliveries", failure->redeliveries);
-    mull__set_integer(L, "calls", failure->calls);
-    mull__set_integer(L, "deliveries", failure->deliveries);
-    mull__set_integer(L, "age_ms", failure->age_ms);
+    MULL__PLACE_FIELDS(SET)
+}
+
+void mull__push_facts(lua_State *L, const mull_message *of)
+{
+    lua_createtable(L, 0, 5);
+    MULL__MESSAGE_FIELDS(SET)
+    mull__set_integer(L, "size", (int64_t)of->body_size);
+    set_headers(L, of);
 }
 
 void mull__push_failure(lua_State *L, const mull_failure *failure)
@@ -121,29 +137,31 @@ void mull__push_failure(lua_State *L, const mull_failure *failure)
         push_error(L, failure->error, 0);
         lua_setfield(L, -2, "error");
     }
-    mull__set_where(L, failure);
-    lua_createtable(L, 0, 5);
-    if (failure->message) {
-        mull__set_text(L, "id", failure->message->id);
-        mull__set_text(L, "type", failure->message->type);
-        mull__set_text(L, "key", failure->message->key);
-        mull__set_integer(L, "size", (int64_t)failure->message->body_size);
-        set_headers(L, failure->message);
-    }
+    mull__set_place(L, failure);
+    if (failure->message)
+        mull__push_facts(L, failure->message);
+    else
+        lua_newtable(L);
     lua_setfield(L, -2, "message");
 }
 
 /* ---- Verdicts, events ------------------------------------------------------------------------ */
 
+void mull__push_source(lua_State *L, const mull_rule *rule)
+{
+    lua_createtable(L, 0, 5);
+    mull__set_text(L, "file", rule->file);
+    if (rule->file)
+        mull__set_integer(L, "line", rule->line);
+    mull__set_text(L, "scope", rule->scope);
+    mull__set_text(L, "type", rule->type);
+}
+
 void mull__set_rule(lua_State *L, const mull_rule *rule)
 {
     if (!rule || !rule->file)
         return;
-    lua_createtable(L, 0, 4);
-    mull__set_text(L, "file", rule->file);
-    mull__set_integer(L, "line", rule->line);
-    mull__set_text(L, "scope", rule->scope);
-    mull__set_text(L, "type", rule->type);
+    mull__push_source(L, rule);
     lua_setfield(L, -2, "rule");
 }
 

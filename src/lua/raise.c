@@ -2,6 +2,7 @@
 #include "raise.h"
 
 #include "base/utf8.h"
+#include "traceback.h"
 #include "type.h"
 
 #include <lauxlib.h>
@@ -97,7 +98,7 @@ int mull__raise(lua_State *L, const char *type, const char *format, ...)
     lua_pushvfstring(L, format, arguments);
     va_end(arguments);
     lua_setfield(L, -2, "message");
-    luaL_traceback(L, L, NULL, 0); /* 0, for a hook is no level of its own */
+    mull__traceback(L, L, 0); /* 0, for a hook is no level of its own */
     lua_setfield(L, -2, "stack");
     mark(L, -1);
     return lua_error(L);
@@ -117,7 +118,7 @@ int mull__lua_error(lua_State *L)
     if (message != LUA_TNIL && message != LUA_TSTRING)
         return luaL_error(L, "mulligan.error: message must be a string");
     if (raw_type(L, "stack") == LUA_TNIL) {
-        luaL_traceback(L, L, NULL, 1);
+        mull__traceback(L, L, 1);
         lua_setfield(L, 1, "stack");
     }
     lua_settop(L, 1);

@@ -8,23 +8,18 @@
 
 #include "base/alloc.h"
 #include "base/pattern.h"
-#include "constants.h"
 #include "embedded.h"
 #include "hearing.h"
 #include "library.h"
 
 #define MIB(count) ((size_t)(count)*1024 * 1024)
 
-#define KIB(count) ((size_t)(count)*1024)
-
-static const mull__vm_budget load_budget = {
-    .instructions = MULL__LOAD_INSTRUCTIONS, .in_all = MIB(1024), .touched = KIB(4)};
-static const mull__vm_budget again_budget = {
-    .instructions = MULL__AGAIN_INSTRUCTIONS, .in_all = MIB(1024 + 128), .touched = KIB(4)};
-const mull__vm_budget mull__call_budget = {.instructions = MULL__CALL_INSTRUCTIONS,
-                                           .at_once = MIB(1),
-                                           .in_all = MIB(16),
-                                           .touched = KIB(64)};
+static const mull__vm_budget load_budget = {.instructions = MULL__LOAD_INSTRUCTIONS,
+                                            .in_all = MIB(1024)};
+static const mull__vm_budget again_budget = {.instructions = MULL__AGAIN_INSTRUCTIONS,
+                                             .in_all = MIB(1024 + 128)};
+const mull__vm_budget mull__call_budget = {
+    .instructions = MULL__CALL_INSTRUCTIONS, .at_once = MIB(1), .in_all = MIB(16)};
 
 static const char modules, load_side, box, result; /* keys of the registry, by their addresses */
 
@@ -102,13 +97,7 @@ static int offer_read(lua_State *L)
     return 1;
 }
 
-/* spend_parse takes what the parser is about to do, which nobody counts. */
-static void spend_parse(lua_State *L, const char *text, size_t size)
-{
-    enum { BYTES = 16 }; /* that are read for an instruction */
-    mull__vm_spend(L, size / BYTES);
-    mull__vm_spend_steps(L, mull__constants_steps(text, size));
-}
+enum { PARSED = 16 }; /* bytes of a text that are parsed in the time of an instruction */
 
 /* offer_compile(file, environment): a function; or nil and Lua's message. Its text, without a byte
  * order mark, never becomes a string of Lua's. Bytecode could do anything, so only text is let in.
@@ -122,7 +111,7 @@ static int offer_compile(lua_State *L)
     if (!file)
         return luaL_error(L, "%s", why);
     size_t mark = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    spend_parse(L, file->text + mark, file->size - mark);
+    mull__vm_spend(L, file->size / PARSED);
     int status = luaL_loadbufferx(L, file->text + mark, file->size - mark, chunk, "t");
     if (status == LUA_ERRMEM)
         return mull__vm_no_memory(L);
@@ -244,8 +233,9 @@ void mull__sandbox_result(lua_State *L)
 
 int mull__sandbox_load(mull__sandbox *sandbox)
 {
+    enum { PAUSE = 1000 }; /* garbage is collected once there is ten times what there was last */
     mull__vm *vm = &sandbox->vm;
-    mull__vm_collect_above(vm, MIB(MULL__LOAD_IDLE_MIB));
+    lua_gc(vm->lua, LUA_GCINC, PAUSE, 0, 0);
     int status = mull__vm_call(vm, prepare, NULL, NULL);
     if (status)
         return status;

@@ -5,7 +5,6 @@
 #define MULL__SANDBOX_H
 
 #include "decide/log.h"
-#include "short.h"
 #include "source.h"
 #include "views.h"
 #include "vm.h"
@@ -17,7 +16,6 @@ enum {
     MULL__AGAIN_INSTRUCTIONS = 60000000,
     MULL__CALL_INSTRUCTIONS = 100000,
     MULL__LOAD_MIB = 64,
-    MULL__LOAD_IDLE_MIB = 48, /* until a load has so many, its garbage is left */
     MULL__AGAIN_SPARE_MIB = 8,
     MULL__LOADED_SPARE_MIB = 16 /* besides, once the files ran */
 };
@@ -25,24 +23,15 @@ enum {
 /* mull__call_budget is that of a call of a matcher, override or notify. */
 extern const mull__vm_budget mull__call_budget;
 
-/* mull__own is what is kept of a function. */
-typedef struct mull__own {
-    mull__views_own views;
-    mull__views_reads reads; /* none, where it isn't short */
-    int is_short;
-} mull__own;
-
 typedef struct mull__sandbox {
     mull__vm vm;
     mull__views views;
-    const mull__own *owns; /* of each function */
-    uint32_t at_hand;      /* the function called last */
-    int passes;            /* what it gave */
-    mull__source *source;  /* borrowed */
-    const char *main;      /* the name of the first file; borrowed */
-    mull__log *log;        /* borrowed */
-    int again;             /* the files ran before */
-    int silent;            /* what is printed was printed before */
+    const mull__views_own *owns; /* of each function */
+    mull__source *source;        /* borrowed */
+    const char *main;            /* the name of the first file; borrowed */
+    mull__log *log;              /* borrowed */
+    int again;                   /* the files ran before */
+    int silent;                  /* what is printed was printed before */
 } mull__sandbox;
 
 /* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before.

@@ -10,4 +10,7 @@
  * and has to bear being called again. `type` is the name of its metatable. */
 void *mull__scoped_new(lua_State *L, size_t size, const char *type, lua_CFunction drop);
 
+/* mull__kept_new is the same, but left to the collector. */
+void *mull__kept_new(lua_State *L, size_t size, const char *type, lua_CFunction drop);
+
 #endif

@@ -9,11 +9,12 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/hash.h"
 
 struct mull__source {
-    mull_allocator allocator;
-    char *folder; /* NULL: none, or closed */
+    mull__arena arena;  /* all memory of it, and of its files */
+    const char *folder; /* NULL: none, or closed */
     mull__source_file *files;
     mull__source_file *missing; /* looked for, and couldn't be read; without texts */
     int count;                  /* of both */
@@ -25,9 +26,8 @@ int mull__source_new(mull__source **out, const mull_allocator *allocator, const 
     mull__source *s = mull__zalloc(allocator, 1, sizeof *s);
     if (!s)
         return MULL_ENOMEM;
-    s->allocator = *allocator;
-    s->folder = mull__strdup(allocator, folder);
-    if (folder && !s->folder) {
+    s->arena.allocator = *allocator;
+    if (folder && !(s->folder = mull__arena_strndup(&s->arena, folder, strlen(folder)))) {
         mull__source_free(s);
         return MULL_ENOMEM;
     }
@@ -35,45 +35,23 @@ int mull__source_new(mull__source **out, const mull_allocator *allocator, const 
     return MULL_OK;
 }
 
-static void free_file(const mull_allocator *a, mull__source_file *file)
-{
-    mull__free(a, file->name);
-    mull__free(a, file->text);
-    mull__free(a, file);
-}
-
-static void free_files(const mull_allocator *a, mull__source_file *file)
-{
-    while (file) {
-        mull__source_file *next = file->next;
-        free_file(a, file);
-        file = next;
-    }
-}
-
 void mull__source_free(mull__source *source)
 {
     if (!source)
         return;
-    const mull_allocator a = source->allocator;
-    free_files(&a, source->files);
-    free_files(&a, source->missing);
-    mull__free(&a, source->folder);
+    const mull_allocator a = source->arena.allocator;
+    mull__arena_free(&source->arena);
     mull__free(&a, source);
 }
 
-/* add_owned takes in a text that it owns from now on, on failure too. */
-static int add_owned(const mull_allocator *a, mull__source_file **at, const char *name, char *text,
-                     size_t size)
+/* add_file takes in a text, which is the arena's already. */
+static int add_file(mull__source *source, mull__source_file **at, const char *name, char *text,
+                    size_t size)
 {
-    mull__source_file *file = mull__zalloc(a, 1, sizeof *file);
-    char *copy = mull__strdup(a, name);
-    if (!file || !copy) {
-        mull__free(a, text);
-        mull__free(a, copy);
-        mull__free(a, file);
+    mull__source_file *file = mull__arena_zalloc(&source->arena, 1, sizeof *file);
+    char *copy = mull__arena_strndup(&source->arena, name, strlen(name));
+    if (!file || !copy)
         return MULL_ENOMEM;
-    }
     while (*at && strcmp((*at)->name, name) < 0)
         at = &(*at)->next;
     *file = (mull__source_file){.next = *at, .name = copy, .text = text, .size = size};
@@ -91,8 +69,8 @@ static mull__source_file *find(mull__source_file *file, const char *name)
 
 int mull__source_add(mull__source *source, const char *name, const char *text, size_t size)
 {
-    char *copy = mull__strndup(&source->allocator, text, size);
-    if (!copy || add_owned(&source->allocator, &source->files, name, copy, size) != MULL_OK)
+    char *copy = mull__arena_strndup(&source->arena, text, size);
+    if (!copy || add_file(source, &source->files, name, copy, size) != MULL_OK)
         return MULL_ENOMEM;
     find(source->files, name)->given = 1;
     return MULL_OK;
@@ -107,34 +85,27 @@ static size_t expected_size(FILE *stream)
     return kind.st_size <= MULL__SOURCE_MAX ? (size_t)kind.st_size : MULL__SOURCE_MAX + 1;
 }
 
-/* read_all reads a stream to its end into memory that the caller owns. */
-static int read_all(char **out, size_t *out_size, const mull_allocator *a, FILE *stream)
+/* read_all reads a stream to its end. */
+static int read_all(char **out, size_t *out_size, mull__arena *arena, FILE *stream)
 {
     char *text = NULL;
-    size_t size = 0, room = 0;
-    for (;;) {
+    size_t size = 0, room = 0, got;
+    do {
         if (size + 1 >= room) {
             room = room ? room * 2 : expected_size(stream) + 2;
-            char *grown = mull__grow(a, text, room, 1);
-            if (!grown) {
-                mull__free(a, text);
+            char *grown = mull__arena_zalloc(arena, room, 1);
+            if (!grown)
                 return MULL_ENOMEM;
-            }
-            text = grown;
+            text = size ? memcpy(grown, text, size) : grown;
         }
-        size_t got = fread(text + size, 1, room - size - 1, stream);
+        got = fread(text + size, 1, room - size - 1, stream);
         size += got;
-        if (got == 0 || size > MULL__SOURCE_MAX)
-            break;
-    }
-    if (ferror(stream) || size > MULL__SOURCE_MAX) {
-        mull__free(a, text);
-        return ferror(stream) ? MULL_EIO : MULL_ETOOBIG;
-    }
-    text[size] = 0;
+    } while (got > 0 && size <= MULL__SOURCE_MAX);
+    if (ferror(stream))
+        return MULL_EIO;
     *out = text;
     *out_size = size;
-    return MULL_OK;
+    return size > MULL__SOURCE_MAX ? MULL_ETOOBIG : MULL_OK;
 }
 
 /* open_regular opens a file, and nothing else: reading a pipe or a terminal might never end, and a
@@ -163,47 +134,36 @@ static int open_regular(FILE **stream, const char *path, char *why, size_t why_s
     return status;
 }
 
-/* open_file opens the file of a name; its path is the caller's to free, whatever this returns.
- * MULL_ENOMEM; MULL_EIO: `why`. */
-static int open_file(FILE **stream, char **path, const mull__source *source, const char *name,
+/* open_file opens the file of a name. MULL_ENOMEM; MULL_EIO: `why`. */
+static int open_file(FILE **stream, const char **path, mull__source *source, const char *name,
                      char *why, size_t why_size)
 {
     size_t room = strlen(source->folder) + strlen(name) + 1;
-    *stream = NULL;
-    *path = mull__alloc(&source->allocator, room);
-    if (!*path)
+    char *whole = mull__arena_zalloc(&source->arena, room, 1);
+    if (!whole)
         return MULL_ENOMEM;
-    snprintf(*path, room, "%s%s", source->folder, name);
-    return open_regular(stream, *path, why, why_size);
+    snprintf(whole, room, "%s%s", source->folder, name);
+    *path = whole;
+    return open_regular(stream, whole, why, why_size);
 }
 
-/* read_stream reads a file to its end into memory that the caller owns, and closes it. As
- * open_file. */
-static int read_stream(char **text, size_t *size, const mull_allocator *a, FILE *stream,
-                       const char *path, char *why, size_t why_size)
+/* read_file reads the file of a name. As open_file. */
+static int read_file(char **text, size_t *size, mull__source *source, const char *name, char *why,
+                     size_t why_size)
 {
+    FILE *stream;
+    const char *path;
+    int status = open_file(&stream, &path, source, name, why, why_size);
+    if (status)
+        return status;
     errno = 0;
-    int status = read_all(text, size, a, stream);
+    status = read_all(text, size, &source->arena, stream);
     if (status == MULL_EIO)
         snprintf(why, why_size, "%s can't be read: %s", path, strerror(errno));
     else if (status == MULL_ETOOBIG)
         snprintf(why, why_size, "%s is larger than %d MiB", path, MULL__SOURCE_MAX / 1024 / 1024);
     fclose(stream);
     return status == MULL_ETOOBIG ? MULL_EIO : status;
-}
-
-/* read_file reads the file of a name into memory that the caller owns. As open_file. */
-static int read_file(char **text, size_t *size, const mull__source *source, const char *name,
-                     char *why, size_t why_size)
-{
-    const mull_allocator *a = &source->allocator;
-    FILE *stream;
-    char *path;
-    int status = open_file(&stream, &path, source, name, why, why_size);
-    if (status == MULL_OK)
-        status = read_stream(text, size, a, stream, path, why, why_size);
-    mull__free(a, path);
-    return status;
 }
 
 int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
@@ -216,7 +176,6 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
         snprintf(why, why_size, "the policy was given as a text, so there are no files beside it");
         return MULL_EIO;
     }
-    const mull_allocator *a = &source->allocator;
     int is_new = !find(source->missing, name);
     if (is_new && source->count == MULL__SOURCE_FILES) {
         snprintf(why, why_size, "a policy can't look for more than %d files", MULL__SOURCE_FILES);
@@ -226,9 +185,9 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
     size_t size;
     int status = read_file(&text, &size, source, name, why, why_size);
     if (status == MULL_OK)
-        status = add_owned(a, &source->files, name, text, size);
+        status = add_file(source, &source->files, name, text, size);
     else if (status == MULL_EIO && is_new &&
-             add_owned(a, &source->missing, name, NULL, 0) != MULL_OK)
+             add_file(source, &source->missing, name, NULL, 0) != MULL_OK)
         return MULL_ENOMEM;
     source->count += is_new;
     *file = find(source->files, name);
@@ -249,23 +208,21 @@ static int is_same(const mull__source_file *file, FILE *stream)
 }
 
 /* appeared: mull__source_moved for a file that couldn't be read. */
-static int appeared(const mull__source *source, const mull__source_file *file)
+static int appeared(mull__source *source, const mull__source_file *file)
 {
     char *text, why[1];
     size_t size;
     int status = read_file(&text, &size, source, file->name, why, sizeof why);
-    if (status == MULL_OK)
-        mull__free(&source->allocator, text);
     return status == MULL_ENOMEM ? status : status == MULL_OK;
 }
 
 /* moved: mull__source_moved for a file that was read. */
-static int moved(const mull__source *source, const mull__source_file *file)
+static int moved(mull__source *source, const mull__source_file *file)
 {
-    char *path, why[1];
+    char why[1];
+    const char *path;
     FILE *stream;
     int status = open_file(&stream, &path, source, file->name, why, sizeof why);
-    mull__free(&source->allocator, path);
     if (status)
         return status == MULL_ENOMEM ? status : 1;
     int same = is_same(file, stream);
@@ -273,7 +230,7 @@ static int moved(const mull__source *source, const mull__source_file *file)
     return !same;
 }
 
-int mull__source_moved(const mull__source *source)
+int mull__source_moved(mull__source *source)
 {
     const mull__source_file *const lists[] = {source->files, source->missing};
     int status = 0;
@@ -293,7 +250,7 @@ char *mull__source_files(const mull__source *source)
     for (int i = 0; i < 2; i++)
         for (const mull__source_file *file = lists[i]; file; file = file->next)
             room += folder + strlen(file->name) + 1;
-    char *paths = mull__alloc(&source->allocator, room), *at = paths;
+    char *paths = mull__alloc(&source->arena.allocator, room), *at = paths;
     for (int i = 0; paths && i < 2; i++)
         for (const mull__source_file *file = lists[i]; file; file = file->next)
             at += snprintf(at, room - (size_t)(at - paths), "%s%s", source->folder, file->name) + 1;
@@ -311,6 +268,5 @@ void mull__source_close(mull__source *source, char name[33])
         mull__digest_add(&digest, file->text, file->size);
     }
     mull__digest_end(&digest, name);
-    mull__free(&source->allocator, source->folder);
     source->folder = NULL;
 }

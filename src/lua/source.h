@@ -37,7 +37,7 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
 /* mull__source_moved reads all files once more. 0: they have the same bytes, and what couldn't be
  * read still can't; so there was a moment at which all of this was so together. 1: else, as where
  * the folder was replaced between two of them. MULL_ENOMEM. */
-int mull__source_moved(const mull__source *source);
+int mull__source_moved(mull__source *source);
 
 /* mull__source_files lists the paths of all files that were read, or looked for and not there, one
  * behind the other, each with its NUL, and an empty one at the end. NULL: out of memory, or closed,

@@ -17,6 +17,7 @@ enum { QUEUE = 2 * 1024 * 1024, PATIENCE_MS = 1000, LONGEST_MS = 10000 };
 
 /* The process has one stderr, so one queue for it. */
 static _Atomic(mull__writer *) queue;
+static pid_t owner; /* the process that has the queue's thread; one that it forked hasn't */
 
 static void put(const char *text, size_t size)
 {
@@ -29,9 +30,18 @@ static void put(const char *text, size_t size)
 
 static void close_queue(void)
 {
+    if (getpid() != owner)
+        return;
     mull__writer *writer = atomic_exchange(&queue, NULL);
     if (writer)
         mull__writer_close(writer, PATIENCE_MS, LONGEST_MS);
+}
+
+void mull__stderr_flush(void)
+{
+    mull__writer *writer = atomic_load(&queue);
+    if (writer)
+        mull__writer_flush(writer, PATIENCE_MS, LONGEST_MS);
 }
 
 void mull__complain(const char *format, ...)
@@ -65,6 +75,7 @@ int mull__lua_stderr_queue(lua_State *L)
         lua_pushliteral(L, "no memory, or no thread, for the log");
         return 2;
     }
+    owner = getpid();
     atomic_store(&queue, writer);
     lua_pushboolean(L, 1);
     return 1;

@@ -7,6 +7,9 @@
 /* mull__complain says "mulligan: ..." in one line, as printf, cut at 2 KiB. */
 __attribute__((format(printf, 1, 2))) void mull__complain(const char *format, ...);
 
+/* mull__stderr_flush waits a while for what is queued, on any thread. */
+void mull__stderr_flush(void);
+
 /* mull__lua_stderr_write is stderr_write(text), whole lines. It waits for whoever reads, unless
  * there is a queue. */
 int mull__lua_stderr_write(lua_State *L);

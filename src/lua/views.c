@@ -1,10 +1,10 @@
 /* views.c: see views.h.
  *
- *   view ──[&born]──> the call that it was made in, and its level
- *        ──[&self]──> what it shows: in C, or a table       err and ctx of a function have none;
- * the latter has the err there registry ──[&made]──> of this call: address of what is shown -> its
- * view view -> the plain table that pairs and next walk
- */
+ *-  view ──[&born]──> the call that it was made in
+ *        ──[&self]──> what it shows: an error in C, or a plain table
+ *-  err and ctx of a function have none; ctx has the err in &self
+ *-  registry ──[&made]──> of this call: address of what is shown -> its view
+ *                                       view -> the table that pairs and next walk */
 #include "views.h"
 
 #include <lauxlib.h>
@@ -12,22 +12,23 @@
 #include <string.h>
 
 #include "base/given.h"
+#include "convert.h"
 #include "sandbox.h"
 
 /* Keys of the registry and of views, by their addresses. */
-static const char metas, made, declared, kept, kind_key, born, self;
+static const char metas, made, declared, kind_key, born, self;
 
-enum { LEVELS = 16, CAUSES = 16, LINEAGE = 256 };
-enum { LEVEL_BITS = 5 };
+enum { CAUSES = 16, LINEAGE = 256 };
 
-typedef enum view_kind { ERROR, CONTEXT, MESSAGE, HEADERS, LIST, MAP, PLAIN, KINDS } view_kind;
+/* PLAIN views show a table, and the tables in it as views again. */
+typedef enum view_kind { ERROR, CONTEXT, PLAIN, KINDS } view_kind;
 
-/* Names are in such an order that those of a message, of an error and of ctx are in a row each. */
-enum { ID, KEY, SIZE, HEADERS_NAME, TYPE, STACK, CAUSE, IS, TEXT, ATTEMPT, ERROR_NAME = 16 };
-static const char *const names[MULL__VIEW_NAMES] = {
-    "id",    "key",    "size",     "headers",   "type",         "stack",
-    "cause", "is",     "message",  "attempt",   "redeliveries", "deliveries",
-    "calls", "age_ms", "consumer", "transport", "error"};
+/* What views have by names of their own. */
+#define NAME(kind, field, least) #field,
+static const char *const names[KINDS][10] = {
+    [ERROR] = {"type", "message", "stack", "cause", "is"},
+    [CONTEXT] = {"message", "error", MULL__PLACE_FIELDS(NAME)}};
+#undef NAME
 
 const mull__views_own mull__views_nobody = {NULL, NULL};
 
@@ -43,40 +44,37 @@ static int refuse(lua_State *L, const char *what)
     return mull__vm_raise(L, lua_pushfstring(L, "%s %s", views_of(L)->given, what));
 }
 
-/* push_self pushes what the view at `index`, which is neither err nor ctx, shows, and gives its
- * level. */
-static int push_self(lua_State *L, int index)
+/* push_self pushes what the view at index 1, which is neither err nor ctx, shows. */
+static void push_self(lua_State *L)
 {
-    lua_rawgetp(L, index, &born);
-    lua_Integer when = lua_tointeger(L, -1);
-    lua_pop(L, 1);
-    if (when >> LEVEL_BITS != views_of(L)->serial)
+    lua_rawgetp(L, 1, &born);
+    if (lua_tointeger(L, -1) != views_of(L)->serial)
         refuse(L, "there during the call only; a local can keep what was read");
-    lua_rawgetp(L, index, &self);
-    return (int)(when & ((1 << LEVEL_BITS) - 1));
+    lua_rawgetp(L, 1, &self);
+    lua_remove(L, -2);
 }
 
-/* shown gives what the view at index 1 shows in C, and its level. */
-static const void *shown(lua_State *L, int *level)
+/* shown gives what the view at index 1 shows in C. */
+static const void *shown(lua_State *L)
 {
-    *level = push_self(L, 1);
+    push_self(L);
     const void *data = lua_touserdata(L, -1);
     lua_pop(L, 1);
     return data;
 }
 
 /* error_of and failure_of give the same for what may be an err or a ctx of a function's own. */
-static const mull_error *error_of(lua_State *L, const mull__views *views)
+static const mull_error *error_of(lua_State *L)
 {
-    int level;
+    const mull__views *views = views_of(L);
     int is_own = lua_topointer(L, 1) == views->own->err && views->failure->error;
-    return is_own ? views->failure->error : shown(L, &level);
+    return is_own ? views->failure->error : shown(L);
 }
 
-static const mull_failure *failure_of(lua_State *L, const mull__views *views)
+static const mull_failure *failure_of(lua_State *L)
 {
-    int level;
-    return lua_topointer(L, 1) == views->own->ctx ? views->failure : shown(L, &level);
+    const mull__views *views = views_of(L);
+    return lua_topointer(L, 1) == views->own->ctx ? views->failure : shown(L);
 }
 
 static void set_kind(lua_State *L, view_kind kind)
@@ -85,15 +83,6 @@ static void set_kind(lua_State *L, view_kind kind)
     lua_rawgeti(L, -1, kind);
     lua_setmetatable(L, -3);
     lua_pop(L, 1);
-}
-
-/* data_of gives what a view of any kind but PLAIN, at index 1, shows, and its level. */
-static const void *data_of(lua_State *L, view_kind kind, int *level)
-{
-    *level = 0;
-    return kind == ERROR     ? error_of(L, views_of(L))
-           : kind == CONTEXT ? (const void *)failure_of(L, views_of(L))
-                             : shown(L, level);
 }
 
 /* kind_of is the kind of the view at `index`, KINDS where that is none. */
@@ -120,41 +109,55 @@ static void push_made(lua_State *L)
 }
 
 /* new_view pushes a view of what is on top, in whose place it comes. */
-static void new_view(lua_State *L, view_kind kind, int level)
+static void new_view(lua_State *L, view_kind kind)
 {
     lua_createtable(L, 0, 2);
-    lua_pushinteger(L, (views_of(L)->serial << LEVEL_BITS) | level);
+    lua_pushinteger(L, views_of(L)->serial);
     lua_rawsetp(L, -2, &born);
     lua_insert(L, -2);
     lua_rawsetp(L, -2, &self);
     set_kind(L, kind);
 }
 
-/* push_view pushes the view of what is at an address, which within a call is always the same one.
- * The same value may be seen on several levels, fewer than it has bytes. */
-static void push_view(lua_State *L, view_kind kind, const void *data, int level)
+/* push_known pushes the view of what is at an address, which within a call is always the same one;
+ * 0, and nothing: there is none yet. */
+static int push_known(lua_State *L, const void *at)
 {
-    const void *at = (const char *)data + level;
     luaL_checkstack(L, 8, "a value too deep");
     push_made(L);
-    if (lua_rawgetp(L, -1, at) == LUA_TNIL) {
-        lua_pop(L, 1);
-        lua_pushlightuserdata(L, (void *)(uintptr_t)data);
-        new_view(L, kind, level);
-        lua_pushvalue(L, -1);
-        lua_rawsetp(L, -3, at);
-    }
+    int is = lua_rawgetp(L, -1, at) != LUA_TNIL;
     lua_remove(L, -2);
+    if (!is)
+        lua_pop(L, 1);
+    return is;
+}
+
+/* view_as puts a view in the place of what is on top, for push_known. */
+static void view_as(lua_State *L, const void *at, view_kind kind)
+{
+    new_view(L, kind);
+    push_made(L);
+    lua_pushvalue(L, -2);
+    lua_rawsetp(L, -2, at);
+    lua_pop(L, 1);
+}
+
+/* cover puts a view in the place of a table on top, unless that is one. */
+static void cover(lua_State *L)
+{
+    if (!lua_istable(L, -1) || kind_of(L, -1) != KINDS)
+        return;
+    const void *at = lua_topointer(L, -1);
+    if (push_known(L, at))
+        lua_remove(L, -2);
+    else
+        view_as(L, at, PLAIN);
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-enum {
-    BYTES = 16,
-    CHECKED = 64,
-    SHORT = 8
-}; /* what an instruction stands for; what isn't
-        worth counting: SHORT * SHORT = CHECKED */
+/* What an instruction stands for; what isn't worth counting: SHORT * SHORT = CHECKED. */
+enum { BYTES = 16, CHECKED = 64, SHORT = 8 };
 
 /* push_text: what is copied counts as instructions. */
 static void push_text(lua_State *L, const char *text)
@@ -165,38 +168,19 @@ static void push_text(lua_State *L, const char *text)
         mull__vm_spend(L, size / BYTES);
 }
 
-/* kind_at is the kind of a value that is within so many others. */
-static inline mull_kind kind_at(const mull_value *value, int level)
+/* push_value pushes a value, of a list and a map a view. */
+static inline void push_value(lua_State *L, const mull_value *value)
 {
     mull_kind kind = mull__kind(value);
-    return level >= LEVELS && (kind == MULL_LIST || kind == MULL_MAP) ? MULL_NIL : kind;
-}
-
-/* push_value pushes a value that is within so many others. */
-static inline void push_value(lua_State *L, const mull_value *value, int level)
-{
-    switch (kind_at(value, level)) {
-    case MULL_NIL:
-        lua_pushnil(L);
-        break;
-    case MULL_BOOLEAN:
-        lua_pushboolean(L, value->as.boolean);
-        break;
-    case MULL_INTEGER:
+    if (kind == MULL_INTEGER) {
         lua_pushinteger(L, value->as.integer);
-        break;
-    case MULL_NUMBER:
-        lua_pushnumber(L, value->as.number);
-        break;
-    case MULL_STRING:
+    } else if (kind == MULL_STRING) {
         push_text(L, value->as.string);
-        break;
-    case MULL_LIST:
-        push_view(L, LIST, value, level);
-        break;
-    case MULL_MAP:
-        push_view(L, MAP, value, level);
-        break;
+    } else if (kind != MULL_LIST && kind != MULL_MAP) {
+        mull__push_value(L, value);
+    } else if (!push_known(L, value)) {
+        mull__push_value(L, value);
+        view_as(L, value, PLAIN);
     }
 }
 
@@ -213,49 +197,20 @@ static inline void count_search(lua_State *L, size_t looked_at, size_t length)
 /* is_named: a name has no zero byte, a key may have one. */
 static inline int is_named(const char *name, const char *key, size_t length)
 {
-    return name && *name == *key && strcmp(name, key) == 0 && strlen(name) == length;
+    return name && *name == *key && strlen(name) == length && memcmp(name, key, length) == 0;
 }
 
-/* push_field pushes the first of `count` fields with a name; nil: there is none. */
-static inline void push_field(lua_State *L, const mull_field *fields, size_t count, const char *key,
-                              size_t length, int level)
+/* push_field pushes the first of an error's fields with a name; nil: there is none. */
+static void push_field(lua_State *L, const mull_error *error, const char *key, size_t length)
 {
-    size_t i = 0;
-    while (i < count && !is_named(fields[i].name, key, length))
+    size_t i = 0, count = mull__field_count(error);
+    while (i < count && !is_named(error->fields[i].name, key, length))
         i++;
     count_search(L, i, length);
     if (i < count)
-        push_value(L, &fields[i].value, level);
+        push_value(L, &error->fields[i].value);
     else
         lua_pushnil(L);
-}
-
-/* set_fields sets fields in the table on top; of several with one name the first counts. */
-static void set_fields(lua_State *L, const mull_field *fields, size_t count, int level)
-{
-    for (size_t i = count; i-- > 0;) {
-        if (!fields[i].name)
-            continue;
-        lua_pushstring(L, fields[i].name);
-        push_value(L, &fields[i].value, level);
-        lua_rawset(L, -3);
-    }
-}
-
-/* name_among gives which of the names from `first` to `last` a key is; -1: none. Names are short,
- * so that the state has each once. */
-static inline int name_among(const mull__views *views, const char *key, int first, int last)
-{
-    for (int i = first; i <= last; i++)
-        if (views->names[i] == key)
-            return i;
-    return -1;
-}
-
-/* key_of gives the string at index 2; NULL: it is none. */
-static inline const char *key_of(lua_State *L, size_t *length)
-{
-    return lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, length) : NULL;
 }
 
 /* ---- An error -------------------------------------------------------------------------------- */
@@ -307,7 +262,7 @@ static int error_is(lua_State *L)
     luaL_argcheck(L, lua_istable(L, 1), 1, "err:is(type) takes a colon");
     luaL_checktype(L, 2, LUA_TSTRING);
     luaL_argcheck(L, kind_of(L, 1) == ERROR, 1, "only an error has a type");
-    const mull_error *error = error_of(L, views_of(L));
+    const mull_error *error = error_of(L);
     const char *type = lua_tostring(L, 2);
     size_t sent = mull__lineage_count(error), count = 1 + (sent < LINEAGE ? sent : LINEAGE);
     count_search(L, count, lua_rawlen(L, 2));
@@ -328,277 +283,104 @@ static void push_cause(lua_State *L, const mull_error *error)
         at = at->cause;
         is_new &= at != cause;
     }
-    if (cause && is_new && depth <= CAUSES)
-        push_view(L, ERROR, cause, 0);
-    else
+    if (!cause || !is_new || depth > CAUSES) {
         lua_pushnil(L);
-}
-
-/* push_of_error pushes what an error has by one of its own names. */
-static void push_of_error(lua_State *L, const mull_error *error, int name)
-{
-    switch (name) {
-    case TYPE:
-        push_text(L, error->type);
-        break;
-    case TEXT:
-        push_text(L, error->message ? error->message : "");
-        break;
-    case STACK:
-        push_text(L, error->stack ? error->stack : "");
-        break;
-    case CAUSE:
-        push_cause(L, error);
-        break;
-    default:
-        lua_pushcfunction(L, error_is);
-        break;
+    } else if (!push_known(L, cause)) {
+        lua_pushlightuserdata(L, (void *)(uintptr_t)cause);
+        view_as(L, cause, ERROR);
     }
 }
 
-/* own_name_of gives which of an error's own names a key is; -1: none. */
-static inline int own_name_of(const mull__views *views, const char *key)
+/* ---- By name --------------------------------------------------------------------------------- */
+
+static void push_of_error(lua_State *L, const mull_error *error, const char *key, size_t length)
 {
-    const char *const *own = views->names;
-    return key == own[TYPE]    ? TYPE
-           : key == own[STACK] ? STACK
-           : key == own[CAUSE] ? CAUSE
-           : key == own[IS]    ? IS
-           : key == own[TEXT]  ? TEXT
-                               : -1;
+    if (is_named("type", key, length))
+        push_text(L, error->type);
+    else if (is_named("message", key, length))
+        push_text(L, error->message ? error->message : "");
+    else if (is_named("stack", key, length))
+        push_text(L, error->stack ? error->stack : "");
+    else if (is_named("cause", key, length))
+        push_cause(L, error);
+    else if (is_named("is", key, length))
+        lua_pushcfunction(L, error_is);
+    else
+        push_field(L, error, key, length);
+}
+
+static void push_message(lua_State *L, const mull_failure *failure)
+{
+    static const mull_message none = {.size = sizeof none};
+    const mull_message *message = failure->message ? failure->message : &none;
+    if (push_known(L, message))
+        return;
+    mull__push_facts(L, message);
+    view_as(L, message, PLAIN);
+}
+
+static void push_integer(lua_State *L, int64_t number)
+{
+    lua_pushinteger(L, number);
+}
+
+#define OR_PUSH(kind, field, least)                                                                \
+    else if (is_named(#field, key, length)) push_##kind(L, failure->field);
+
+/* push_of_context: the ctx is at index 1. */
+static void push_of_context(lua_State *L, const mull_failure *failure, const char *key,
+                            size_t length)
+{
+    if (is_named("message", key, length))
+        push_message(L, failure);
+    else if (is_named("error", key, length) && views_of(L)->has_error && failure->error)
+        lua_rawgetp(L, 1, &self);
+    MULL__PLACE_FIELDS(OR_PUSH)
+    else lua_pushnil(L);
 }
 
 static int error_index(lua_State *L)
 {
-    const mull__views *views = views_of(L);
-    const mull_error *error = error_of(L, views);
+    const mull_error *error = error_of(L);
     size_t length;
-    const char *key = key_of(L, &length);
-    if (!key)
+    if (lua_type(L, 2) != LUA_TSTRING)
         return 0;
-    int name = own_name_of(views, key);
-    if (name >= 0)
-        push_of_error(L, error, name);
-    else
-        push_field(L, error->fields, mull__field_count(error), key, length, 0);
+    const char *key = lua_tolstring(L, 2, &length);
+    push_of_error(L, error, key, length);
     return 1;
-}
-
-/* push_little_text pushes a text that costs no instructions; nil: there is none, or it is longer.
- */
-static void push_little_text(lua_State *L, const char *text)
-{
-    lua_pushstring(L, text && strnlen(text, CHECKED) < CHECKED ? text : NULL);
-}
-
-static void push_little(lua_State *L, const mull_value *value)
-{
-    if (value->kind == MULL_STRING)
-        push_little_text(L, value->as.string);
-    else
-        push_value(L, value, LEVELS); /* no list and no map */
-}
-
-static void push_own_little(lua_State *L, const mull_error *error, int name)
-{
-    push_little_text(L, name == TYPE    ? error->type
-                        : name == TEXT  ? error->message
-                        : name == STACK ? error->stack
-                                        : NULL);
-}
-
-/* push_little_field: of so many fields that looking through them costs instructions, none. */
-static void push_little_field(lua_State *L, const mull_error *error, const char *name)
-{
-    const mull_field *fields = error->fields;
-    size_t all = mull__field_count(error), count = all < CHECKED ? all : 0, i = 0;
-    while (i < count && !(fields[i].name && *fields[i].name == *name && same(fields[i].name, name)))
-        i++;
-    if (i < count)
-        push_little(L, &fields[i].value);
-    else
-        lua_pushnil(L);
-}
-
-void mull__views_note_reads(lua_State *L, mull__views_reads *reads, int count)
-{
-    reads->count = count;
-    for (int i = 0; i < count; i++) {
-        reads->of[i].name = lua_tostring(L, i - count);
-        reads->of[i].own = own_name_of(views_of(L), reads->of[i].name);
-    }
-}
-
-void mull__views_fill(lua_State *L, int index, const mull__views_reads *reads)
-{
-    const mull_error *error = views_of(L)->failure->error;
-    for (int i = 0; i < reads->count; i++) {
-        lua_pushvalue(L, i + 1);
-        if (reads->of[i].own >= 0)
-            push_own_little(L, error, reads->of[i].own);
-        else
-            push_little_field(L, error, reads->of[i].name);
-        lua_rawset(L, index);
-    }
-}
-
-void mull__views_empty(lua_State *L, const mull__views_reads *reads)
-{
-    lua_rawgetp(L, -1, &self);
-    for (int i = 0; i < reads->count; i++) {
-        lua_pushstring(L, reads->of[i].name);
-        lua_pushnil(L);
-        lua_rawset(L, -3);
-    }
-    lua_pop(L, 1);
-}
-
-/* ---- ctx ------------------------------------------------------------------------------------- */
-
-static const mull_message *message_of(const mull_failure *failure)
-{
-    static const mull_message none = {.size = sizeof none};
-    return failure->message ? failure->message : &none;
-}
-
-/* push_of_context: the ctx is at index 1. */
-static void push_of_context(lua_State *L, const mull_failure *failure, int name)
-{
-    const int64_t counts[] = {failure->attempt, failure->redeliveries, failure->deliveries,
-                              failure->calls, failure->age_ms};
-    enum { COUNTS = sizeof counts / sizeof *counts, CONSUMER = ATTEMPT + COUNTS };
-    if (name >= ATTEMPT && name < CONSUMER)
-        lua_pushinteger(L, counts[name - ATTEMPT]);
-    else if (name == TEXT)
-        push_view(L, MESSAGE, message_of(failure), 0);
-    else if (name != ERROR_NAME)
-        push_text(L, name == CONSUMER ? failure->consumer : failure->transport);
-    else if (views_of(L)->has_error && failure->error)
-        lua_rawgetp(L, 1, &self);
-    else
-        lua_pushnil(L);
 }
 
 static int context_index(lua_State *L)
 {
-    const mull__views *views = views_of(L);
-    const mull_failure *failure = failure_of(L, views);
+    const mull_failure *failure = failure_of(L);
     size_t length;
-    int name = name_among(views, key_of(L, &length), TEXT, ERROR_NAME);
-    if (name < 0)
+    if (lua_type(L, 2) != LUA_TSTRING)
         return 0;
-    push_of_context(L, failure, name);
-    return 1;
-}
-
-static void push_of_message(lua_State *L, const mull_message *message, int name)
-{
-    switch (name) {
-    case ID:
-        push_text(L, message->id);
-        break;
-    case TYPE:
-        push_text(L, message->type);
-        break;
-    case KEY:
-        push_text(L, message->key);
-        break;
-    case SIZE:
-        lua_pushinteger(L, (lua_Integer)message->body_size);
-        break;
-    default:
-        push_view(L, HEADERS, message, 1); /* the other view of it */
-        break;
-    }
-}
-
-static int message_index(lua_State *L)
-{
-    int level;
-    const mull_message *message = shown(L, &level);
-    size_t length;
-    int name = name_among(views_of(L), key_of(L, &length), ID, TYPE);
-    if (name < 0)
-        return 0;
-    push_of_message(L, message, name);
-    return 1;
-}
-
-static int headers_index(lua_State *L)
-{
-    int level;
-    const mull_message *message = shown(L, &level);
-    size_t length, i = 0;
-    const char *key = key_of(L, &length);
-    if (!key)
-        return 0;
-    size_t count = mull__header_count(message);
-    while (i < count && !is_named(message->headers[i].name, key, length))
-        i++;
-    count_search(L, i, length);
-    push_text(L, i < count ? message->headers[i].value : NULL);
-    return 1;
-}
-
-/* ---- Lists, maps, tables --------------------------------------------------------------------- */
-
-static int list_index(lua_State *L)
-{
-    int level, is_number;
-    const mull_value *list = shown(L, &level);
-    lua_Integer at = lua_type(L, 2) == LUA_TNUMBER ? lua_tointegerx(L, 2, &is_number) : 0;
-    if (at >= 1 && (lua_Unsigned)at <= list->count)
-        push_value(L, &list->as.items[at - 1], level + 1);
-    else
-        lua_pushnil(L);
-    return 1;
-}
-
-static int map_index(lua_State *L)
-{
-    int level;
-    const mull_value *map = shown(L, &level);
-    size_t length;
-    const char *key = key_of(L, &length);
-    if (!key)
-        return 0;
-    push_field(L, map->as.fields, map->count, key, length, level + 1);
+    const char *key = lua_tolstring(L, 2, &length);
+    push_of_context(L, failure, key, length);
     return 1;
 }
 
 static int plain_index(lua_State *L)
 {
-    push_self(L, 1);
+    push_self(L);
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
+    cover(L);
     return 1;
 }
 
-static int plain_length(lua_State *L)
+/* view_length is __len: err and ctx have no numbers for keys. */
+static int view_length(lua_State *L)
 {
-    push_self(L, 1);
-    lua_pushinteger(L, (lua_Integer)lua_rawlen(L, -1));
-    return 1;
-}
-
-/* list_length: nulls at the end don't count. */
-static int list_length(lua_State *L)
-{
-    int level;
-    const mull_value *list = shown(L, &level);
-    size_t count = list->count;
-    while (count > 0 && kind_at(&list->as.items[count - 1], level + 1) == MULL_NIL)
-        count--;
-    count_search(L, list->count - count, 0);
-    lua_pushinteger(L, (lua_Integer)count);
-    return 1;
-}
-
-/* no_length is that of what has no numbers for keys. */
-static int no_length(lua_State *L)
-{
-    data_of(L, kind_of(L, 1), &(int){0});
-    lua_pushinteger(L, 0);
+    view_kind kind = kind_of(L, 1);
+    if (kind == ERROR)
+        error_of(L);
+    else if (kind == CONTEXT)
+        failure_of(L);
+    else
+        push_self(L);
+    lua_pushinteger(L, kind == PLAIN ? (lua_Integer)lua_rawlen(L, -1) : 0);
     return 1;
 }
 
@@ -609,59 +391,55 @@ static int view_newindex(lua_State *L)
 
 /* ---- As plain tables ------------------------------------------------------------------------- */
 
-/* set_named sets what has names of its own, from `first` to `last`, in the table on top. */
-static void set_named(lua_State *L, view_kind kind, const void *data, int first, int last)
+/* set_named sets what the view at index 1 has by names of its own in the table on top. */
+static void set_named(lua_State *L, view_kind kind, const void *data)
 {
-    for (int name = first; name <= last; name++) {
+    for (const char *const *name = names[kind]; *name; name++) {
         if (kind == ERROR)
-            push_of_error(L, data, name);
-        else if (kind == CONTEXT)
-            push_of_context(L, data, name);
+            push_of_error(L, data, *name, strlen(*name));
         else
-            push_of_message(L, data, name);
-        lua_setfield(L, -2, names[name]);
+            push_of_context(L, data, *name, strlen(*name));
+        lua_setfield(L, -2, *name);
     }
 }
 
-static void set_headers(lua_State *L, const mull_message *message)
+/* set_fields: of several with one name the first counts. */
+static void set_fields(lua_State *L, const mull_error *error)
 {
-    for (size_t i = mull__header_count(message); i-- > 0;) {
-        if (!message->headers[i].name)
+    for (size_t i = mull__field_count(error); i-- > 0;) {
+        if (!error->fields[i].name)
             continue;
-        push_text(L, message->headers[i].value);
-        lua_setfield(L, -2, message->headers[i].name);
+        push_value(L, &error->fields[i].value);
+        lua_setfield(L, -2, error->fields[i].name);
     }
 }
 
-/* set_all sets all that the view at index 1 shows in the table on top. */
-static void set_all(lua_State *L, view_kind kind, const void *data, int level)
+/* set_entries sets those of the table below the one on top. */
+static void set_entries(lua_State *L)
 {
-    const mull_error *error = data;
-    const mull_value *value = data;
-    switch (kind) {
-    case ERROR:
-        set_fields(L, error->fields, mull__field_count(error), 0);
-        set_named(L, kind, data, TYPE, TEXT);
-        break;
-    case CONTEXT:
-        set_named(L, kind, data, TEXT, ERROR_NAME);
-        break;
-    case MESSAGE:
-        set_named(L, kind, data, ID, TYPE);
-        break;
-    case HEADERS:
-        set_headers(L, data);
-        break;
-    case LIST:
-        for (size_t i = 0; i < value->count; i++) {
-            push_value(L, &value->as.items[i], level + 1);
-            lua_rawseti(L, -2, (lua_Integer)i + 1);
-        }
-        break;
-    default:
-        set_fields(L, value->as.fields, value->count, level + 1);
-        break;
+    for (lua_pushnil(L); lua_next(L, -3);) {
+        cover(L);
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
     }
+}
+
+static void push_all(lua_State *L, view_kind kind)
+{
+    const mull_error *error = kind == ERROR ? error_of(L) : NULL;
+    const void *data = kind == CONTEXT ? (const void *)failure_of(L) : error;
+    if (kind == PLAIN)
+        push_self(L);
+    lua_newtable(L);
+    if (kind == PLAIN) {
+        set_entries(L);
+        lua_remove(L, -2);
+        return;
+    }
+    if (error)
+        set_fields(L, error);
+    set_named(L, kind, data);
 }
 
 int mull__views_reveal(lua_State *L)
@@ -670,18 +448,11 @@ int mull__views_reveal(lua_State *L)
     view_kind kind = kind_of(L, 1);
     if (kind == KINDS)
         return 0;
-    if (kind == PLAIN) {
-        push_self(L, 1);
-        return 1;
-    }
-    int level;
-    const void *data = data_of(L, kind, &level);
     push_made(L);
     lua_pushvalue(L, 1);
     if (lua_rawget(L, -2) == LUA_TNIL) {
         lua_pop(L, 1);
-        lua_newtable(L);
-        set_all(L, kind, data, level);
+        push_all(L, kind);
         lua_pushvalue(L, 1);
         lua_pushvalue(L, -2);
         lua_rawset(L, -4);
@@ -691,15 +462,12 @@ int mull__views_reveal(lua_State *L)
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-static void open_kind(lua_State *L, view_kind kind, lua_CFunction index, lua_CFunction length)
+static void open_kind(lua_State *L, view_kind kind, lua_CFunction index)
 {
+    const luaL_Reg functions[] = {
+        {"__index", index}, {"__newindex", view_newindex}, {"__len", view_length}, {NULL, NULL}};
     lua_createtable(L, 0, 5);
-    lua_pushcfunction(L, index);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, view_newindex);
-    lua_setfield(L, -2, "__newindex");
-    lua_pushcfunction(L, length);
-    lua_setfield(L, -2, "__len");
+    luaL_setfuncs(L, functions, 0);
     lua_pushboolean(L, 0);
     lua_setfield(L, -2, "__metatable");
     lua_pushinteger(L, kind);
@@ -714,28 +482,18 @@ void mull__views_open(lua_State *L, int parents)
     views->serial = 1; /* what has none isn't of a call */
     lua_pushvalue(L, parents);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
-    lua_createtable(L, MULL__VIEW_NAMES, 0);
-    for (int i = 0; i < MULL__VIEW_NAMES; i++) {
-        views->names[i] = lua_pushstring(L, names[i]);
-        lua_rawseti(L, -2, i + 1);
-    }
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &kept);
     lua_createtable(L, KINDS, 0);
-    open_kind(L, ERROR, error_index, no_length);
-    open_kind(L, CONTEXT, context_index, no_length);
-    open_kind(L, MESSAGE, message_index, no_length);
-    open_kind(L, HEADERS, headers_index, no_length);
-    open_kind(L, LIST, list_index, list_length);
-    open_kind(L, MAP, map_index, no_length);
-    open_kind(L, PLAIN, plain_index, plain_length);
+    open_kind(L, ERROR, error_index);
+    open_kind(L, CONTEXT, context_index);
+    open_kind(L, PLAIN, plain_index);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &metas);
     lua_pushboolean(L, 0);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
 }
 
-void mull__views_push_own(lua_State *L, mull__views_own *own, int reads)
+void mull__views_push_own(lua_State *L, mull__views_own *own)
 {
-    lua_createtable(L, 0, reads);
+    lua_newtable(L);
     own->err = lua_topointer(L, -1);
     set_kind(L, ERROR);
     lua_createtable(L, 0, 1);
@@ -754,15 +512,5 @@ void mull__views_forget(lua_State *L, mull__views *views)
 
 void mull__views_cover(lua_State *L)
 {
-    new_view(L, PLAIN, 0);
-}
-
-void mull__views_cover_field(lua_State *L, const char *name)
-{
-    if (lua_getfield(L, -1, name) == LUA_TTABLE) {
-        mull__views_cover(L);
-        lua_setfield(L, -2, name);
-    } else {
-        lua_pop(L, 1);
-    }
+    new_view(L, PLAIN);
 }

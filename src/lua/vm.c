@@ -8,19 +8,17 @@
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "embedded.h"
-#include "short.h"
 
 enum {
-    STEP = 1000,       /* instructions between two looks at the budget; fewer where they are dear */
-    STACK = 100,       /* values: more than a new state has room for */
-    FULL = 100,        /* times that a call may find its memory full, and all its garbage be
-                          collected for that */
-    KEEP_ERROR = 1,    /* where the message handler is on the stack */
-    MOST_IN_CHUNKS = 2 /* times what the state may have, for small blocks that are free */
+    STEP = 1000, /* instructions between two looks at the budget */
+    FULL = 100,  /* times that a call may find its memory full, and all its garbage be
+                    collected for that */
+    THREAD = 1,  /* where the coroutine is on the stack */
+    /* Bytes that take as long as an instruction does, or, for those allocated, are as large a part
+     * of a call's budget: */
+    ALLOCATED = 168, /* 16 MiB for 100,000 */
+    WALKED = 64      /* bytes of the state, each time that all its garbage is collected */
 };
-_Static_assert((int)MULL__SHORT < (int)STEP, "a short function ends before the first look");
-
-static int keep_error(lua_State *L);
 
 /* find_policy finds the innermost function at work that is a policy's: "@" begins the names that
  * its files have as chunks, "=" those of C and of what is embedded. */
@@ -40,38 +38,10 @@ static void keep_place(mull__vm *vm, const lua_Debug *at)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static void look_soon(mull__vm *vm);
-
-/* refuse keeps where the state was when it got no memory: no message handler is told of that. To
- * ask for a place takes no memory. */
 static void *refuse(mull__vm *vm, mull__vm_stop by)
 {
-    lua_Debug at;
     vm->refused = by;
-    if (vm->lua && vm->stop == MULL__VM_GOING && find_policy(vm->lua, &at))
-        keep_place(vm, &at);
     return NULL;
-}
-
-/* is_policys says whether what is at work makes tables of the policy's larger: its own functions,
- * and those of C that write for it. */
-static int is_policys(const mull__vm *vm)
-{
-    lua_Debug at;
-    if (!lua_getstack(vm->lua, 0, &at) || !lua_getinfo(vm->lua, "S", &at))
-        return 0;
-    return at.what[0] == 'C' ? vm->writes : at.source[0] == '@';
-}
-
-/* kind_of gives what a new block is for: Lua puts an object's type in place of its old size, and 0
- * for anything else. An array of a hash part's very size is taken for one. */
-static mull__price_kind kind_of(const mull__vm *vm, size_t type, size_t wanted)
-{
-    if (type == LUA_TSTRING)
-        return MULL__PRICE_STRING;
-    if (type == 0 && mull__price_may_be_hash(&vm->price, wanted) && is_policys(vm))
-        return MULL__PRICE_HASH;
-    return MULL__PRICE_OTHER;
 }
 
 /* is_full says whether so many bytes more are too many. Lua collects all garbage then and asks once
@@ -79,34 +49,31 @@ static mull__price_kind kind_of(const mull__vm *vm, size_t type, size_t wanted)
  * comes free each time: to go through all of it takes no instruction. */
 static int is_full(mull__vm *vm, size_t more)
 {
-    unsigned is = vm->used > vm->limit || more > vm->limit - vm->used;
-    vm->full += is;
+    int is = vm->used > vm->limit || more > vm->limit - vm->used;
+    vm->full += (unsigned)is;
     return is || (vm->full > FULL && vm->budget && vm->stop == MULL__VM_GOING);
 }
 
+/* resize is the state's lua_Alloc. It calls none of Lua's functions. Where there is no block yet,
+ * `old` says what one is for. */
 static void *resize(void *data, void *pointer, size_t old, size_t wanted)
 {
     mull__vm *vm = data;
-    int is_new_long = !pointer && wanted >= MULL__PRICE_LONG;
-    mull__price_kind kind = is_new_long ? kind_of(vm, old, wanted) : MULL__PRICE_OTHER;
     old = pointer ? old : 0;
     size_t more = wanted > old ? wanted - old : 0;
     if (more > 0 && is_full(vm, more))
         return refuse(vm, MULL__VM_MEMORY);
     if (more > vm->unallocated)
         return refuse(vm, MULL__VM_ALLOCATED);
-    int64_t filling =
-        kind == MULL__PRICE_HASH && vm->budget ? mull__price_filling(&vm->price, wanted) : 0;
-    if (filling > 0 && filling > vm->left)
-        return refuse(vm, MULL__VM_INSTRUCTIONS);
-    void *memory = mull__price_resize(&vm->price, &vm->pool, pointer, old, wanted, kind);
-    if (!memory && wanted > 0)
+    void *memory = wanted > 0 ? mull__grow(&vm->allocator, pointer, wanted, 1) : NULL;
+    if (wanted == 0)
+        mull__free(&vm->allocator, pointer);
+    else if (!memory && more == 0)
+        memory = pointer; /* shrinking can't fail: the old block will do */
+    else if (!memory)
         return refuse(vm, MULL__VM_NO_MEMORY);
-    vm->left -= filling;
     vm->unallocated -= more;
     vm->used += wanted - old;
-    if (vm->price.has_risen)
-        look_soon(vm);
     return memory;
 }
 
@@ -117,46 +84,48 @@ static void lift_limits(mull__vm *vm)
     vm->limit = vm->most + vm->spare;
     vm->unallocated = SIZE_MAX;
     vm->left = INT64_MAX;
-    vm->step = 0;
 }
 
-/* measure_place: how large a place in a table's hash part is, Lua doesn't tell. */
-static int measure_place(lua_State *L)
+static int new_thread(lua_State *L)
 {
-    enum { PLACES = 16 };
-    mull__price *price = &mull__vm_of(L)->price;
-    lua_createtable(L, 0, PLACES);
-    price->place = price->newest_size / PLACES;
-    return 0;
+    lua_newthread(L);
+    return 1;
+}
+
+/* has_thread makes another coroutine where a call failed in the last one, in which Lua calls no
+ * hook any more. 0: there is no memory. */
+static int has_thread(mull__vm *vm)
+{
+    if (vm->thread)
+        return 1;
+    lua_pushcfunction(vm->lua, new_thread);
+    if (lua_pcall(vm->lua, 0, 1, 0) == LUA_OK)
+        vm->thread = lua_tothread(vm->lua, -1);
+    lua_replace(vm->lua, THREAD);
+    return vm->thread != NULL;
 }
 
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
 {
-    *vm = (mull__vm){.allocator = *allocator,
-                     .pool = {.allocator = *allocator, .most = MOST_IN_CHUNKS * most},
-                     .most = most,
-                     .price.touched = SIZE_MAX};
+    *vm = (mull__vm){.allocator = *allocator, .most = most};
     lift_limits(vm);
     vm->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     vm->lua = vm->locale ? lua_newstate(resize, vm) : NULL;
-    if (!vm->lua) {
+    if (vm->lua) {
+        *(mull__vm **)lua_getextraspace(vm->lua) = vm;
+        lua_settop(vm->lua, THREAD);
+    }
+    if (!vm->lua || !has_thread(vm)) {
         mull__vm_close(vm);
         return MULL_ENOMEM;
     }
-    *(mull__vm **)lua_getextraspace(vm->lua) = vm;
-    vm->price.finds_stack = 1;
-    lua_pushcfunction(vm->lua, measure_place);
-    if (!lua_checkstack(vm->lua, STACK) || lua_pcall(vm->lua, 0, 0, 0) != LUA_OK) {
-        mull__vm_close(vm);
-        return MULL_ENOMEM;
-    }
-    lua_pushcfunction(vm->lua, keep_error);
     return MULL_OK;
 }
 
 void mull__vm_close(mull__vm *vm)
 {
-    mull__pool_drop(&vm->pool);
+    if (vm->lua)
+        lua_close(vm->lua);
     if (vm->locale)
         freelocale(vm->locale);
     vm->lua = NULL;
@@ -198,27 +167,37 @@ static const char *skip_embedded(const char *text)
     return text;
 }
 
-/* keep_error is the message handler: what was raised, and where. An error value says its own line
- * where Lua or error() put it there; that is nearer than where it was raised again. */
-static int keep_error(lua_State *L)
+/* keep_raised keeps what was raised, which may be converted for it. Its line, where Lua or error()
+ * put it there, is nearer than where it was raised again. */
+static int keep_raised(lua_State *L)
 {
     mull__vm *vm = mull__vm_of(L);
-    if (vm->stop != MULL__VM_GOING)
-        return 1;
-    lua_Debug at;
-    int found = find_policy(L, &at);
-    if (found)
-        keep_place(vm, &at);
     const char *text = lua_tostring(L, 1);
-    if (text && found)
+    lua_Debug at;
+    if (text && find_policy(vm->thread, &at))
         text = skip_embedded(skip_place(text, at.short_src, &vm->line));
-    if (text) {
+    if (text)
         keep_message(vm, text);
-        return 1;
-    }
-    snprintf(vm->message, sizeof vm->message, "error was called with a %s, where a text says more",
-             luaL_typename(L, 1));
-    return 1;
+    else
+        snprintf(vm->message, sizeof vm->message,
+                 "error was called with a %s, where a text says more", luaL_typename(L, 1));
+    return 0;
+}
+
+/* keep_error keeps what the coroutine failed with, which is on top of its stack, and where. */
+static void keep_error(mull__vm *vm, int status)
+{
+    lua_Debug at;
+    if (vm->stop != MULL__VM_GOING)
+        return;
+    if (find_policy(vm->thread, &at))
+        keep_place(vm, &at);
+    if (status != LUA_ERRRUN)
+        return;
+    lua_pushcfunction(vm->lua, keep_raised);
+    lua_xmove(vm->thread, vm->lua, 1);
+    if (lua_pcall(vm->lua, 1, 0, 0) != LUA_OK)
+        lua_pop(vm->lua, 1);
 }
 
 int mull__vm_raise(lua_State *L, const char *text)
@@ -255,88 +234,21 @@ static int stop(lua_State *L, mull__vm_stop why)
     return raise_stop(L);
 }
 
-static void set_step(lua_State *L, int step)
-{
-    mull__vm_of(L)->step = step;
-    lua_sethook(L, count, step ? LUA_MASKCOUNT : 0, step);
-}
-
-static int next_step(const mull__vm *vm)
-{
-    int64_t price = mull__price_now(&vm->price);
-    return price < STEP ? STEP / (int)price : 1;
-}
-
-/* look_soon: instructions have become dearer, from the next one on. */
-static void look_soon(mull__vm *vm)
-{
-    if (vm->step > 1 && vm->stop == MULL__VM_GOING) {
-        vm->left -= vm->step;
-        set_step(vm->lua, 1);
-    }
-}
-
-/* shrink_stack: Lua makes a stack smaller that is much too large for what is in it when an error is
- * caught. What isn't on it any more shall not make instructions dearer. */
-static void shrink_stack(lua_State *L)
-{
-    lua_pushcfunction(L, raise_stop);
-    lua_pcall(L, 0, 0, 0);
-    lua_pop(L, 1);
-}
-
-void mull__vm_collect_above(mull__vm *vm, size_t bytes)
-{
-    vm->idle_below = bytes;
-    lua_gc(vm->lua, bytes ? LUA_GCSTOP : LUA_GCRESTART);
-}
-
-/* collect_again: also where the garbage may be what makes instructions dear. */
-static void collect_again(mull__vm *vm)
-{
-    if (vm->used > vm->idle_below || mull__price_now(&vm->price) > 1)
-        mull__vm_collect_above(vm, 0);
-}
-
+/* count is the hook. */
 static void count(lua_State *L, lua_Debug *hook)
 {
     (void)hook;
-    mull__vm *vm = mull__vm_of(L);
-    if (vm->stop != MULL__VM_GOING)
+    if (mull__vm_of(L)->stop != MULL__VM_GOING)
         raise_stop(L);
-    if (mull__price_is_deep(&vm->price))
-        shrink_stack(L);
-    if (vm->idle_below)
-        collect_again(vm);
-    vm->left -= vm->step * mull__price_look(&vm->price);
-    mull__vm_check(L);
-    int step = next_step(vm);
-    if (step != vm->step)
-        set_step(L, step);
-}
-
-void mull__vm_check(lua_State *L)
-{
-    if (mull__vm_of(L)->left <= 0)
-        stop(L, MULL__VM_INSTRUCTIONS);
+    mull__vm_spend(L, STEP);
 }
 
 void mull__vm_spend(lua_State *L, size_t instructions)
 {
     mull__vm *vm = mull__vm_of(L);
     vm->left = (uint64_t)vm->left > instructions ? vm->left - (int64_t)instructions : 0;
-    mull__vm_check(L);
-}
-
-void mull__vm_spend_lookups(lua_State *L, size_t count)
-{
-    size_t price = mull__price_lookup(&mull__vm_of(L)->price);
-    mull__vm_spend(L, price > 0 && count > SIZE_MAX / price ? SIZE_MAX : price * count);
-}
-
-void mull__vm_spend_steps(lua_State *L, uint64_t steps)
-{
-    mull__vm_spend(L, (size_t)(steps / mull__price_places(&mull__vm_of(L)->price)));
+    if (vm->left == 0)
+        stop(L, MULL__VM_INSTRUCTIONS);
 }
 
 void mull__vm_make_room(lua_State *L, size_t bytes)
@@ -356,7 +268,6 @@ int mull__vm_pcall(lua_State *L)
     lua_pushboolean(L, 1);
     lua_insert(L, 1);
     int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
-    mull__vm_of(L)->writes = 0;
     /* error("not enough memory", 0) looks the same to Lua, but no memory was refused. */
     if (status == LUA_ERRMEM && mull__vm_of(L)->refused != MULL__VM_GOING)
         return mull__vm_no_memory(L);
@@ -419,71 +330,65 @@ static int failed(mull__vm *vm, int status)
     return MULL_EPOLICY;
 }
 
-/* collect_strings: garbage that an earlier call left shall not make this one's instructions dearer.
- */
-static void collect_strings(mull__vm *vm)
-{
-    if (vm->price.made != vm->settled) {
-        lua_gc(vm->lua, LUA_GCCOLLECT);
-        vm->settled = vm->price.made;
-        vm->price.has_risen = 1;
-    }
-}
-
-/* begin: a short function ends before anybody would look at its budget, so that nobody is asked to.
- * What makes instructions dearer on the way asks for looks then. */
-static inline void begin(mull__vm *vm, const mull__vm_budget *budget, int is_short)
+static void begin(mull__vm *vm, const mull__vm_budget *budget)
 {
     vm->stop = vm->refused = MULL__VM_GOING;
     vm->full = 0;
     vm->file[0] = vm->message[0] = 0;
-    vm->line = vm->writes = 0;
-    lift_limits(vm);
+    vm->line = 0;
     if (!budget)
         return;
     vm->budget = budget;
     vm->left = budget->instructions;
     vm->unallocated = budget->in_all;
-    vm->price.touched = budget->touched;
-    collect_strings(vm);
     if (budget->at_once && vm->used < vm->limit && budget->at_once < vm->limit - vm->used)
         vm->limit = vm->used + budget->at_once;
-    if (vm->price.has_risen)
-        mull__price_look(&vm->price);
-    int is_calm = mull__price_is_calm(&vm->price);
-    vm->step = is_calm ? STEP : next_step(vm);
-    if (!is_short || !is_calm)
-        lua_sethook(vm->lua, count, LUA_MASKCOUNT, vm->step);
+    lua_sethook(vm->thread, count, LUA_MASKCOUNT, STEP);
 }
 
-/* carry_out calls what is on top of the stack, which gives nothing. */
-static inline int carry_out(mull__vm *vm, int arguments)
+/* taken_of tells how much of its budget a call has taken: instructions, or bytes in all where that
+ * is the larger part. */
+static int64_t taken_of(const mull__vm *vm)
 {
-    lua_State *L = vm->lua;
+    const mull__vm_budget *budget = vm->budget;
+    int64_t instructions = budget->instructions - (vm->left > 0 ? vm->left : 0);
+    int64_t bytes = (int64_t)((budget->in_all - vm->unallocated) / ALLOCATED);
+    int64_t walked = (int64_t)(vm->full * (vm->used / WALKED));
+    return (instructions > bytes ? instructions : bytes) + walked;
+}
+
+static int carry_out(mull__vm *vm, lua_CFunction body, void *argument)
+{
+    lua_State *L = vm->thread;
+    int results;
+    lua_pushcfunction(L, body);
+    lua_pushlightuserdata(L, argument);
     mull__vm_enter(vm);
-    int status = lua_pcall(L, arguments, 0, KEEP_ERROR);
+    int status = lua_resume(L, vm->lua, 1, &results);
+    if (status != LUA_OK)
+        keep_error(vm, status);
     mull__vm_leave(vm);
     if (lua_gethookmask(L))
         lua_sethook(L, NULL, 0, 0);
-    if (status != LUA_OK || vm->stop != MULL__VM_GOING) {
-        /* Where it went well all the same, a pcall caught the end as its very last act. */
-        lua_pop(L, status != LUA_OK);
+    if (status == LUA_OK)
+        lua_pop(L, results);
+    else
+        vm->thread = NULL;
+    /* Where it went well all the same, a pcall caught the end as its very last act. */
+    if (status != LUA_OK || vm->stop != MULL__VM_GOING)
         status = failed(vm, status);
-    }
+    if (vm->budget)
+        vm->taken = taken_of(vm);
     lift_limits(vm);
     return status;
 }
 
 int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget)
 {
-    begin(vm, budget, 0);
-    lua_pushcfunction(vm->lua, body);
-    lua_pushlightuserdata(vm->lua, argument);
-    return carry_out(vm, 1);
-}
-
-int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget, int is_short)
-{
-    begin(vm, budget, is_short);
-    return carry_out(vm, arguments);
+    lift_limits(vm);
+    vm->taken = 0;
+    if (!has_thread(vm))
+        return MULL_ENOMEM;
+    begin(vm, budget);
+    return carry_out(vm, body, argument);
 }

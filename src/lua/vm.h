@@ -1,16 +1,21 @@
 /* vm.h: a Lua state for other people's Lua, and what keeps it within bounds: its memory, its
  * instructions, its locale, and its errors. Every way into it is a call of mull__vm_call.
  *
+ * The state's allocator never looks into the state: Lua may be in the middle of moving its stack.
+ * So calls run in a coroutine: Lua tells no message handler of a lack of memory, but the stack of a
+ * coroutine that failed still stands, and says where it was.
+ *
  * A budget that is spent can't be caught: from then on every instruction raises, and the state's
  * own pcall raises again what it caught, until mull__vm_call returns. */
 #ifndef MULL__VM_H
 #define MULL__VM_H
 
 #include "mulligan.h"
-#include "price.h"
 
 #include <locale.h>
 #include <lua.h>
+#include <stddef.h>
+#include <stdint.h>
 
 typedef enum mull__vm_stop {
     MULL__VM_GOING,
@@ -26,31 +31,27 @@ typedef struct mull__vm_budget {
     size_t at_once; /* bytes, beyond what the state has when the call begins; 0: only the state's
                        own limit holds */
     size_t in_all;  /* bytes, those given back included */
-    size_t touched; /* bytes of a string that one instruction may touch, or as much of a table; see
-                       price.h */
 } mull__vm_budget;
 
 /* mull__vm is usually the first member of a larger struct, which must not move. */
 typedef struct mull__vm {
-    lua_State *lua;
+    lua_State *lua;    /* where calls are prepared */
+    lua_State *thread; /* of it, where they run; NULL: the last one failed */
     mull_allocator allocator;
-    mull__pool pool;               /* of all that the state has */
     locale_t locale;               /* "C", whatever the embedder's is */
     locale_t outside;              /* the thread's own, during a call */
     size_t used, most;             /* bytes that the state has, and may have */
-    size_t idle_below;             /* until it has so many, no garbage is collected; 0: it is */
     size_t spare;                  /* bytes that it may have besides, of which no message tells */
     const mull__vm_budget *budget; /* the call's; NULL: it has none */
     size_t limit;                  /* bytes that the state may have during the call */
     size_t unallocated;            /* bytes that it may still allocate */
-    uint32_t full;                 /* how often so far it found no room */
+    uint32_t full;                 /* how often so far it found no room, and all garbage was
+                                      collected */
     int64_t left;                  /* instructions that it may still take */
-    int step;                      /* instructions until the next look at them; 0: there is none */
-    mull__price price;
-    int writes;            /* a function of C writes into tables that may be the policy's */
-    uint64_t settled;      /* price.made when the garbage among them was last collected */
-    mull__vm_stop stop;    /* why the call must end */
-    mull__vm_stop refused; /* who refused memory last */
+    int64_t taken;                 /* of its budget by the last call that had one, in instructions:
+                                      what it allocated and collected is converted */
+    mull__vm_stop stop;            /* why the call must end */
+    mull__vm_stop refused;         /* who refused memory last */
     /* What went wrong in the call that failed last, where the policy's own text was at work: */
     char file[256]; /* "": nowhere in it */
     int line;
@@ -60,13 +61,7 @@ typedef struct mull__vm {
 /* mull__vm_open makes the state, without any library. MULL_ENOMEM. */
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most);
 
-/* mull__vm_close drops the state and all that it has at once: no finalizer (__gc) runs, so nothing
- * in it may need one. */
 void mull__vm_close(mull__vm *vm);
-
-/* mull__vm_collect_above: from now on garbage is collected only once the state has more than so
- * many bytes, gets no more, or has what makes instructions dearer; 0: it is collected as ever. */
-void mull__vm_collect_above(mull__vm *vm, size_t bytes);
 
 /* mull__vm_of gives a state's vm. */
 static inline mull__vm *mull__vm_of(lua_State *L)
@@ -79,22 +74,9 @@ static inline mull__vm *mull__vm_of(lua_State *L)
  * and what. The stack is left as it was. */
 int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget);
 
-/* mull__vm_call_top calls the function below the `arguments` on top of the stack, which must have
- * room; it gives nothing. `is_short`: all the Lua that it calls is one function, which is short
- * (see mull__is_short). Else as mull__vm_call. */
-int mull__vm_call_top(mull__vm *vm, int arguments, const mull__vm_budget *budget, int is_short);
-
 /* mull__vm_spend takes instructions for what a function of C does, and raises where there are no
- * more. mull__vm_check raises where they have been taken from `left`. */
+ * more. */
 void mull__vm_spend(lua_State *L, size_t instructions);
-void mull__vm_check(lua_State *L);
-
-/* mull__vm_spend_lookups takes what a function of C that looks up so many keys of tables has to pay
- * besides, while there are tables in which that may take long. May raise. */
-void mull__vm_spend_lookups(lua_State *L, size_t count);
-
-/* mull__vm_spend_steps takes what it costs to walk through so many keys of a table. May raise. */
-void mull__vm_spend_steps(lua_State *L, uint64_t steps);
 
 /* mull__vm_make_room collects garbage where `bytes` more would be too many. Lua does so for
  * objects, but not for the buffers of its library. May raise. */

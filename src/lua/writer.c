@@ -272,20 +272,38 @@ static int is_before(const struct timespec *a, const struct timespec *b)
     return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
 }
 
-/* wait_for_end waits for the thread, which may stand still in a write for ever. */
-static int wait_for_end(mull__writer *w, int patience_ms, int longest_ms)
+static int has_ended(const mull__writer *w)
+{
+    return w->ended;
+}
+
+static int is_idle(const mull__writer *w)
+{
+    return w->waiting == 0 && w->lost_last == 0;
+}
+
+/* wait_for waits for the thread, which may stand still in a write for ever. */
+static int wait_for(mull__writer *w, int (*over)(const mull__writer *w), int patience_ms,
+                    int longest_ms)
 {
     const struct timespec last = from_now(longest_ms);
     struct timespec until = from_now(patience_ms);
-    for (uint64_t taken = w->taken; !w->ended;) {
+    for (uint64_t taken = w->taken; !over(w);) {
         if (w->taken != taken)
             until = from_now(patience_ms);
         taken = w->taken;
         const struct timespec *next = is_before(&until, &last) ? &until : &last;
         if (pthread_cond_timedwait(&w->changed, &w->lock, next) == ETIMEDOUT)
-            return w->ended;
+            return over(w);
     }
     return 1;
+}
+
+void mull__writer_flush(mull__writer *w, int patience_ms, int longest_ms)
+{
+    pthread_mutex_lock(&w->lock);
+    wait_for(w, is_idle, patience_ms, longest_ms);
+    pthread_mutex_unlock(&w->lock);
 }
 
 void mull__writer_close(mull__writer *w, int patience_ms, int longest_ms)
@@ -293,7 +311,7 @@ void mull__writer_close(mull__writer *w, int patience_ms, int longest_ms)
     pthread_mutex_lock(&w->lock);
     w->closing = 1;
     pthread_cond_broadcast(&w->changed);
-    int ended = wait_for_end(w, patience_ms, longest_ms);
+    int ended = wait_for(w, has_ended, patience_ms, longest_ms);
     w->left = !ended;
     pthread_t thread = w->thread;
     pthread_mutex_unlock(&w->lock);

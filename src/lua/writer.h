@@ -22,6 +22,11 @@ int mull__writer_new(mull__writer **out, int fd, size_t most, const char *lost);
 /* mull__writer_put leaves a line, line feed included, to be written. It never waits. */
 void mull__writer_put(mull__writer *writer, const char *line, size_t size);
 
+/* mull__writer_flush waits until all that was put is dealt with, as long as mull__writer_close
+ * does.
+ */
+void mull__writer_flush(mull__writer *writer, int patience_ms, int longest_ms);
+
 /* mull__writer_close waits until all is written, as long as a line is every `patience_ms`, and
  * `longest_ms` at most; then it lets go of what is left, and of the writer. */
 void mull__writer_close(mull__writer *writer, int patience_ms, int longest_ms);

@@ -81,16 +81,12 @@ static inline uint64_t mull__choices(mull__span span)
     return (uint64_t)(span.high_ms - span.low_ms) + 1;
 }
 
-/* mull__nth is what a verdict says of a step: the how-manyth of how many. */
-typedef struct mull__nth {
-    int64_t step, of;
-} mull__nth;
-
-/* mull__lot is a step of a tier, worked out ahead, with what its delay is drawn from. */
+/* mull__lot is a step of a tier, worked out ahead: what its delay is drawn from, and of how many
+ * steps it is one. */
 typedef struct mull__lot {
     int64_t low_ms;
     uint64_t choices;
-    mull__nth nth;
+    int64_t of;
 } mull__lot;
 
 /* MULL__LOTS is of how many steps of a tier the lots are worked out ahead. */

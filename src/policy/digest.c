@@ -128,19 +128,27 @@ static void add_rules(mull__digest *digest, const mull__rules *rules)
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-/* add_settings takes a scope's bounds, which for a transport are those in force there. */
+static void add_count(mull__digest *digest, int64_t value)
+{
+    add_number(digest, (uint64_t)value);
+}
+
+static void add_rate(mull__digest *digest, mull__setting_rate rate)
+{
+    add_count(digest, rate.after);
+    add_count(digest, rate.wait_ms);
+}
+
+#define ADD(NUMBER, field, ...)                                                                    \
+    _Generic(settings->field, const char * : add_text, int64_t                                     \
+             : add_count, mull__setting_rate                                                       \
+             : add_rate)(digest, settings->field);
+
 static void add_settings(mull__digest *digest, const mull__scope *scope)
 {
-    const mull__bounds *bounds = &scope->layer.bounds;
-    add_number(digest, scope->sets);
-    add_text(digest, bounds->dead_letter_queue);
-    add_number(digest, (uint64_t)bounds->max_age_ms);
-    add_number(digest, (uint64_t)bounds->max_attempts);
-    add_number(digest, (uint64_t)bounds->max_deliveries);
-    add_number(digest, (uint64_t)bounds->override);
-    add_number(digest, (uint64_t)scope->rate_after);
-    add_number(digest, (uint64_t)scope->rate_wait_ms);
-    add_number(digest, (uint64_t)scope->notify);
+    const mull__settings *settings = &scope->settings;
+    add_number(digest, settings->set);
+    MULL__EACH_SETTING(ADD)
     for (int i = 0; i < MULL__SETTINGS; i++)
         add_place(digest, NULL, scope->places[i].file, scope->places[i].line);
 }

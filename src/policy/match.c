@@ -6,103 +6,114 @@
 #include "base/given.h"
 #include "base/pattern.h"
 #include "fact.h"
+#include "resolve.h"
 #include "value.h"
 
-/* The budget of a matcher's call in pattern steps, for all tests of one matcher together. */
-enum { PATTERN_STEPS = 100000, CAUSES = 16 };
+enum {
+    CAUSES = 16,
+    FAILED_STEPS =
+        MULL__CALL_STEPS / 10 /* for telling of a matcher that raised, which takes time */
+};
 
-/* glance is a look at one error: the failure's own, or one of its causes, in which case `failure`
- * is a copy that carries the cause as its error. */
-typedef struct glance {
-    const mull__inquiry *inquiry;
+/* match_run is a matcher being tried on one error: the failure's own, or one of its causes, in
+ * which case `failure` is a copy that carries the cause as its error. */
+typedef struct match_run {
+    mull__evaluation *evaluation;
     const mull_failure *failure;
     mull__trial_kind kind;
     unsigned depth;
-} glance;
+    int64_t steps, most;          /* for all its patterns: left, and at first; 0: none is tried */
+    int is_skipped;               /* it isn't tried to its end */
+    const mull__plain_test *lost; /* the test at which what was tried last lost; NULL */
+    char why[512];                /* it raised */
+} match_run;
+
+/* begin is for all matchers that are tried on one error. */
+static void begin(match_run *run, mull__evaluation *evaluation, const mull_failure *failure,
+                  mull__trial_kind kind, unsigned depth)
+{
+    run->evaluation = evaluation;
+    run->failure = failure;
+    run->kind = kind;
+    run->depth = depth;
+}
 
 /* ---- One matcher ----------------------------------------------------------------------------- */
 
-/* ordeal is one matcher being tried. */
-typedef struct ordeal {
-    const glance *glance;
-    int64_t steps;                /* left */
-    const mull__plain_test *lost; /* the test at which what was tried last lost; NULL */
-    char why[512];                /* it raised */
-} ordeal;
-
-static int function_passes(ordeal *o, uint32_t function)
+static int skipped(match_run *run)
 {
-    const mull__runner *runner = o->glance->inquiry->desk->runner;
-    o->lost = NULL;
-    return runner->match(runner->state, function, o->glance->failure, o->why, sizeof o->why);
-}
-
-static int raised(ordeal *o, const mull__plain_test *test, int code)
-{
-    if (code == MULL__PATTERN_SPENT)
-        snprintf(o->why, sizeof o->why, "more than %d steps in the pattern for %s", PATTERN_STEPS,
-                 test->name);
-    else
-        snprintf(o->why, sizeof o->why, "the pattern for %s is too complex", test->name);
+    run->is_skipped = 1;
+    snprintf(run->why, sizeof run->why, "skipped: " MULL__BUDGET_SPENT);
     return MULL_EPOLICY;
 }
 
-/* test_passes: most tests are for an error's field to equal one literal. */
-static inline int test_passes(ordeal *o, const mull__plain_test *test)
+static int function_passes(match_run *run, uint32_t function)
 {
-    const mull_failure *failure = o->glance->failure;
-    mull_value room;
-    const mull_value *given = test->fact == MULL__ERROR_FIELD
-                                  ? mull__field_of(failure->error, test->name)
-                                  : mull__fact_of(test, failure, failure->error, &room);
-    if (test->value.kind == MULL__ONE_OF && test->value.literal_count == 1)
-        return given && mull__value_equals(test->value.literals, given);
-    return mull__value_passes(&test->value, given, &o->steps);
+    const mull__runner *runner = run->evaluation->context->runner;
+    int64_t *steps = &run->evaluation->steps;
+    run->lost = NULL;
+    if (*steps <= 0)
+        return skipped(run);
+    return runner->match(runner->state, function, run->failure, steps, run->why, sizeof run->why);
 }
 
-static int tests_pass(ordeal *o, const mull__plain_matcher *matcher)
+static int raised(match_run *run, const mull__plain_test *test, int code)
+{
+    if (run->most == 0)
+        return skipped(run);
+    if (code == MULL__PATTERN_SPENT)
+        snprintf(run->why, sizeof run->why, "more than %d steps in the pattern for %s",
+                 MULL__CALL_STEPS, test->name);
+    else
+        snprintf(run->why, sizeof run->why, "the pattern for %s is too complex", test->name);
+    return MULL_EPOLICY;
+}
+
+static int tests_pass(match_run *run, const mull__plain_matcher *matcher)
 {
     const mull__plain_test *test = matcher->tests, *end = test + matcher->test_count;
     for (; test < end; test++) {
-        int answer = test_passes(o, test);
+        mull_value room;
+        const mull_value *given = mull__fact_of(test, run->failure, run->failure->error, &room);
+        int answer = mull__value_passes(&test->value, given, &run->steps);
         if (answer > 0)
             continue;
-        o->lost = test;
-        return answer == 0 ? 0 : raised(o, test, answer);
+        run->lost = test;
+        return answer == 0 ? 0 : raised(run, test, answer);
     }
     return 1;
 }
 
-static int matcher_passes(ordeal *o, const mull__plain_matcher *matcher);
+static int matcher_passes(match_run *run, const mull__plain_matcher *matcher);
 
 /* parts_pass looks no further than it must: `all` to the first that loses, the other two to the
  * first that passes, each of them to the first that raises. */
-static int parts_pass(ordeal *o, const mull__plain_matcher *matcher)
+static int parts_pass(match_run *run, const mull__plain_matcher *matcher)
 {
     int all = matcher->kind == MULL__MATCH_ALL, to_the_end = 1;
     for (size_t i = 0; i < matcher->part_count && to_the_end; i++) {
-        int answer = matcher_passes(o, &matcher->parts[i]);
+        int answer = matcher_passes(run, &matcher->parts[i]);
         if (answer < 0)
             return answer;
         to_the_end = all == (answer != 0);
     }
     if (!all)
-        o->lost = NULL;
+        run->lost = NULL;
     return matcher->kind == MULL__MATCH_ANY ? !to_the_end : to_the_end;
 }
 
-/* matcher_passes is 1, 0, or negative where it raised, with the reason in the ordeal. */
-static int matcher_passes(ordeal *o, const mull__plain_matcher *matcher)
+/* matcher_passes is 1, 0, or negative where it raised, with the reason in the run. */
+static int matcher_passes(match_run *run, const mull__plain_matcher *matcher)
 {
     switch (matcher->kind) {
     case MULL__MATCH_TESTS:
-        return tests_pass(o, matcher);
+        return tests_pass(run, matcher);
     case MULL__MATCH_FUNCTION:
-        return function_passes(o, matcher->function);
+        return function_passes(run, matcher->function);
     case MULL__MATCH_ALL:
     case MULL__MATCH_ANY:
     case MULL__MATCH_NONE:
-        return parts_pass(o, matcher);
+        return parts_pass(run, matcher);
     case MULL__MATCH_ALWAYS:
         break;
     }
@@ -111,65 +122,61 @@ static int matcher_passes(ordeal *o, const mull__plain_matcher *matcher)
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
-static void tell(const ordeal *o, const mull_rule *source, const mull__plain_matcher *matcher,
+static void tell(const match_run *run, const mull_rule *source, const mull__plain_matcher *matcher,
                  int answer)
 {
-    const mull__runner *runner = o->glance->inquiry->desk->runner;
-    if (answer < 0 && runner->failed)
-        runner->failed(runner->data, o->glance->inquiry->failure, source, o->why);
+    mull__evaluation *evaluation = run->evaluation;
+    const mull__runner *runner = evaluation->context->runner;
+    if (run->is_skipped && evaluation->skipped++ == 0)
+        evaluation->first_skipped = source;
+    if (answer < 0 && !run->is_skipped && runner->failed)
+        runner->failed(runner->data, evaluation->failure, source, run->why);
     if (!runner->tried)
         return;
-    mull__trial trial = {
-        .kind = o->glance->kind,
+    const mull__trial trial = {
+        .kind = run->kind,
         .end = answer > 0   ? MULL__TRIAL_PASSED
                : answer < 0 ? MULL__TRIAL_RAISED
                             : MULL__TRIAL_LOST,
         .source = source,
         .matcher = matcher,
-        .test = answer == 0 ? o->lost : NULL,
-        .depth = o->glance->depth,
-        .why = answer < 0 ? o->why : NULL,
+        .test = answer == 0 ? run->lost : NULL,
+        .depth = run->depth,
+        .steps = run->most - run->steps,
+        .why = answer < 0 ? run->why : NULL,
     };
     runner->tried(runner->data, &trial);
 }
 
-/* is_passed: a matcher that raises isn't, as a whole. */
-static int is_passed(const glance *g, const mull_rule *source, const mull__plain_matcher *matcher)
+/* passes: a matcher that raises doesn't, as a whole. */
+static int passes(match_run *run, const mull_rule *source, const mull__plain_matcher *matcher)
 {
-    ordeal o;
-    o.glance = g;
-    o.steps = PATTERN_STEPS;
-    o.lost = NULL;
-    o.why[0] = '\0';
-    int answer =
-        matcher->kind == MULL__MATCH_TESTS ? tests_pass(&o, matcher) : matcher_passes(&o, matcher);
-    if (answer < 0 || g->inquiry->desk->runner->tried)
-        tell(&o, source, matcher, answer);
+    int64_t *left = &run->evaluation->steps;
+    run->steps = run->most = *left > 0 ? MULL__CALL_STEPS : 0;
+    run->is_skipped = 0;
+    run->lost = NULL;
+    run->why[0] = '\0';
+    int answer = matcher_passes(run, matcher);
+    *left -= run->most - run->steps + (answer < 0 ? FAILED_STEPS : 0);
+    if (answer < 0 || run->evaluation->context->runner->tried)
+        tell(run, source, matcher, answer);
     return answer > 0;
 }
 
-/* passes: a rule without a matcher does always. */
-static inline int passes(const glance *g, const mull_rule *source,
-                         const mull__plain_matcher *matcher)
-{
-    return (matcher->kind == MULL__MATCH_ALWAYS && !g->inquiry->desk->runner->tried) ||
-           is_passed(g, source, matcher);
-}
-
-static const mull__rule *pass_for_type(const glance *g, const mull__rules *rules, uint32_t type)
+static const mull__rule *pass_for_type(match_run *run, const mull__rules *rules, uint32_t type)
 {
     const mull__rule *rule = mull__first_rule(rules, type);
-    while (rule && !passes(g, &rule->source, &rule->matcher))
+    while (rule && !passes(run, &rule->source, &rule->matcher))
         rule = mull__next_rule(rules, rule);
     return rule;
 }
 
 /* pass_for_lineage leaves Error out. */
-static const mull__rule *pass_for_lineage(const glance *g, const mull__rules *rules,
+static const mull__rule *pass_for_lineage(match_run *run, const mull__rules *rules,
                                           const mull__lineage *lineage)
 {
     for (size_t i = 0; i < lineage->count; i++) {
-        const mull__rule *rule = pass_for_type(g, rules, (uint32_t)lineage->types[i]);
+        const mull__rule *rule = pass_for_type(run, rules, (uint32_t)lineage->types[i]);
         if (rule)
             return rule;
     }
@@ -179,9 +186,8 @@ static const mull__rule *pass_for_lineage(const glance *g, const mull__rules *ru
 /* ---- Causes ---------------------------------------------------------------------------------- */
 
 /* repeats: the `depth`-th cause was looked at before, or is the error itself: a circle. */
-static int repeats(const mull__inquiry *inquiry, const mull_error *cause, unsigned depth)
+static int repeats(const mull_error *error, const mull_error *cause, unsigned depth)
 {
-    const mull_error *error = inquiry->failure->error;
     for (unsigned i = 0; i < depth; i++, error = error->cause)
         if (error == cause)
             return 1;
@@ -189,47 +195,43 @@ static int repeats(const mull__inquiry *inquiry, const mull_error *cause, unsign
 }
 
 /* pass_for_cause looks at one cause as at an error: its own lineage, Error last. */
-static const mull__rule *pass_for_cause(const mull__inquiry *inquiry, const mull_error *cause,
+static const mull__rule *pass_for_cause(mull__evaluation *evaluation, const mull_error *cause,
                                         unsigned depth)
 {
-    mull_failure failure = *inquiry->failure;
+    mull_failure failure = *evaluation->failure;
     failure.error = cause;
-    const glance g = {inquiry, &failure, MULL__TRIED_CAUSE_RULE, depth};
-    const mull__rules *rules = &inquiry->layer->rules->cause_rules;
-    const mull__desk *desk = inquiry->desk;
-    mull__lineage room;
-    const mull__lineage *lineage = cause->type
-                                       ? mull__lineage_of(desk->table, cause, desk->seen, &room)
-                                       : mull__lineage_sent(desk->table, cause, desk->seen, &room);
-    const mull__rule *rule = pass_for_lineage(&g, rules, lineage);
-    return rule ? rule : pass_for_type(&g, rules, MULL__ERROR_TYPE);
+    match_run run;
+    begin(&run, evaluation, &failure, MULL__TRIED_CAUSE_RULE, depth);
+    const mull__rules *rules = &evaluation->in_force->rules->cause_rules;
+    const mull__lineage lineage =
+        mull__lineage_sent(evaluation->context->table, cause, evaluation->context->seen);
+    const mull__rule *rule = pass_for_lineage(&run, rules, &lineage);
+    return rule ? rule : pass_for_type(&run, rules, MULL__ERROR_TYPE);
 }
 
-static const mull__rule *pass_for_causes(const mull__inquiry *inquiry)
+static const mull__rule *pass_for_causes(mull__evaluation *evaluation)
 {
-    const mull_error *cause = mull__cause(inquiry->failure->error);
-    for (unsigned depth = 1; depth <= CAUSES && cause; depth++, cause = mull__cause(cause)) {
-        if (repeats(inquiry, cause, depth))
-            break;
-        const mull__rule *rule = pass_for_cause(inquiry, cause, depth);
-        if (rule)
-            return rule;
-    }
-    return NULL;
+    const mull_error *error = evaluation->failure->error, *cause = mull__cause(error);
+    const mull__rule *rule = NULL;
+    for (unsigned depth = 1; !rule && depth <= CAUSES && cause && !repeats(error, cause, depth);
+         depth++, cause = mull__cause(cause))
+        rule = pass_for_cause(evaluation, cause, depth);
+    return rule;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-const mull__rule *mull__match(const mull__inquiry *inquiry, const mull__lineage *lineage)
+const mull__rule *mull__match(mull__evaluation *evaluation, const mull__lineage *lineage)
 {
-    const mull__scope *scope = inquiry->layer->rules;
+    const mull__scope *scope = evaluation->in_force->rules;
     if (!scope)
         return NULL;
-    const glance g = {inquiry, inquiry->failure, MULL__TRIED_RULE, 0};
-    const mull__rule *rule = pass_for_lineage(&g, &scope->rules, lineage);
+    match_run run;
+    begin(&run, evaluation, evaluation->failure, MULL__TRIED_RULE, 0);
+    const mull__rule *rule = pass_for_lineage(&run, &scope->rules, lineage);
     if (!rule && scope->cause_rules.count > 0)
-        rule = pass_for_causes(inquiry);
-    return rule ? rule : pass_for_type(&g, &scope->rules, MULL__ERROR_TYPE);
+        rule = pass_for_causes(evaluation);
+    return rule ? rule : pass_for_type(&run, &scope->rules, MULL__ERROR_TYPE);
 }
 
 static int has_type(const mull__lineage *lineage, uint32_t type)
@@ -240,24 +242,21 @@ static int has_type(const mull__lineage *lineage, uint32_t type)
     return 0;
 }
 
-static int declared(const glance *g, const mull__rules *rules, const mull__lineage *lineage)
-{
-    return pass_for_lineage(g, rules, lineage) || pass_for_type(g, rules, MULL__ERROR_TYPE);
-}
-
-int mull__unrecoverable(const mull__inquiry *inquiry, const mull__lineage *lineage)
+int mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *lineage)
 {
     if (lineage->mark != MULL__UNRECOVERABLE)
         return 0; /* no declaration of any scope is for a type of the lineage */
     static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
     static const mull_rule built_in = {.type = "MessageDeserializationError"};
-    const glance g = {inquiry, inquiry->failure, MULL__TRIED_UNRECOVERABLE, 0};
+    match_run run;
+    begin(&run, evaluation, evaluation->failure, MULL__TRIED_UNRECOVERABLE, 0);
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
-        const mull__scope *scope =
-            mull__scope_of(inquiry->desk->table, inquiry->layer, (mull__scope_kind)kind);
-        if (scope && declared(&g, &scope->unrecoverable, lineage))
+        const mull__scope *scope = mull__scope_of(evaluation->context->table, evaluation->in_force,
+                                                  (mull__scope_kind)kind);
+        if (scope && (pass_for_lineage(&run, &scope->unrecoverable, lineage) ||
+                      pass_for_type(&run, &scope->unrecoverable, MULL__ERROR_TYPE)))
             return 1;
     }
-    return has_type(lineage, MULL__UNREADABLE_TYPE) && mull__built_in_holds(inquiry->layer) &&
-           passes(&g, &built_in, &always);
+    return has_type(lineage, MULL__UNREADABLE_TYPE) && mull__built_in_holds(evaluation->in_force) &&
+           passes(&run, &built_in, &always);
 }

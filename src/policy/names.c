@@ -1,8 +1,6 @@
 /* names.c: see names.h. */
 #include "names.h"
 
-#include "base/alloc.h"
-
 /* slots_for is a power of two, at least twice `count`: probing always ends at a free slot. */
 static size_t slots_for(size_t count)
 {
@@ -12,10 +10,10 @@ static size_t slots_for(size_t count)
     return slots;
 }
 
-int mull__names_init(mull__names *names, const mull_allocator *allocator, size_t count)
+int mull__names_init(mull__names *names, mull__arena *arena, size_t count)
 {
     size_t slots = slots_for(count);
-    names->slots = mull__zalloc(allocator, slots, sizeof *names->slots);
+    names->slots = mull__arena_zalloc(arena, slots, sizeof *names->slots);
     if (!names->slots)
         return MULL_ENOMEM;
     names->mask = slots - 1;
@@ -25,18 +23,11 @@ int mull__names_init(mull__names *names, const mull_allocator *allocator, size_t
     return MULL_OK;
 }
 
-void mull__names_add(mull__names *names, const mull__name *name, uint32_t number)
-{
-    uint64_t at = name->hash >> names->shift;
-    while (names->slots[at].size)
-        at = (at + 1) & names->mask;
-    names->slots[at] =
-        (mull__name_slot){name->first, name->last, name->text, (uint32_t)name->size, number};
-}
-
-uint32_t mull__names_look_up(const mull__names *names, const char *text, uint64_t *hash)
+void mull__names_add(mull__names *names, const char *text, uint32_t number)
 {
     const mull__name name = mull__name_of(text);
-    *hash = name.hash;
-    return mull__names_find(names, &name);
+    uint64_t at = name.hash >> names->shift;
+    while (names->slots[at].size)
+        at = (at + 1) & names->mask;
+    names->slots[at] = (mull__name_slot){name.first, name.last, text, (uint32_t)name.size, number};
 }

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "base/rare.h"
 #include "mulligan.h"
@@ -38,11 +39,11 @@ typedef struct mull__names {
     unsigned shift; /* leaves of a hash the place where to begin */
 } mull__names;
 
-/* mull__names_init makes room for `count` names. MULL_ENOMEM. */
-int mull__names_init(mull__names *names, const mull_allocator *allocator, size_t count);
+/* mull__names_init makes room for `count` names, which is the arena's. MULL_ENOMEM. */
+int mull__names_init(mull__names *names, mull__arena *arena, size_t count);
 
 /* mull__names_add adds a name that isn't there yet. */
-void mull__names_add(mull__names *names, const mull__name *name, uint32_t number);
+void mull__names_add(mull__names *names, const char *text, uint32_t number);
 
 /* ---- In place -------------------------------------------------------------------------------- */
 
@@ -80,17 +81,6 @@ static inline uint64_t mull__load_few(const char *text, size_t length)
 
 #define MULL__NAME_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
-/* Between the ends of a text of more than 16 bytes is mostly no more than one word, which is why it
- * comes before the loop, here and in mull__same_between. */
-static inline uint64_t mull__hash_between(uint64_t hash, const char *text, size_t length)
-{
-    hash = (hash + mull__load_8(text + 8)) * MULL__NAME_FACTOR;
-    if (length > 24)
-        for (size_t at = 16; at + 8 < length; at += 8)
-            hash = (hash + mull__load_8(text + at)) * MULL__NAME_FACTOR;
-    return hash;
-}
-
 static inline mull__name mull__name_of(const char *text)
 {
     size_t length = strlen(text), size = length + 1;
@@ -100,52 +90,40 @@ static inline mull__name mull__name_of(const char *text)
     }
     uint64_t first = mull__load_8(text), last = mull__load_8(text + length - 8);
     uint64_t hash = (size + first) * MULL__NAME_FACTOR;
-    if (length > 16)
-        hash = mull__hash_between(hash, text, length);
+    for (size_t at = 8; at + 8 < length; at += 8)
+        hash = (hash + mull__load_8(text + at)) * MULL__NAME_FACTOR;
     return (mull__name){text, size, first, last, (hash + last) * MULL__NAME_FACTOR};
-}
-
-/* mull__same_between: two texts of more than 16 bytes and one size are the same between their ends.
- */
-static inline int mull__same_between(const char *a, const char *b, size_t size)
-{
-    if (mull__load_8(a + 8) != mull__load_8(b + 8))
-        return 0;
-    if (size <= 25)
-        return 1;
-    for (size_t at = 16; at + 8 < size - 1; at += 8)
-        if (mull__load_8(a + at) != mull__load_8(b + at))
-            return 0;
-    return 1;
 }
 
 static inline int mull__is_named(const mull__name_slot *slot, const mull__name *name)
 {
-    return slot->last == name->last && slot->first == name->first && slot->size == name->size &&
-           (name->size <= 17 || mull__same_between(slot->text, name->text, name->size));
-}
-
-/* mull__names_slot gives a name's slot, NULL where it has none. */
-static inline const mull__name_slot *mull__names_slot(const mull__names *names,
-                                                      const mull__name *name)
-{
-    const mull__name_slot *slot = &names->slots[name->hash >> names->shift];
-    while (!MULL__MOSTLY(mull__is_named(slot, name))) {
-        if (slot->size == 0)
-            return NULL;
-        slot = slot < names->last ? slot + 1 : names->slots;
-    }
-    return slot;
+    if (slot->last != name->last || slot->first != name->first || slot->size != name->size)
+        return 0;
+    for (size_t at = 8; at + 9 < name->size; at += 8) /* between the ends */
+        if (mull__load_8(slot->text + at) != mull__load_8(name->text + at))
+            return 0;
+    return 1;
 }
 
 /* mull__names_find gives a name's number, or MULL__NONE. */
 static inline uint32_t mull__names_find(const mull__names *names, const mull__name *name)
 {
-    const mull__name_slot *slot = mull__names_slot(names, name);
-    return slot ? slot->number : MULL__NONE;
+    const mull__name_slot *slot = &names->slots[name->hash >> names->shift];
+    while (!MULL__MOSTLY(mull__is_named(slot, name))) {
+        if (slot->size == 0)
+            return MULL__NONE;
+        slot = slot < names->last ? slot + 1 : names->slots;
+    }
+    return slot->number;
 }
 
 /* mull__names_look_up is both; `hash` gets the name's. */
-uint32_t mull__names_look_up(const mull__names *names, const char *text, uint64_t *hash);
+static inline uint32_t mull__names_look_up(const mull__names *names, const char *text,
+                                           uint64_t *hash)
+{
+    const mull__name name = mull__name_of(text);
+    *hash = name.hash;
+    return mull__names_find(names, &name);
+}
 
 #endif

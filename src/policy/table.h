@@ -1,13 +1,22 @@
-/* table.h: the decision table: immutable once built, so any number of threads may read it. */
+/* table.h: the decision table: immutable once finished, so any number of threads may read it. */
 #ifndef MULL__TABLE_H
 #define MULL__TABLE_H
 
 #include "plain.h"
+#include "settings.h"
 
 typedef struct mull__table mull__table;
 
-/* mull__table_new compiles a plain policy; all memory in it is its own. MULL_ENOMEM. */
-int mull__table_new(mull__table **out, const mull_allocator *allocator, const mull__plain *plain);
+/* mull__table_begin makes an empty table. The caller gives it scopes, with their rules and
+ * settings, and a function_count (see shape.h). What these point to is in the table's arena, or
+ * outlives the table. MULL_ENOMEM. */
+int mull__table_begin(mull__table **out, const mull_allocator *allocator);
+
+/* mull__table_finish works out the rest: types, from the rules and the declared parents; labels;
+ * and what is in force where. Nothing in the table changes after that. MULL_ENOMEM: the table can
+ * only be freed. */
+int mull__table_finish(mull__table *table, const mull__plain_parent *parents, size_t count);
+
 void mull__table_free(mull__table *table);
 
 /* mull__table_digest writes a content hash of the table: equal tables, equal hashes. */
@@ -66,16 +75,21 @@ typedef struct mull__trial {
     const mull__plain_matcher *matcher;
     const mull__plain_test *test; /* at which a matcher lost; NULL where there is none to name */
     unsigned depth;               /* cause rules: 1 for the error's cause, and so on; else 0 */
+    int64_t steps;                /* of patterns that it took */
     const char *why;              /* raised: why; else NULL */
 } mull__trial;
+
+/* What runs for one decision may take so many steps in all: of functions, instructions; of
+ * `matches`, looks at a pattern. It is ten times what one call, or one matcher's patterns, may. */
+enum { MULL__CALL_STEPS = 100000, MULL__DECISION_STEPS = 10 * MULL__CALL_STEPS };
 
 /* mull__runner runs the policy's functions and hears what happens on the way to a verdict: src/lua
  * and decide/ fill it in, policy/ only calls it. */
 typedef struct mull__runner {
     /* match gives 1 or 0, or a negative code where the function raised, with the reason in `why`. A
-     * cause rule's failure has the cause as its error. */
-    int (*match)(void *state, uint32_t function, const mull_failure *failure, char *why,
-                 size_t why_size);
+     * cause rule's failure has the cause as its error. What it took is subtracted from `steps`. */
+    int (*match)(void *state, uint32_t function, const mull_failure *failure, int64_t *steps,
+                 char *why, size_t why_size);
     void *state;
     /* failed is told of a matcher that raised, of a rule or an unrecoverable declaration. NULL:
      * nobody is. */
@@ -98,24 +112,10 @@ typedef struct mull__runner {
 #define MULL__JITTER_LOW  (UINT32_C(1) << 30)
 #define MULL__JITTER_HIGH (UINT32_C(1) << 31)
 
-/* mull__desk is what decides: a table, whom to ask and to tell, and scratch of mull__table_seen
- * words. */
-typedef struct mull__desk {
-    const mull__table *table;
-    const mull__runner *runner;
-    uint64_t *seen;
-} mull__desk;
-
-/* mull__decide gives the verdict on a failure, as language.md says under "Order". The failure is
- * complete and checked: no counter is missing, `chance` is set. MULL_OK, always. Strings of the
- * verdict are the table's, or of an override's state; `generation` and `size` are not touched. */
-int mull__decide(const mull__desk *desk, const mull_failure *failure, mull_verdict *verdict);
-
-/* mull__decide_at_length is the same, for a failure that the short way of brief.h has left. */
-int mull__decide_at_length(const mull__desk *desk, const mull_failure *failure,
-                           mull_verdict *verdict);
-
-/* mull__judge is the same, for those who have no desk. */
+/* mull__judge gives the verdict on a failure, as language.md says under "Order". The failure is
+ * complete and checked: no counter is missing, `chance` is set. `seen` is scratch of
+ * mull__table_seen words. Strings of the verdict are the table's, or of an override's state;
+ * `generation` and `size` are not touched. */
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict);
 size_t mull__table_seen(const mull__table *table);
@@ -123,26 +123,18 @@ size_t mull__table_seen(const mull__table *table);
 /* ---- What is in force for a consumer on a transport: names or NULL --------------------------- */
 
 typedef struct mull__in_force {
-    const char *dead_letter_queue;
-    int64_t max_age_ms;     /* MULL__OFF: none */
-    int64_t max_attempts;   /* MULL__OFF: none */
-    int64_t max_deliveries; /* MULL__OFF: none */
-    int64_t rate_after;     /* MULL__OFF: none */
-    int64_t rate_wait_ms;
-    int64_t override, notify; /* MULL__OFF: none, or the number of a function, and 1 */
-    size_t rule_count;        /* cause rules too */
+    MULL__EACH_SETTING(MULL__SETTING_FIELD)
+    size_t rule_count; /* cause rules too */
 } mull__in_force;
 
 void mull__table_in_force(const mull__table *table, const char *consumer, const char *transport,
                           mull__in_force *in_force);
 
-/* mull__rule_view is a rule for those who look at a policy. `round_ms` is the longest that all its
- * retries in one hand-out may wait together, jitter and caps included. */
+/* mull__rule_view is a rule for those who look at a policy. */
 typedef struct mull__rule_view {
     mull_rule source;
     int retries, redelivers; /* such a tier with at least one attempt */
-    int64_t retry_attempts;
-    int64_t round_ms;
+    const mull__plain_tier *retry;
     mull_action end;
     const char *queue; /* as written; NULL */
 } mull__rule_view;

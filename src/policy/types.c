@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/given.h"
+#include "fact.h"
+#include "resolve.h"
 
 /* The scratch of a lineage: one word for each type found, then one bit for each type seen. */
 
@@ -25,16 +27,11 @@ static uint32_t find(const mull__table *table, const char *name)
 
 uint32_t mull__types_add(mull__table *table, const char *name)
 {
-    const mull__name wanted = mull__name_of(name);
-    uint32_t number = mull__names_find(&table->type_names, &wanted);
+    uint32_t number = find(table, name);
     if (number == MULL__NONE) {
         number = (uint32_t)table->type_count++;
-        table->types[number] = (mull__type){
-            .name = name,
-            .number = number,
-            .parent = MULL__ERROR_TYPE,
-        };
-        mull__names_add(&table->type_names, &wanted, number);
+        table->types[number] = (mull__type){.name = name, .parent = MULL__ERROR_TYPE};
+        mull__names_add(&table->type_names, name, number);
     }
     return number;
 }
@@ -73,18 +70,6 @@ static int repeats(const mull_error *error, size_t index)
     return 0;
 }
 
-/* last_sent is the type whose declared parents go on where the sent names end. It need not be the
- * last that the table knows: an unknown one in its place has no parents. */
-static uint32_t last_sent(const mull__table *table, const mull_error *error)
-{
-    for (size_t i = sent_count(error); i-- > 0;) {
-        const char *name = sent(error, i);
-        if (names_type(name) && !repeats(error, i))
-            return find(table, name);
-    }
-    return MULL__NONE;
-}
-
 /* see marks a type and is true the first time. */
 static int see(uint64_t *seen, uint32_t type)
 {
@@ -94,41 +79,64 @@ static int see(uint64_t *seen, uint32_t type)
     return first;
 }
 
-const mull__lineage *mull__lineage_sent(const mull__table *table, const mull_error *error,
-                                        uint64_t *scratch, mull__lineage *room)
+mull__lineage mull__lineage_of_type(const mull__table *table, uint32_t type, uint64_t *scratch)
+{
+    const mull__mark mark = table->types[type].mark; /* has regard to all above it */
+    size_t count = 0;
+    for (; type != MULL__ERROR_TYPE; type = table->types[type].parent)
+        scratch[count++] = type;
+    return (mull__lineage){scratch, count, mark};
+}
+
+mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *error,
+                                 uint64_t *scratch)
 {
     uint64_t *seen = scratch + table->type_count;
     size_t count = 0;
     mull__mark mark = table->types[MULL__ERROR_TYPE].mark;
     memset(seen, 0, bit_words(table) * sizeof *seen);
     see(seen, MULL__ERROR_TYPE);
+    /* Its declared parents go on where the sent names end: none, where the table doesn't know it.
+     */
+    uint32_t last = MULL__NONE;
     for (size_t i = 0; i < sent_count(error); i++) {
         const char *name = sent(error, i);
-        uint32_t type = names_type(name) ? find(table, name) : MULL__NONE;
-        if (type != MULL__NONE && see(seen, type))
-            scratch[count++] = type;
+        if (!names_type(name) || repeats(error, i))
+            continue;
+        last = find(table, name);
+        if (last != MULL__NONE && see(seen, last))
+            scratch[count++] = last;
     }
-    uint32_t type = last_sent(table, error);
-    if (type != MULL__NONE)
-        while ((type = table->types[type].parent) != MULL__ERROR_TYPE)
-            if (see(seen, type))
-                scratch[count++] = type;
+    if (last != MULL__NONE)
+        while ((last = table->types[last].parent) != MULL__ERROR_TYPE)
+            if (see(seen, last))
+                scratch[count++] = last;
     for (size_t i = 0; i < count; i++)
         if (table->types[scratch[i]].mark == MULL__UNRECOVERABLE)
             mark = MULL__UNRECOVERABLE;
-    *room = (mull__lineage){scratch, count, mark};
-    return room;
+    return (mull__lineage){scratch, count, mark};
 }
 
-const mull__lineage *mull__lineage_climbed(const mull__table *table, const mull__type *type,
-                                           uint64_t *scratch, mull__lineage *room)
+/* ---- Unrecoverable types --------------------------------------------------------------------- */
+
+size_t mull__unrecoverable_names(const mull__table *table, const mull__layer *layer,
+                                 uint64_t *scratch)
 {
-    const mull__mark mark = type->mark; /* has regard to all above it */
+    const char **names = (const char **)(void *)scratch;
+    uint64_t *seen = scratch + table->type_count;
     size_t count = 0;
-    for (; type != &table->types[MULL__ERROR_TYPE]; type = &table->types[type->parent])
-        scratch[count++] = type->number;
-    *room = (mull__lineage){scratch, count, mark};
-    return room;
+    memset(seen, 0, bit_words(table) * sizeof *seen);
+    for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
+        const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
+        for (size_t i = 0; scope && i < scope->unrecoverable.count; i++) {
+            uint32_t type = scope->unrecoverable.items[i].type;
+            if (see(seen, type))
+                names[count++] = table->types[type].name;
+        }
+    }
+    if (mull__built_in_holds(layer) && see(seen, MULL__UNREADABLE_TYPE))
+        names[count++] = table->types[MULL__UNREADABLE_TYPE].name;
+    return count;
 }
 
 /* ---- Once all types are there ---------------------------------------------------------------- */
@@ -162,25 +170,56 @@ static void mark_types(mull__table *table)
 }
 
 /* is_first: an error that comes to the rules for a type, up its lineage, has met nothing else. */
-static int is_first(const mull__type *type, const mull__scope *scope)
+static int is_first(const mull__table *table, const mull__scope *scope, uint32_t type)
 {
-    return type->mark == MULL__RECOVERABLE &&
-           (type->number != MULL__ERROR_TYPE || scope->cause_rules.count == 0);
+    return table->types[type].mark == MULL__RECOVERABLE &&
+           (type != MULL__ERROR_TYPE || scope->cause_rules.count == 0);
+}
+
+static int is_equality(const mull__plain_test *test)
+{
+    return test->fact == MULL__ERROR_FIELD && test->value.kind == MULL__ONE_OF &&
+           test->value.literal_count == 1;
+}
+
+/* fast_by says how the fast path may follow a rule with a matcher. */
+static mull__fast fast_by(const mull__plain_matcher *matcher)
+{
+    if (matcher->kind == MULL__MATCH_ALWAYS)
+        return MULL__FAST;
+    if (matcher->kind != MULL__MATCH_TESTS)
+        return MULL__NOT_FAST;
+    for (size_t i = 0; i < matcher->test_count; i++)
+        if (!is_equality(&matcher->tests[i]))
+            return MULL__NOT_FAST;
+    return MULL__FAST_IF_EQUAL;
+}
+
+/* groups_ready copies what the fast path reads of the first rules. */
+static void groups_ready(const mull__rules *rules)
+{
+    for (uint32_t i = 0; i <= rules->group_mask; i++) {
+        mull__group *group = &rules->groups[i];
+        if (!group->first || group->first->fast != MULL__FAST)
+            continue;
+        group->fast_retries = group->first->retry.lot_count;
+        group->lots = group->first->retry.lots;
+        group->source = group->first->source;
+    }
+}
+
+static void rules_ready(const mull__table *table, const mull__scope *scope)
+{
+    for (size_t i = 0; i < scope->rules.count; i++) {
+        mull__rule *rule = &scope->rules.items[i];
+        rule->fast = is_first(table, scope, rule->type) ? fast_by(&rule->matcher) : MULL__NOT_FAST;
+    }
+    groups_ready(&scope->rules);
 }
 
 void mull__types_ready(mull__table *table)
 {
     mark_types(table);
-    for (size_t i = 0; i < table->type_count; i++) {
-        mull__type *type = &table->types[i];
-        int none = i == MULL__ERROR_TYPE;
-        type->climbs = type->parent != MULL__ERROR_TYPE;
-        type->lineage = (mull__lineage){none ? NULL : &type->number, !none, type->mark};
-    }
-    for (size_t i = 0; i < table->scope_count; i++) {
-        const mull__rules *rules = &table->scopes[i].rules;
-        for (mull__rule *rule = rules->items; rule < rules->items + rules->count; rule++)
-            if (!is_first(&table->types[rule->type], &table->scopes[i]))
-                rule->brief_retries = rule->brief_redeliveries = 0;
-    }
+    for (size_t i = 0; i < table->scope_count; i++)
+        rules_ready(table, &table->scopes[i]);
 }

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "base/pattern.h"
-#include "base/rare.h"
-#include "fact.h"
 
 /* ---- Numbers --------------------------------------------------------------------------------- */
 
@@ -92,124 +90,23 @@ static int one_of(const mull__plain_value *wanted, const mull_value *given)
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
+/* contains: strstr takes time by the product of both lengths on some machines. */
+static int contains(const char *text, const char *part)
+{
+    enum { FEW = 64 };
+    size_t size = strlen(part);
+    return (size <= FEW ? strstr(text, part) : memmem(text, strlen(text), part, size)) != NULL;
+}
+
 /* found: the pattern was checked, so that nothing can be wrong but that it takes too long. */
 static int found(const char *text, const char *pattern, int64_t *steps)
 {
     mull__pattern_match match;
-    return mull__pattern_find(&match, text, strlen(text), 0, pattern, strlen(pattern), steps);
-}
-
-/* ---- Equalities ------------------------------------------------------------------------------
- *
- * What most matchers come down to, and so on the way of many decisions. Names and texts are mostly
- * short: those are compared without a call, so that how many instructions it takes doesn't depend
- * on where texts lie, as strlen's and strcmp's do, and no register has to be saved. */
-
-static mull__short_text shorten(const char *text)
-{
-    mull__short_text shorter = {.first = *text};
-    size_t size = strlen(text) + 1;
-    if (size > MULL__SHORT)
-        return shorter;
-    memcpy(shorter.bytes + MULL__SHORT - size, text, size);
-    shorter.size = size;
-    return shorter;
-}
-
-mull__equality mull__equality_of(const char *name, const mull_value *value)
-{
-    return (mull__equality){
-        .is_last = 1,
-        .name = shorten(name),
-        .text = shorten(value->kind == MULL_STRING ? value->as.string : ""),
-        .whole_name = name,
-        .value = *value,
-    };
-}
-
-/* UNSURE: too long, or of a kind that is compared elsewhere. */
-enum { OTHER, SAME, UNSURE };
-
-/* goes_on_as is for two texts that begin alike. It jumps to the second of so many bytes and goes on
- * to the NUL. What is given differs at its own NUL at the latest: nothing behind that is read. */
-static MULL__IN_PLACE int goes_on_as(const char *given, const mull__short_text *wanted)
-{
-#define BYTE(left)                                                                                 \
-    case (left) + 1:                                                                               \
-        if (given[wanted->size - (left)] != wanted->bytes[MULL__SHORT - (left)])                   \
-            return OTHER;                                                                          \
-        __attribute__((fallthrough))
-
-    switch (wanted->size) {
-        BYTE(15);
-        BYTE(14);
-        BYTE(13);
-        BYTE(12);
-        BYTE(11);
-        BYTE(10);
-        BYTE(9);
-        BYTE(8);
-        BYTE(7);
-        BYTE(6);
-        BYTE(5);
-        BYTE(4);
-        BYTE(3);
-        BYTE(2);
-        BYTE(1);
-    case 1:
-        return SAME;
-    case 0:
-        return UNSURE;
-    default:
-        __builtin_unreachable();
-    }
-#undef BYTE
-}
-
-static MULL__IN_PLACE int is_text(const char *given, char first, const mull__short_text *wanted)
-{
-    return given && *given == first ? goes_on_as(given, wanted) : OTHER;
-}
-
-/* equal_each is for all kinds and lengths. */
-static MULL__APART int equal_each(const mull__equality *wanted, const mull_field *fields,
-                                  const mull_field *end)
-{
-    do {
-        const mull_field *field = mull__field_in(fields, end, wanted->whole_name);
-        if (!field || !mull__value_equals(&wanted->value, &field->value))
-            return 0;
-    } while (!wanted++->is_last);
-    return 1;
-}
-
-int mull__equals_all(const mull__equality *wanted, const mull_error *error)
-{
-    const mull_field *fields = error->fields, *end = mull__fields_end(error);
-    if (fields == end)
-        return 0;
-    do {
-        const mull_field *field = fields;
-        const char initial = wanted->name.first; /* here, so that it isn't read for each field */
-        int answer;
-        while ((answer = is_text(field->name, initial, &wanted->name)) == OTHER)
-            if (++field == end)
-                return 0;
-        const mull_value *given = &field->value;
-        if (answer == UNSURE || given->kind != wanted->value.kind)
-            return equal_each(wanted, fields, end); /* 503 equals 503.0 */
-        if (given->kind == MULL_INTEGER)
-            answer = given->as.integer == wanted->value.as.integer;
-        else if (given->kind == MULL_STRING)
-            answer = is_text(given->as.string, wanted->text.first, &wanted->text);
-        else if (given->kind == MULL_BOOLEAN)
-            answer = !given->as.boolean == !wanted->value.as.boolean;
-        else
-            answer = UNSURE;
-        if (answer != SAME)
-            return answer == UNSURE && equal_each(wanted, fields, end);
-    } while (!wanted++->is_last);
-    return 1;
+    mull__pattern_steps budget = {.left = *steps};
+    int is_there =
+        mull__pattern_find(&match, text, strlen(text), 0, pattern, strlen(pattern), &budget);
+    *steps = budget.left;
+    return is_there;
 }
 
 /* ---- All of them ----------------------------------------------------------------------------- */
@@ -223,7 +120,7 @@ static int passes_there(const mull__plain_value *wanted, const mull_value *given
     case MULL__BETWEEN:
         return between(wanted, given);
     case MULL__CONTAINS:
-        return given->kind == MULL_STRING && strstr(given->as.string, wanted->text) != NULL;
+        return given->kind == MULL_STRING && contains(given->as.string, wanted->text);
     case MULL__MATCHES:
         return given->kind == MULL_STRING ? found(given->as.string, wanted->text, steps) : 0;
     case MULL__PRESENT:

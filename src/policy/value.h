@@ -29,27 +29,4 @@ static inline int mull__value_equals(const mull_value *a, const mull_value *b)
     return mull__number_equals(a, b);
 }
 
-/* mull__short_text is a text at the end of its room, its NUL last. */
-enum { MULL__SHORT = 16 };
-typedef struct mull__short_text {
-    char bytes[MULL__SHORT];
-    size_t size; /* with the NUL; 0: it is too long to be here */
-    char first;
-} mull__short_text;
-
-/* mull__equality is a field of an error and the literal that it is to equal. */
-typedef struct mull__equality {
-    char is_last; /* of its matcher's */
-    mull__short_text name;
-    mull__short_text text; /* of a string */
-    const char *whole_name;
-    mull_value value;
-} mull__equality;
-
-/* mull__equality_of is the only and so the last one of its matcher; it borrows name and value. */
-mull__equality mull__equality_of(const char *name, const mull_value *value);
-
-/* mull__equals_all: each field that is wanted is there, and its first equals its literal. */
-int mull__equals_all(const mull__equality *wanted, const mull_error *error);
-
 #endif

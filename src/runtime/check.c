@@ -5,8 +5,10 @@
 #include "check.h"
 
 #include "base/alloc.h"
-#include "engine.h"
-#include "policy/shape.h"
+#include "base/utf8.h"
+#include "events.h"
+#include "policy/delay.h"
+#include "policy/resolve.h"
 #include "transport/transports.h"
 
 #include <stdarg.h>
@@ -22,7 +24,7 @@ typedef struct teller {
 static int refuse(const teller *to, const mull_rule *rule, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* refuse tells a finding about `rule` (NULL: about none). */
+/* refuse tells a finding about `rule` (NULL: about none). Names may be cut anywhere. */
 static int refuse(const teller *to, const mull_rule *rule, const char *format, ...)
 {
     char text[1024];
@@ -30,6 +32,7 @@ static int refuse(const teller *to, const mull_rule *rule, const char *format, .
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    mull__utf8_mend(text, strlen(text)); /* where a name was cut */
     if (to->problem)
         to->problem(rule ? rule->file : NULL, rule ? rule->line : 0, text, to->data);
     return MULL_EREFUSED;
@@ -44,8 +47,8 @@ static int dead_letters_into(const teller *to, const mull__worker *c, const char
         return 0;
     return refuse(
         to, rule,
-        "consumer '%s' reads the queue '%s', to which its dead letters go; name another%s: "
-        "policy.consumer(\"%s\"):%s(...)",
+        "consumer '%.200s' reads the queue '%.200s', to which its dead letters go; name another%s: "
+        "policy.consumer(\"%.200s\"):%s(...)",
         c->name, queue, rule ? ", here or in rules of its own" : "", c->name,
         rule ? "default():dead_letter" : "dead_letter_queue");
 }
@@ -56,45 +59,44 @@ static int never_fulfilled(const teller *to, const mull__worker *c, const mull__
     const mull_abilities *can = &c->can;
     if (rule->retries && !can->can_retry)
         return refuse(to, &rule->source,
-                      "this rule retries, but transport '%s' of consumer '%s' can't "
+                      "this rule retries, but transport '%.200s' of consumer '%.200s' can't "
                       "hold a message for a retry; redeliver or dead-letter instead",
                       c->transport, c->name);
     if (rule->redelivers && !can->can_delay)
         return refuse(to, &rule->source,
-                      "this rule redelivers, but transport '%s' of consumer '%s' has "
+                      "this rule redelivers, but transport '%.200s' of consumer '%.200s' has "
                       "no delayed delivery; retry or dead-letter instead",
                       c->transport, c->name);
     return 0;
 }
 
-/* outlasts_claim refuses a rule whose longest round of retries exceeds the time for which the
+/* overdue_claim refuses a rule whose longest round of retries exceeds the time for which the
  * broker leaves us a message, where the claim can't be held. */
-static int outlasts_claim(const teller *to, const mull__worker *c, const mull__rule_view *rule)
+static int overdue_claim(const teller *to, const mull__worker *c, const mull__rule_view *rule)
 {
     const mull_abilities *can = &c->can;
     int64_t claim_ms = can->claim_timeout_ms;
     if (claim_ms == 0 || can->can_hold || !rule->retries)
         return 0;
-    int64_t timeout_ms = c->timeout_ms;
-    int64_t calls = rule->retry_attempts + 1;
+    int64_t timeout_ms = c->timeout_ms, round_ms = mull__longest_round(rule->retry);
+    int64_t calls = rule->retry->attempts + 1;
     if (timeout_ms != MULL_NEVER && timeout_ms <= (claim_ms - 1) / calls &&
-        rule->round_ms <= claim_ms - timeout_ms * calls)
+        round_ms <= claim_ms - timeout_ms * calls)
         return 0;
     return refuse(to, &rule->source,
                   "this rule's longest round of retries (delays %lld ms and %lld "
-                  "calls of consumer '%s') exceeds the acknowledgement timeout of "
-                  "transport '%s' (%lld ms); retry less, or redeliver",
-                  (long long)rule->round_ms, (long long)calls, c->name, c->transport,
+                  "calls of consumer '%.200s') exceeds the acknowledgement timeout of "
+                  "transport '%.200s' (%lld ms); retry less, or redeliver",
+                  (long long)round_ms, (long long)calls, c->name, c->transport,
                   (long long)claim_ms);
 }
 
 /* rate_scope is the scope whose rate_limit holds for a consumer; NULL: there is no limit. */
 static const mull__scope *rate_scope(const mull__table *table, const mull__worker *c)
 {
-    mull__layer room;
-    const mull__layer *layer = mull__layer_named(table, c->name, c->transport, &room);
-    const mull__scope *scope = mull__setting_scope(table, layer, MULL__RATE_LIMIT);
-    return scope && scope->rate_after != MULL__OFF ? scope : NULL;
+    const mull__layer layer = mull__layer_named(table, c->name, c->transport);
+    const mull__scope *scope = mull__setting_scope(table, &layer, MULL__RATE_LIMIT);
+    return scope && scope->settings.rate_limit.after != MULL__OFF ? scope : NULL;
 }
 
 /* limits_rate refuses what this version can't do, once for all consumers of a scope. */
@@ -110,14 +112,14 @@ static int limits_rate(const teller *to, const mull__worker *first, const mull__
     const mull__plain_place *place = &scope->places[MULL__RATE_LIMIT];
     return refuse(to, &(mull_rule){.file = place->file, .line = place->line},
                   "rate_limit is not in this version yet; take it out, or switch it off for "
-                  "consumer '%s' with :rate_limit(false)",
+                  "consumer '%.200s' with :rate_limit(false)",
                   c->name);
 }
 
 static int check_rule(const teller *to, const mull__worker *c, const mull__rule_view *rule)
 {
     int status = never_fulfilled(to, c, rule);
-    if (outlasts_claim(to, c, rule) != 0)
+    if (overdue_claim(to, c, rule) != 0)
         status = MULL_EREFUSED;
     if (rule->queue && rule->end == MULL_DEAD_LETTER &&
         dead_letters_into(to, c, rule->queue, &rule->source) != 0)
@@ -197,7 +199,7 @@ static int check(void *data, const mull__table *table, mull_problem_fn problem, 
 
 int mull__check_begin(mull_engine *engine)
 {
-    engine->veto = (mull__veto){.check = check, .told = mull__news_add, .data = engine};
+    engine->veto = (mull__veto){.check = check, .told = mull__policy_event_add, .data = engine};
     return mull__policy_use(engine->options.policy, &engine->veto, engine->options.problem,
                             engine->options.data);
 }

@@ -21,4 +21,9 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
  * would complain of is in `why`. */
 int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t why_size);
 
+/* mull__check_begin and _end: in between no policy is in force that the engine refuses. End may be
+ * called without begin. */
+int mull__check_begin(mull_engine *engine);
+void mull__check_end(mull_engine *engine);
+
 #endif

@@ -2,10 +2,13 @@
  *
  * Each copy is made twice by the same functions: first into a block without memory, which only
  * counts, then into one of the size that was counted. */
-#include "engine.h"
+#include "copy.h"
 
+#include "base/alloc.h"
 #include "base/given.h"
 #include "base/utf8.h"
+#include "runtime/seams.h"
+#include "wire/headers.h"
 
 #include <string.h>
 
@@ -157,10 +160,8 @@ mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-/* mull__delay_check refuses a delay that the transport can't keep. Any thread. */
-int mull__delay_check(const mull_port *port, int64_t delay_ms)
+int mull__delay_check(const mull_abilities *can, int64_t delay_ms)
 {
-    const mull_abilities *can = &port->abilities;
     int fits = can->can_delay && (can->longest_delay_ms == 0 || delay_ms <= can->longest_delay_ms);
     return delay_ms == 0 || fits ? 0 : MULL_EREFUSED;
 }

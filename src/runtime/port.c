@@ -1,7 +1,11 @@
 /* port.c: what transports call; see mulligan/transport.h for the contracts. */
-#include "engine.h"
+#include "port.h"
 
-enum { STRAYS_MS = 100 };
+#include "delivery.h"
+#include "settlement.h"
+#include "timers.h"
+
+enum { AGAIN_MS = 100 }; /* after memory ran out */
 
 /* misused says what a transport did that it may not. It is let be: a message may then come again,
  * and none is lost. */
@@ -10,45 +14,28 @@ static void misused(mull_port *port, const char *what)
     mull__engine_log(port->engine, MULL_ERROR_LEVEL, "transport %s: %s", port->name, what);
 }
 
-/* mull__fault_hit says whether a test wants this operation to fail, and how. */
-int mull__fault_hit(mull_port *port, mull__operation operation, int *code)
-{
-    mull__fault *fault = &port->faults[operation];
-    if (fault->times == 0)
-        return 0;
-    if (fault->skip > 0) {
-        fault->skip--;
-        return 0;
-    }
-    fault->times--;
-    *code = fault->code;
-    return 1;
-}
-
 /* ---- Deliveries ------------------------------------------------------------------------------ */
 
-static void on_strays(void *data);
+static void on_again(void *data)
+{
+    mull__deferred_try(data);
+}
 
-/* stray keeps a delivery for which there was no memory, until there is: its own `runtime` is link
+/* defer keeps a delivery for which there was no memory, until there is: its own `runtime` is link
  * enough. At the end nothing is waited for any more. */
-static void stray(mull_port *port, mull_delivery *delivery)
+static void defer(mull_port *port, mull_delivery *delivery)
 {
-    if (!port->strays && !port->engine->grace_over)
-        mull__timer_set(port->engine, &port->stray_timer, STRAYS_MS, on_strays, port);
-    delivery->runtime = port->strays;
-    port->strays = delivery;
+    if (!port->deferred && !port->engine->grace_over)
+        mull__timer_set(port->engine, &port->deferred_timer, AGAIN_MS, on_again, port);
+    delivery->runtime = port->deferred;
+    port->deferred = delivery;
 }
 
-static void on_strays(void *data)
+void mull__deferred_try(mull_port *port)
 {
-    mull__strays_try(data);
-}
-
-void mull__strays_try(mull_port *port)
-{
-    mull__timer_cancel(port->engine, &port->stray_timer);
-    mull_delivery *delivery = port->strays;
-    port->strays = NULL;
+    mull__engine_cancel(port->engine, &port->deferred_timer);
+    mull_delivery *delivery = port->deferred;
+    port->deferred = NULL;
     while (delivery) {
         mull_delivery *next = delivery->runtime;
         delivery->runtime = NULL;
@@ -57,23 +44,24 @@ void mull__strays_try(mull_port *port)
     }
 }
 
-/* is_stray looks through what is only there when memory ran out: the last one's `runtime` is NULL,
- * as if it were new, and that of the others is no flow. */
-static int is_stray(const mull_port *port, const mull_delivery *delivery)
+/* deferred_at finds what points to a deferred delivery, in a list that is only there when memory
+ * ran out: the `runtime` of the last one is NULL, that of the others the next one. NULL: it isn't
+ * deferred. */
+static void **deferred_at(mull_port *port, const mull_delivery *delivery)
 {
-    const mull_delivery *at = port->strays;
-    while (at && at != delivery)
-        at = at->runtime;
-    return at != NULL;
+    void **at = &port->deferred;
+    while (*at && *at != delivery)
+        at = &((mull_delivery *)*at)->runtime;
+    return *at ? at : NULL;
 }
 
-static const char *wrong_with(const mull_port *port, const mull_delivery *delivery)
+static const char *wrong_with(mull_port *port, const mull_delivery *delivery)
 {
     if (port->state != MULL__PORT_OPEN)
         return "it delivered a message after it was told to close";
     if (!delivery->subscription || delivery->subscription->port != port)
         return "it delivered a message that belongs to none of its subscriptions";
-    if (delivery->runtime || is_stray(port, delivery))
+    if (delivery->runtime || deferred_at(port, delivery))
         return "it delivered a message that isn't new";
     return NULL;
 }
@@ -85,64 +73,54 @@ void mull_port_delivered(mull_port *port, mull_delivery *delivery)
     const char *wrong = wrong_with(port, delivery);
     if (wrong)
         misused(port, wrong);
-    else if (mull__flow_arrive(port, delivery) != 0)
-        stray(port, delivery);
+    else if (mull__delivery_arrive(port, delivery) != 0)
+        defer(port, delivery);
 }
 
 void mull_port_settled(mull_port *port, mull_delivery *delivery, int status)
 {
     if (!port || !delivery)
         return;
-    mull__flow *flow = delivery->runtime;
-    if (!flow || is_stray(port, delivery) || flow->stage != MULL__SETTLING)
+    mull__delivery *d = delivery->runtime;
+    if (!d || deferred_at(port, delivery) || !d->asked)
         misused(port, "it settled a message that it wasn't asked to settle");
     else
-        mull__flow_settled(flow, status);
+        mull__settlement_answered(d, status);
 }
 
-/* mull__strays_release lets go of those that are left when the transport closes: they stay claimed,
- * so that the broker hands them out again when we are gone. */
-void mull__strays_release(mull_port *port)
+/* let_go releases a deferred delivery, which `at` points to. */
+static void let_go(mull_port *port, void **at)
 {
-    if (port->strays)
+    mull_delivery *delivery = *at;
+    *at = delivery->runtime;
+    delivery->runtime = NULL;
+    port->ops->release(port->self, delivery);
+}
+
+void mull__deferred_release(mull_port *port)
+{
+    if (port->deferred)
         mull__engine_log(port->engine, MULL_ERROR_LEVEL,
                          "transport %s: there was no memory for what it delivered last; that will "
                          "be handed out again",
                          port->name);
-    while (port->strays) {
-        mull_delivery *first = port->strays;
-        port->strays = first->runtime;
-        first->runtime = NULL;
-        port->ops->release(port->self, first);
-    }
-}
-
-/* unstray lets go of a stray whose claim is gone. 0: it is none. */
-static int unstray(mull_port *port, mull_delivery *delivery)
-{
-    for (mull_delivery *at = port->strays, *before = NULL; at; before = at, at = at->runtime) {
-        if (at != delivery)
-            continue;
-        if (before)
-            before->runtime = delivery->runtime;
-        else
-            port->strays = delivery->runtime;
-        delivery->runtime = NULL;
-        port->ops->release(port->self, delivery);
-        mull__engine_touch(port->engine); /* a stop may have waited for it */
-        return 1;
-    }
-    return 0;
+    while (port->deferred)
+        let_go(port, &port->deferred);
 }
 
 void mull_port_lost(mull_port *port, mull_delivery *delivery)
 {
-    if (!port || !delivery || unstray(port, delivery))
+    if (!port || !delivery)
         return;
-    if (delivery->runtime)
-        mull__flow_lost(delivery->runtime);
-    else
+    void **deferred = deferred_at(port, delivery);
+    if (deferred) {
+        let_go(port, deferred);
+        mull__engine_touch(port->engine); /* a stop may have waited for it */
+    } else if (delivery->runtime) {
+        mull__delivery_lost(delivery->runtime);
+    } else {
         misused(port, "it lost a message that it never delivered");
+    }
 }
 
 /* ---- Holding claims -------------------------------------------------------------------------- */
@@ -150,18 +128,14 @@ void mull_port_lost(mull_port *port, mull_delivery *delivery)
 static void on_hold(void *data)
 {
     mull_port *port = data;
-    for (mull__link *link = mull__list_first(&port->flows); link;
-         link = mull__list_after(&port->flows, link)) {
-        mull__flow *flow = MULL__ENTRY(link, mull__flow, port_link);
-        int code;
-        if (flow->stage != MULL__SETTLED && !flow->lost &&
+    int code;
+    for (mull__delivery *d = NULL; (d = mull__next_delivery(port->engine, d));)
+        if (d->consumer->port == port && d->state < MULL__SETTLED && !d->claim_gone &&
             !mull__fault_hit(port, MULL__HOLD, &code))
-            port->ops->hold(port->self, flow->delivery);
-    }
+            port->ops->hold(port->self, d->handed);
     mull__port_begin_holding(port);
 }
 
-/* mull__port_begin_holding renews every claim three times in its timeout. */
 void mull__port_begin_holding(mull_port *port)
 {
     int64_t timeout_ms = port->abilities.claim_timeout_ms;
@@ -172,6 +146,20 @@ void mull__port_begin_holding(mull_port *port)
 }
 
 /* ---- The rest -------------------------------------------------------------------------------- */
+
+/* break_down stops the engine, since this transport won't work again. What it handed out can't be
+ * settled: tries that wait for their time are over. */
+static void break_down(mull_port *port, const char *why)
+{
+    mull_engine *engine = port->engine;
+    if (engine->state != MULL__STOPPED)
+        engine->status = mull__engine_problem(engine, MULL_EIO, "transport '%s': %s", port->name,
+                                              why && *why ? why : "it is broken");
+    for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d));)
+        if (d->consumer->port == port)
+            mull__settlement_hurry(d);
+    mull_stop(engine);
+}
 
 void mull_port_state(mull_port *port, mull_health health, const char *why)
 {
@@ -188,7 +176,7 @@ void mull_port_state(mull_port *port, mull_health health, const char *why)
                      "transport %s is %s%s%s", port->name, words[health], why && *why ? ": " : "",
                      why ? why : "");
     if (health == MULL_BROKEN)
-        mull__stop_broken(port, why);
+        break_down(port, why);
     mull__engine_touch(port->engine);
 }
 
@@ -206,27 +194,22 @@ void mull_port_closed(mull_port *port)
 
 mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*fire)(void *data), void *data)
 {
-    return port && fire ? mull__timer_add(port->engine, delay_ms, fire, data) : NULL;
+    return port && fire ? mull__engine_after(port->engine, delay_ms, fire, data) : NULL;
 }
 
 void mull_port_cancel(mull_port *port, mull_timer *timer)
 {
     if (port)
-        mull__timer_cancel(port->engine, timer);
+        mull__engine_cancel(port->engine, timer);
 }
 
 mull_timer *mull_port_timer_new(mull_port *port, void (*fire)(void *data), void *data)
 {
     if (!port || !fire)
         return NULL;
-    mull_engine *engine = port->engine;
-    mull_timer *timer = mull__zalloc(&engine->allocator, 1, sizeof *timer);
-    if (!timer || mull__timer_reserve(engine) != 0) {
-        mull__free(&engine->allocator, timer);
-        return NULL;
-    }
-    timer->fire = fire;
-    timer->data = data;
+    mull_timer *timer = mull__zalloc(&port->engine->allocator, 1, sizeof *timer);
+    if (timer)
+        *timer = (mull_timer){.fire = fire, .data = data};
     return timer;
 }
 
@@ -235,7 +218,7 @@ void mull_port_timer_set(mull_port *port, mull_timer *timer, int64_t delay_ms)
     if (!port || !timer)
         return;
     if (delay_ms == MULL_NEVER)
-        mull__timer_cancel(port->engine, timer);
+        mull__engine_cancel(port->engine, timer);
     else
         mull__timer_set(port->engine, timer, delay_ms, timer->fire, timer->data);
 }
@@ -244,8 +227,7 @@ void mull_port_timer_free(mull_port *port, mull_timer *timer)
 {
     if (!port || !timer)
         return;
-    mull__timer_cancel(port->engine, timer);
-    mull__timer_unreserve(port->engine);
+    mull__engine_cancel(port->engine, timer);
     mull__free(&port->engine->allocator, timer);
 }
 

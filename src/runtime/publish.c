@@ -1,6 +1,7 @@
 /* publish.c: messages put on queues from outside of a handler, and the depth of queues. Each
  * question to a transport carries a ticket, which comes back with the answer. */
-#include "engine.h"
+#include "copy.h"
+#include "state.h"
 
 typedef struct ticket {
     mull_port *port;
@@ -9,16 +10,6 @@ typedef struct ticket {
     void *data;
     int code; /* of a fault that stands in for the transport */
 } ticket;
-
-static ticket *ticket_new(mull_port *port, void *data)
-{
-    ticket *made = mull__zalloc(&port->engine->allocator, 1, sizeof *made);
-    if (made) {
-        made->port = port;
-        made->data = data;
-    }
-    return made;
-}
 
 static void on_fault(void *data)
 {
@@ -32,16 +23,26 @@ static void on_fault(void *data)
 /* answer_fault answers a ticket in place of the transport, on a later turn. */
 static int answer_fault(ticket *t)
 {
-    return mull__timer_add(t->port->engine, 0, on_fault, t) ? 0 : MULL_ENOMEM;
+    return mull__engine_after(t->port->engine, 0, on_fault, t) ? 0 : MULL_ENOMEM;
 }
 
-/* asked frees the ticket of a question that wasn't taken. */
-static int asked(ticket *t, int answer)
+/* ask asks a port's transport to publish `outgoing`, or for the depth of `queue`, with a copy of
+ * this ticket. */
+static int ask(const ticket *given, const mull_outgoing *outgoing, const char *queue)
 {
-    int status = mull__refusal(answer);
+    mull_port *port = given->port;
+    const mull_allocator *allocator = &port->engine->allocator;
+    ticket *t = mull__alloc(allocator, sizeof *t);
+    if (!t)
+        return MULL_ENOMEM;
+    *t = *given;
+    int status = mull__fault_hit(port, queue ? MULL__DEPTH : MULL__PUBLISH, &t->code)
+                     ? answer_fault(t)
+                 : queue ? port->ops->depth(port->self, queue, t)
+                         : port->ops->publish(port->self, outgoing, t);
     if (status != 0)
-        mull__free(&t->port->engine->allocator, t);
-    return status;
+        mull__free(allocator, t);
+    return mull__refusal(status);
 }
 
 /* reachable finds a transport that can be asked something. */
@@ -55,16 +56,6 @@ static int reachable(mull_port **out, mull_engine *engine, const char *name)
     return (*out)->health == MULL_BROKEN ? MULL_EIO : 0;
 }
 
-static int publish(mull_port *port, mull_outgoing *outgoing, ticket *t)
-{
-    char id[33];
-    if (!outgoing->message.id) {
-        mull__engine_id(port->engine, id);
-        outgoing->message.id = id;
-    }
-    return port->ops->publish(port->self, outgoing, t);
-}
-
 int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                  int64_t delay_ms, mull_published_fn published, void *data)
 {
@@ -76,16 +67,15 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
     if (status == 0)
         status = reachable(&port, engine, transport);
     if (status == 0)
-        status = mull__delay_check(port, delay_ms);
+        status = mull__delay_check(&port->abilities, delay_ms);
     if (status != 0)
         return status;
-    ticket *t = ticket_new(port, data);
-    if (!t)
-        return MULL_ENOMEM;
-    t->published = published;
-    if (mull__fault_hit(port, MULL__PUBLISH, &t->code))
-        return asked(t, answer_fault(t));
-    return asked(t, publish(port, &outgoing, t));
+    char id[33];
+    if (!outgoing.message.id) {
+        mull__engine_id(engine, id);
+        outgoing.message.id = id;
+    }
+    return ask(&(ticket){.port = port, .published = published, .data = data}, &outgoing, NULL);
 }
 
 void mull_port_published(mull_port *port, void *data, int status)
@@ -108,13 +98,7 @@ int mull_queue_depth(mull_engine *engine, const char *transport, const char *que
     int status = reachable(&port, engine, transport);
     if (status != 0)
         return status;
-    ticket *t = ticket_new(port, data);
-    if (!t)
-        return MULL_ENOMEM;
-    t->answer = answer;
-    if (mull__fault_hit(port, MULL__DEPTH, &t->code))
-        return asked(t, answer_fault(t));
-    return asked(t, port->ops->depth(port->self, queue, t));
+    return ask(&(ticket){.port = port, .answer = answer, .data = data}, NULL, queue);
 }
 
 void mull_port_depth(mull_port *port, void *data, int status, const mull_depth *depth)

@@ -1,36 +1,41 @@
-/* reload.c: see reload.h.
+/* reload.c: an engine that reloads its policy by itself: at SIGHUP, when the files change, and once
+ * a minute while they aren't what runs.
  *
- *   a file's event ──> quiet for 100 ms, 1 s at most ──┐
- *   a look every 2 s finds another file ──> the same ──┼──> load ──> what runs, and what the files
- *   SIGHUP, start ─────────────────────────────────────┤             say: are they the same?
- *   a minute in which they weren't ────────────────────┘
- */
+ *   a look every 0.1 s finds a change, the next one none ──┐
+ *   SIGHUP, start ─────────────────────────────────────────┼──> load ──> do the files run now?
+ *   a minute in which the files weren't what runs ─────────┘
+ *
+ * A look is a `stat` of each file: it follows links, needs no handle, and sees what another machine
+ * writes. Whether anything changed is decided by the bytes that the load reads. */
 #include "reload.h"
 
-#include "engine.h"
-#include "watch.h"
+#include "base/hash.h"
+#include "state.h"
+#include "timers.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
-    QUIET_MS = 100,      /* a burst is over after this; and the least time between two loads */
-    BURST_MS = 1000,     /* ... but no burst is waited for longer */
-    BUSY_MS = 100,       /* another thread loads the policy: again after this */
-    LOOK_MS = 2000,      /* between two looks at the files */
-    REMINDER_MS = 60000, /* between two lines that say that they aren't what runs */
-    TURNS = 4            /* loads in a row, while each finds other files than the last */
+    LOOK_MS = 100,      /* between two looks at the files, where they are looked at */
+    BURST_LOOKS = 10,   /* so many that each found a change are a burst that isn't waited out */
+    REST_MS = 100,      /* the least time between two loads */
+    BUSY_MS = 100,      /* another thread loads the policy: again after this */
+    AGAIN_MS = 2000,    /* until a load is repeated; and between two looks at what calls loaded */
+    REMINDER_MS = 60000 /* between two lines that say that the files aren't what runs */
 };
 
 struct mull__reload {
-    mull__watch watch;
     mull_timer load_timer, look_timer, reminder_timer;
-    int burst;        /* the load timer lets a burst of changes pass */
-    int repeated;     /* ... or repeats a load that found no rest, or no memory for the watch */
-    int64_t burst_ms; /* ... which began then */
-    int64_t rest_ms; /* until then nothing is loaded: the last load is over since not long enough */
-    int asked;       /* by a signal, and not carried out yet */
-    int aside;       /* the files aren't what runs */
-    char aside_generation[33];
+    char *paths;       /* what is looked at: each with its NUL, an empty one at the end; or NULL */
+    uint64_t look;     /* how they looked */
+    int changes;       /* looks that found one since the last load */
+    int64_t repeat_ms; /* until a load is repeated, quietly, since nobody asked for it; 0 */
+    int64_t rest_ms;   /* until then nothing is loaded: the last load was not long enough ago */
+    int asked;         /* by a signal, and not carried out yet */
+    int differs;       /* the files aren't what runs, which is this generation */
+    char differs_from[33];
 };
 
 /* ---- What runs, and what the files say ------------------------------------------------------- */
@@ -45,34 +50,19 @@ static int compare(mull_engine *engine)
     mull__standing standing;
     mull__policy_standing(engine->options.policy, &standing);
     if (!standing.files_run) {
-        r->aside = 1;
-        memcpy(r->aside_generation, standing.generation, sizeof r->aside_generation);
+        r->differs = 1;
+        memcpy(r->differs_from, standing.generation, sizeof r->differs_from);
         if (!r->reminder_timer.set)
             mull__timer_set(engine, &r->reminder_timer, REMINDER_MS, on_reminder, engine);
         return 0;
     }
-    int again = r->aside && strcmp(r->aside_generation, standing.generation) == 0;
-    r->aside = 0;
-    mull__timer_cancel(engine, &r->reminder_timer);
+    int again = r->differs && strcmp(r->differs_from, standing.generation) == 0;
+    r->differs = 0;
+    mull__engine_cancel(engine, &r->reminder_timer);
     if (again) /* else the event policy_loaded told of what is new */
         mull__engine_log(engine, MULL_INFO, "the policy's files are what runs again: generation %s",
                          standing.generation);
     return again;
-}
-
-static void remind(mull_engine *engine)
-{
-    mull__standing standing;
-    mull__policy_standing(engine->options.policy, &standing);
-    if (standing.why[0])
-        mull__engine_log(engine, MULL_WARNING,
-                         "generation %s runs on: the policy's files are not what runs: %s",
-                         standing.generation, standing.why);
-    else
-        mull__engine_log(engine, MULL_WARNING,
-                         "generation %s runs, which a call has loaded: the policy's files are not "
-                         "what runs",
-                         standing.generation);
 }
 
 /* ---- Loading --------------------------------------------------------------------------------- */
@@ -86,7 +76,7 @@ static int may(mull_engine *engine)
 static void on_load(void *data);
 
 /* load_in loads after a while, but not before the loop had as much time for messages as the last
- * load took, or QUIET_MS where that is longer: whatever asks, and however often. */
+ * load took, or REST_MS where that is longer: whatever asks, and however often. */
 static void load_in(mull_engine *engine, int64_t delay_ms)
 {
     struct mull__reload *r = engine->reload;
@@ -95,72 +85,75 @@ static void load_in(mull_engine *engine, int64_t delay_ms)
                     engine);
 }
 
-static void begin_rest(mull_engine *engine, int64_t since_ms)
+/* look_at sums up how the files look from outside. */
+static uint64_t look_at(const char *paths)
 {
-    int64_t now = mull__engine_now(engine);
-    int64_t took_ms = now - since_ms;
-    engine->reload->rest_ms = now + (took_ms > QUIET_MS ? took_ms : QUIET_MS);
+    uint64_t sum = 0;
+    for (const char *path = paths; path && *path; path += strlen(path) + 1) {
+        struct stat found = {0};
+        uint64_t error = stat(path, &found) == 0 ? 0 : (uint64_t)errno;
+        const uint64_t words[] = {sum,
+                                  error,
+                                  (uint64_t)found.st_dev,
+                                  (uint64_t)found.st_ino,
+                                  (uint64_t)found.st_size,
+                                  (uint64_t)found.st_mtim.tv_sec,
+                                  (uint64_t)found.st_mtim.tv_nsec,
+                                  (uint64_t)found.st_ctim.tv_sec,
+                                  (uint64_t)found.st_ctim.tv_nsec};
+        sum = mull__hash_words(words, sizeof words / sizeof words[0]);
+    }
+    return sum;
 }
 
-/* load_watched aims the watch at the files before it loads them, so that no change is lost between;
- * where the load finds others, these are aimed at and loaded once more. */
-static int load_watched(mull_engine *engine, int quietly)
+/* load_files looks at the files before and after it loads them, so that no change is lost between.
+ * What changed meanwhile, or is read for the first time, is loaded once more; as is what there is
+ * no memory to list. */
+static int load_files(mull_engine *engine, int quietly)
 {
     struct mull__reload *r = engine->reload;
-    mull_policy *policy = engine->options.policy;
-    char *paths = mull__policy_files(policy, &engine->allocator);
-    int outcome = 1;
-    for (int turn = 0; turn < TURNS; turn++) {
-        mull__watch_aim(&r->watch, paths);
-        int status = mull__policy_reload_files(policy, quietly || turn > 0);
-        if (status != 1)
-            outcome = status;
-        if (status == MULL_ESTATE)
-            return outcome;
-        paths = mull__policy_files(policy, &engine->allocator);
-        if (!paths)
-            break;
-        if (mull__watch_is_at(&r->watch, paths)) {
-            mull__free(&engine->allocator, paths);
-            return outcome;
-        }
+    uint64_t before = look_at(r->paths);
+    int status = mull__policy_reload_files(engine->options.policy, quietly);
+    char *paths = mull__policy_files(engine->options.policy, &engine->allocator);
+    if (paths) {
+        mull__free(&engine->allocator, r->paths);
+        r->paths = paths;
     }
-    mull__free(&engine->allocator, paths);
-    load_in(engine, LOOK_MS);
-    r->repeated = 1;
-    return outcome;
+    r->look = look_at(r->paths);
+    r->repeat_ms = !paths ? AGAIN_MS : r->look != before ? LOOK_MS : 0;
+    return status;
 }
 
-/* load reloads, and says what nobody else does. */
+/* load reloads, and says what nobody else does. Another thread never loads for long: then what it
+ * has loaded is compared with the files. */
 static void load(mull_engine *engine, int quietly)
 {
     struct mull__reload *r = engine->reload;
     int asked = r->asked;
     int64_t since_ms = mull__engine_now(engine);
-    if (asked)
-        quietly = 0;
-    mull__timer_cancel(engine, &r->load_timer);
-    r->asked = r->burst = r->repeated = 0;
+    mull__engine_cancel(engine, &r->load_timer);
+    r->asked = r->changes = 0;
+    r->repeat_ms = 0;
     int status = engine->options.reload_on_change
-                     ? load_watched(engine, quietly)
+                     ? load_files(engine, quietly)
                      : mull__policy_reload_files(engine->options.policy, quietly);
-    begin_rest(engine, since_ms);
-    if (status == MULL_ESTATE) { /* never for long: then what it loads is compared with the files */
+    int64_t now_ms = mull__engine_now(engine), took_ms = now_ms - since_ms;
+    r->rest_ms = now_ms + (took_ms > REST_MS ? took_ms : REST_MS);
+    if (status == MULL_ESTATE)
         r->asked = asked;
-        load_in(engine, BUSY_MS);
-    }
-    int told = compare(engine);
-    if (status == 1 && asked && !told)
-        mull__engine_log(engine, MULL_INFO, "SIGHUP: the policy is unchanged");
-    else if (status == 1 && !told)
-        mull__engine_log(engine, MULL_DEBUG, "the policy is unchanged");
+    if (status == MULL_ESTATE || r->repeat_ms > 0)
+        load_in(engine, status == MULL_ESTATE ? BUSY_MS : r->repeat_ms);
+    if (!compare(engine) && status == 1)
+        mull__engine_log(engine, asked ? MULL_INFO : MULL_DEBUG, "%sthe policy is unchanged",
+                         asked ? "SIGHUP: " : "");
 }
 
 static void on_load(void *data)
 {
     mull_engine *engine = data;
+    const struct mull__reload *r = engine->reload;
     if (may(engine))
-        load(engine, engine->reload->repeated);
+        load(engine, r->repeat_ms > 0 && !r->changes && !r->asked);
 }
 
 /* on_reminder tries again first: what stood in the way may be over, such as a lack of memory. What
@@ -168,47 +161,45 @@ static void on_load(void *data)
 static void on_reminder(void *data)
 {
     mull_engine *engine = data;
+    mull_policy *policy = engine->options.policy;
     mull__standing standing;
     if (!may(engine))
         return;
-    mull__policy_standing(engine->options.policy, &standing);
+    mull__policy_standing(policy, &standing);
     if (standing.why[0])
-        load(engine, 1);
+        load(engine, !engine->reload->asked);
     else
         compare(engine);
-    if (engine->reload->aside)
-        remind(engine);
+    if (!engine->reload->differs)
+        return;
+    mull__policy_standing(policy, &standing);
+    if (standing.why[0])
+        mull__engine_log(engine, MULL_WARNING,
+                         "generation %s runs on: the policy's files are not what runs: %s",
+                         standing.generation, standing.why);
+    else
+        mull__engine_log(engine, MULL_WARNING,
+                         "generation %s runs, which a call has loaded: the policy's files are not "
+                         "what runs",
+                         standing.generation);
 }
 
 /* ---- What leads to a load -------------------------------------------------------------------- */
 
-/* on_change lets a burst of changes pass; but what a signal asks for doesn't wait. */
-static void on_change(mull_engine *engine)
-{
-    struct mull__reload *r = engine->reload;
-    int64_t now = mull__engine_now(engine);
-    if (r->asked)
-        return;
-    if (!r->burst)
-        r->burst_ms = now;
-    r->burst = 1;
-    r->repeated = 0;
-    int64_t left = r->burst_ms + BURST_MS - now;
-    if (left < 0)
-        left = 0;
-    load_in(engine, left < QUIET_MS ? left : QUIET_MS);
-}
-
-/* on_look sees what events don't tell of: files on the disk of another machine, folders that can't
- * be watched; and what calls have loaded. */
+/* on_look sees changes of the files, and what a call has loaded. */
 static void on_look(void *data)
 {
     mull_engine *engine = data;
     struct mull__reload *r = engine->reload;
-    if (engine->options.reload_on_change && mull__watch_moved(&r->watch) && !r->load_timer.set)
-        on_change(engine);
+    uint64_t before = r->look;
+    r->look = look_at(r->paths);
+    int changed = r->look != before;
+    r->changes += changed;
+    if (r->changes >= (changed ? BURST_LOOKS : 1))
+        load_in(engine, 0);
     compare(engine);
-    mull__timer_set(engine, &r->look_timer, LOOK_MS, on_look, engine);
+    mull__timer_set(engine, &r->look_timer, engine->options.reload_on_change ? LOOK_MS : AGAIN_MS,
+                    on_look, engine);
 }
 
 void mull__reload_ask(mull_engine *engine)
@@ -227,32 +218,32 @@ int mull__reload_new(mull_engine *engine)
     if (!options->reload_on_change && !options->reload_on_sighup)
         return 0;
     if (!mull__policy_has_files(options->policy))
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
+        return mull__engine_problem(engine, MULL_EINVAL,
                                     "the policy was given as a text, so there is no file to reload "
                                     "it from; reload_on_change and reload_on_sighup need one");
-    for (int timers = 0; timers < 3; timers++)
-        if (mull__timer_reserve(engine) != 0)
-            return MULL_ENOMEM;
     engine->reload = mull__zalloc(&engine->allocator, 1, sizeof *engine->reload);
-    if (!engine->reload)
-        return MULL_ENOMEM;
-    mull__watch_init(&engine->reload->watch, engine, on_change);
-    return 0;
+    return engine->reload ? 0 : MULL_ENOMEM;
 }
 
 void mull__reload_free(mull_engine *engine)
 {
+    if (engine->reload)
+        mull__free(&engine->allocator, engine->reload->paths);
     mull__free(&engine->allocator, engine->reload);
 }
 
 /* mull__reload_start loads once: the files may have changed since the policy was loaded. */
 void mull__reload_start(mull_engine *engine)
 {
-    if (!engine->reload)
+    struct mull__reload *r = engine->reload;
+    if (!r)
         return;
-    engine->reload->rest_ms = mull__engine_now(engine);
+    r->rest_ms = mull__engine_now(engine);
     load_in(engine, 0);
-    mull__timer_set(engine, &engine->reload->look_timer, LOOK_MS, on_look, engine);
+    if (engine->options.reload_on_change)
+        r->paths = mull__policy_files(engine->options.policy, &engine->allocator);
+    r->look = look_at(r->paths);
+    on_look(engine);
 }
 
 void mull__reload_stop(mull_engine *engine)
@@ -260,8 +251,7 @@ void mull__reload_stop(mull_engine *engine)
     struct mull__reload *r = engine->reload;
     if (!r)
         return;
-    mull__timer_cancel(engine, &r->load_timer);
-    mull__timer_cancel(engine, &r->look_timer);
-    mull__timer_cancel(engine, &r->reminder_timer);
-    mull__watch_end(&r->watch);
+    mull__engine_cancel(engine, &r->load_timer);
+    mull__engine_cancel(engine, &r->look_timer);
+    mull__engine_cancel(engine, &r->reminder_timer);
 }

@@ -15,11 +15,14 @@ enum {
     MULL__SENDS_MAX = 64 * 1024 * 1024
 };
 
+/* How long a stop waits for handlers, where nothing else is said. */
+enum { MULL__GRACE_MS = 10000 };
+
 /* mull__engine_now reads the engine's monotonic clock, in milliseconds. */
 int64_t mull__engine_now(const mull_engine *engine);
 
 /* mull__engine_after calls `fire` `delay_ms` from now on that clock, unless it is cancelled before.
- * A timer that fired is gone. NULL: out of memory. */
+ * A timer that fired or was cancelled is gone. NULL: out of memory. */
 mull_timer *mull__engine_after(mull_engine *engine, int64_t delay_ms, void (*fire)(void *data),
                                void *data);
 void mull__engine_cancel(mull_engine *engine, mull_timer *timer);
@@ -32,6 +35,19 @@ int mull__engine_attach(mull_engine *engine, const char *name, const mull_transp
 /* mull__done_short ends a call as failed, where there is no memory for its error: an Error that
  * says so takes that one's place. MULL_EDONE as mull_done. */
 int mull__done_short(mull_engine *engine, mull_call call);
+
+/* mull__uncount takes back that a call which ended on this turn has failed: that counts for
+ * nothing, and its message is called again once nothing else is at work, or goes back to its queue
+ * where the engine stops. 1: the call was one that runs alone already. A call that didn't fail is
+ * left alone. */
+int mull__uncount(mull_engine *engine, mull_call call);
+
+/* mull__is_alone says whether a call is made while no other may begin. */
+int mull__is_alone(mull_engine *engine, mull_call call);
+
+/* mull__stop_short stops an engine whose handlers have no memory left, and says why: its status is
+ * MULL_ENOMEM. One that stops already goes on with that. */
+void mull__stop_short(mull_engine *engine, const char *why);
 
 /* mull__engine_fault makes the transport's operation ("settle", "publish", "depth", "hold") fail:
  * after `skip` calls the next `times` ones answer `code` without reaching the transport; a hold is

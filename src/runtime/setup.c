@@ -1,23 +1,27 @@
 /* setup.c: the transports and consumers of an engine, before it starts. */
-#include "engine.h"
+#include "setup.h"
 
+#include "base/descriptors.h"
 #include "base/given.h"
 #include "base/mask.h"
 #include "base/utf8.h"
+#include "port.h"
+#include "settlement.h"
+#include "timers.h"
 #include "transport/transports.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { TIMEOUT_MS = 30000 };
+enum { TIMEOUT_MS = 30000, SCHEME_MAX = 31 };
+
+#define REFUSE(engine, ...) mull__engine_problem(engine, MULL_EINVAL, __VA_ARGS__)
 
 /* is_name: what policies, logs and headers can call something. */
 static int is_name(const char *text)
 {
     return text && text[0] && mull__utf8_valid(text);
 }
-
-enum { SCHEME_MAX = 31 };
 
 /* ---- Schemes --------------------------------------------------------------------------------- */
 
@@ -64,32 +68,27 @@ static int refuse_ops(mull_engine *engine, const mull_transport_ops *ops)
 {
     char url[SCHEME_MAX + 2];
     if (ops->version != MULL_TRANSPORT_VERSION)
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "a transport of version %d; this library takes version %d: "
-                                    "compile it anew, with mulligan/transport.h of this library",
-                                    ops->version, MULL_TRANSPORT_VERSION);
+        return REFUSE(engine,
+                      "a transport of version %d; this library takes version %d: compile it anew, "
+                      "with mulligan/transport.h of this library",
+                      ops->version, MULL_TRANSPORT_VERSION);
     if (!is_scheme(ops->scheme))
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "a transport's scheme is 1 to %d of a-z, 0-9, '+', '-' and "
-                                    "'.', a letter first, without the colon",
-                                    SCHEME_MAX);
+        return REFUSE(engine,
+                      "a transport's scheme is 1 to %d of a-z, 0-9, '+', '-' and '.', a letter "
+                      "first, without the colon",
+                      SCHEME_MAX);
     snprintf(url, sizeof url, "%s:", ops->scheme);
     if (mull__transport_for(url) || mull__transport_is_later(url))
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "'%s' is built in, or will be; give this transport a scheme "
-                                    "of its own",
-                                    url);
+        return REFUSE(engine,
+                      "'%s' is built in, or will be; give this transport a scheme of its own", url);
     if (scheme_for(engine, url))
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "there is a transport for '%s' already; give this one another "
-                                    "scheme",
-                                    url);
+        return REFUSE(engine, "there is a transport for '%s' already; give this one another scheme",
+                      url);
     const char *slot = missing_slot(ops);
     if (slot)
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "the transport for '%s' has no `%s`; only `hold` and `look` "
-                                    "may be missing",
-                                    url, slot);
+        return REFUSE(engine,
+                      "the transport for '%s' has no `%s`; only `hold` and `look` may be missing",
+                      url, slot);
     return 0;
 }
 
@@ -119,37 +118,6 @@ void mull__schemes_free(mull_engine *engine)
 
 /* ---- Transports ------------------------------------------------------------------------------ */
 
-static void port_free(mull_port *port)
-{
-    const mull_allocator *allocator = &port->engine->allocator;
-    mull__free(allocator, port->name);
-    mull__free(allocator, port);
-}
-
-/* port_new makes a port with room for its two timers. */
-static mull_port *port_new(mull_engine *engine, const char *name)
-{
-    mull_port *port = mull__zalloc(&engine->allocator, 1, sizeof *port);
-    if (!port)
-        return NULL;
-    port->engine = engine;
-    port->health = MULL_UP;
-    port->name = mull__strdup(&engine->allocator, name);
-    mull__list_init(&port->flows);
-    if (!port->name) {
-        port_free(port);
-        return NULL;
-    }
-    for (int timers = 0; timers < 2; timers++)
-        if (mull__timer_reserve(engine) != 0) {
-            if (timers == 1)
-                mull__timer_unreserve(engine);
-            port_free(port);
-            return NULL;
-        }
-    return port;
-}
-
 /* refuse_url tells what is wrong with a URL. Nothing of a problem's text may show its credentials.
  */
 static int refuse_url(mull_engine *engine, int status, const char *name, const char *url,
@@ -157,7 +125,7 @@ static int refuse_url(mull_engine *engine, int status, const char *name, const c
 {
     char masked[512];
     mull__mask(masked, sizeof masked, why, url);
-    return mull__engine_problem(engine, status, NULL, 0, "transport '%s': %s", name, masked);
+    return mull__engine_problem(engine, status, "transport '%s': %s", name, masked);
 }
 
 static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
@@ -172,23 +140,37 @@ static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
     return refuse_url(engine, MULL_EINVAL, name, url, why);
 }
 
+/* tell_lack adds to why a transport can't be opened that it may be for want of file descriptors. */
+static void tell_lack(char *why, size_t size)
+{
+    enum { OF_TRANSPORT = 8 };
+    char lack[256];
+    size_t length = strlen(why);
+    if (mull__descriptors_lack(OF_TRANSPORT, lack, sizeof lack))
+        snprintf(why + length, size - length, "; %s", lack);
+}
+
 static int attach(mull_engine *engine, const char *name, const mull__scheme *scheme,
                   const char *url)
 {
-    mull_port *port = port_new(engine, name);
+    size_t size = strlen(name) + 1;
+    mull_port *port = mull__zalloc(&engine->allocator, 1, sizeof *port + size);
     if (!port)
         return MULL_ENOMEM;
-    const mull_transport_ops *ops = scheme->ops;
-    port->ops = ops;
+    port->engine = engine;
+    port->health = MULL_UP;
+    port->ops = scheme->ops;
     port->data = scheme->data;
+    memcpy(port->name, name, size);
     char why[512] = "";
     int status =
-        mull__refusal(ops->open(&port->self, port, url, &port->abilities, why, sizeof why));
+        mull__refusal(port->ops->open(&port->self, port, url, &port->abilities, why, sizeof why));
     if (status != 0) {
-        mull__timer_unreserve(engine);
-        mull__timer_unreserve(engine);
-        port_free(port);
-        return refuse_url(engine, status, name, url, why[0] ? why : mull_strerror(status));
+        mull__free(&engine->allocator, port);
+        if (!why[0])
+            snprintf(why, sizeof why, "%s", mull_strerror(status));
+        tell_lack(why, sizeof why);
+        return refuse_url(engine, status, name, url, why);
     }
     mull__list_push(&engine->ports, &port->link);
     return 0;
@@ -205,15 +187,12 @@ int mull_engine_transport(mull_engine *engine, const char *name, const char *url
     if (!engine)
         return MULL_EINVAL;
     if (!is_name(name) || !url)
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "a transport needs a URL and a name, which isn't empty, and "
-                                    "UTF-8");
+        return REFUSE(engine, "a transport needs a URL and a name, which isn't empty, and UTF-8");
     if (engine->closing)
         return MULL_ESTATE;
     if (mull__port_named(engine, name))
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "there is a transport '%s' already; give this one another name",
-                                    name);
+        return REFUSE(engine, "there is a transport '%s' already; give this one another name",
+                      name);
     const mull__scheme *scheme = scheme_for(engine, url);
     if (scheme)
         return attach(engine, name, scheme, url);
@@ -231,11 +210,13 @@ static int is_taken(mull_engine *engine, const char *name)
     return 0;
 }
 
-static void consumer_free(const mull_allocator *allocator, struct mull_subscription *c)
+/* is_read says whether a queue, NULL: any of the transport's, has a consumer. */
+static int is_read(mull_engine *engine, const mull_port *port, const char *queue)
 {
-    mull__free(allocator, c->name);
-    mull__free(allocator, c->queue);
-    mull__free(allocator, c);
+    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+        if (c->port == port && (!queue || strcmp(c->queue, queue) == 0))
+            return 1;
+    return 0;
 }
 
 static void take_options(struct mull_subscription *c, const mull_consumer_options *options)
@@ -265,13 +246,11 @@ static int refuse_options(mull_engine *engine, const mull_consumer_options *opti
                           : !options->handler        ? "handler"
                                                      : NULL;
     if (missing)
-        return mull__engine_problem(
-            engine, MULL_EINVAL, NULL, 0,
-            "consumer '%s': `%s` is required; a text isn't empty, and UTF-8", name, missing);
+        return REFUSE(engine, "consumer '%s': `%s` is required; a text isn't empty, and UTF-8",
+                      name, missing);
     if (options->timeout_ms < MULL_NEVER)
-        return mull__engine_problem(
-            engine, MULL_EINVAL, NULL, 0,
-            "consumer '%s': `timeout_ms` is below 0; no limit is MULL_NEVER", name);
+        return REFUSE(engine, "consumer '%s': `timeout_ms` is below 0; no limit is MULL_NEVER",
+                      name);
     return 0;
 }
 
@@ -281,30 +260,28 @@ static int add_consumer(mull_engine *engine, const mull_consumer_options *option
     if (!port) {
         char transport[256]; /* somebody may have given the URL for its name */
         mull__mask(transport, sizeof transport, options->transport, options->transport);
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "consumer '%s': there is no transport '%s'", options->name,
-                                    transport);
+        return REFUSE(engine, "consumer '%s': there is no transport '%s'", options->name,
+                      transport);
     }
     if (is_taken(engine, options->name))
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "there is a consumer '%s' already; give this one another name",
-                                    options->name);
-    const mull_allocator *allocator = &engine->allocator;
-    struct mull_subscription *c = mull__zalloc(allocator, 1, sizeof *c);
+        return REFUSE(engine, "there is a consumer '%s' already; give this one another name",
+                      options->name);
+    size_t name_size = strlen(options->name) + 1, queue_size = strlen(options->queue) + 1;
+    struct mull_subscription *c =
+        mull__zalloc(&engine->allocator, 1, sizeof *c + name_size + queue_size);
     if (!c)
         return MULL_ENOMEM;
     c->engine = engine;
     c->port = port;
-    c->name = mull__strdup(allocator, options->name);
-    c->queue = mull__strdup(allocator, options->queue);
-    if (!c->name || !c->queue) {
-        consumer_free(allocator, c);
-        return MULL_ENOMEM;
-    }
+    c->name = memcpy(c->texts, options->name, name_size);
+    c->queue = memcpy(c->texts + name_size, options->queue, queue_size);
     mull__list_init(&c->waiting);
-    mull__list_init(&c->suspects);
+    mull__list_init(&c->candidates);
     mull__list_init(&c->retries);
     take_options(c, options);
+    c->shares = is_read(engine, port, c->queue);
+    if (!c->shares && !(port->abilities.counts_at_once && is_read(engine, port, NULL)))
+        engine->depths.moments++;
     mull__list_push(&engine->consumers, &c->link);
     return 0;
 }
@@ -315,9 +292,9 @@ int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *given
     if (!engine)
         return MULL_EINVAL;
     if (!mull__struct_take(&options, sizeof options, MULL__CONSUMER_OPTIONS_LEAST, given))
-        return mull__engine_problem(engine, MULL_EINVAL, NULL, 0,
-                                    "there are no options of a consumer, or their `size` isn't "
-                                    "set, as MULL_INIT does");
+        return REFUSE(
+            engine,
+            "there are no options of a consumer, or their `size` isn't set, as MULL_INIT does");
     int status = refuse_options(engine, &options);
     if (status != 0)
         return status;
@@ -331,14 +308,9 @@ int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *given
 /* all_through: no handler is at work, and what is still here was abandoned. */
 static int all_through(mull_engine *engine)
 {
-    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
-        for (mull__link *link = mull__list_first(&port->flows); link;
-             link = mull__list_after(&port->flows, link)) {
-            const mull__flow *flow = MULL__ENTRY(link, mull__flow, port_link);
-            if (!flow->abandoned || flow->call != 0)
-                return 0;
-        }
-    }
+    for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d));)
+        if (d->state != MULL__ABANDONED || d->call != 0)
+            return 0;
     return 1;
 }
 
@@ -346,14 +318,17 @@ static void close_ports(mull_engine *engine)
 {
     engine->closing = MULL__CLOSE_PORTS;
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
-        mull__timer_cancel(engine, &port->hold_timer);
-        mull__timer_cancel(engine, &port->stray_timer); /* the last stray was lost */
+        mull__engine_cancel(engine, &port->hold_timer);
+        mull__engine_cancel(engine, &port->deferred_timer); /* the last of them was lost */
         port->state = MULL__PORT_CLOSING;
         port->ops->close(port->self);
-        for (mull__link *link; (link = mull__list_first(&port->flows));)
-            mull__flow_release_abandoned(MULL__ENTRY(link, mull__flow, port_link));
-        mull__strays_release(port);
     }
+    for (mull__delivery *d; (d = mull__next_delivery(engine, NULL));) {
+        mull__message_becomes(d, MULL__LOST);
+        mull__delivery_release(d);
+    }
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        mull__deferred_release(port);
 }
 
 static int all_closed(mull_engine *engine)
@@ -364,43 +339,16 @@ static int all_closed(mull_engine *engine)
     return 1;
 }
 
-static void free_setup(mull_engine *engine)
-{
-    for (mull__link *link; (link = mull__list_pop(&engine->consumers));)
-        consumer_free(&engine->allocator, MULL__ENTRY(link, struct mull_subscription, link));
-    for (mull__link *link; (link = mull__list_pop(&engine->ports));)
-        port_free(MULL__ENTRY(link, mull_port, link));
-}
-
-/* mull__close_look takes a closing engine one step on, if it may: every delivery is released, then
- * every transport closed, then the handles. */
-void mull__close_look(mull_engine *engine)
+int mull__setup_close(mull_engine *engine)
 {
     if (engine->closing == MULL__CLOSE_ASKED && engine->state == MULL__STOPPED &&
         all_through(engine))
         close_ports(engine);
     if (engine->closing != MULL__CLOSE_PORTS || !all_closed(engine))
-        return;
-    free_setup(engine);
-    mull__engine_close_handles(engine);
-}
-
-/* ---- Faults ---------------------------------------------------------------------------------- */
-
-int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
-                       uint32_t skip, uint32_t times, int code)
-{
-    static const char *const names[] = {[MULL__SETTLE] = "settle",
-                                        [MULL__PUBLISH] = "publish",
-                                        [MULL__DEPTH] = "depth",
-                                        [MULL__HOLD] = "hold"};
-    mull_port *port = mull__port_named(engine, transport);
-    if (code >= 0 || code == MULL_ELOST)
-        return MULL_EINVAL; /* only a transport can lose a claim */
-    for (int i = 0; port && i < MULL__OPERATIONS; i++)
-        if (strcmp(names[i], operation) == 0) {
-            port->faults[i] = (mull__fault){.skip = skip, .times = times, .code = code};
-            return 0;
-        }
-    return MULL_EINVAL;
+        return 0;
+    for (mull__link *link; (link = mull__list_pop(&engine->consumers));)
+        mull__free(&engine->allocator, MULL__ENTRY(link, struct mull_subscription, link));
+    for (mull__link *link; (link = mull__list_pop(&engine->ports));)
+        mull__free(&engine->allocator, MULL__ENTRY(link, mull_port, link));
+    return 1;
 }

@@ -1,43 +1,30 @@
-/* stop.c: how an engine ends.
+/* stop.c: how an engine stops.
  *
  *   mull_stop ── takes nothing new, gives back what waits, lets handlers work for the grace time
  *             ── then cuts them off and gives their messages back, uncounted
  *   a transport is broken for good ── the same; but what it handed out is abandoned at once
- *   stopped   ── every message is settled; handlers that were cut off may still be at work
+ *   handlers have no memory left   ── the same as mull_stop, with a status
+ *   stopped   ── every message is settled; detached calls may still be at work
  *   close     ── waits for those, closes the transports, then its handles, then it is gone
  */
-#include "engine.h"
+#include "stop.h"
 
+#include "admission.h"
+#include "check.h"
+#include "delivery.h"
+#include "port.h"
 #include "reload.h"
+#include "settlement.h"
+#include "timers.h"
 
-enum { EMPTY_LOOK_MS = 50, EMPTY_LOOK_MAX_MS = 60000 };
-
-/* all_settled: nothing that was delivered is left to do at a broker. */
-static int all_settled(mull_engine *engine)
+/* for_each calls `visit` with each delivery, which may take itself out of the list. */
+static void for_each(mull_engine *engine, void (*visit)(mull__delivery *d))
 {
-    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
-        if (port->strays && !engine->grace_over)
-            return 0;
-        for (mull__link *link = mull__list_first(&port->flows); link;
-             link = mull__list_after(&port->flows, link))
-            if (MULL__ENTRY(link, mull__flow, port_link)->stage != MULL__SETTLED)
-                return 0;
-    }
-    return 1;
-}
-
-/* ---- Stopping -------------------------------------------------------------------------------- */
-
-/* for_each_flow calls `visit` with each flow, which may take itself out of the list. */
-static void for_each_flow(mull_engine *engine, void (*visit)(mull__flow *flow))
-{
-    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
-        mull__link *link = mull__list_first(&port->flows);
-        while (link) {
-            mull__link *next = mull__list_after(&port->flows, link);
-            visit(MULL__ENTRY(link, mull__flow, port_link));
-            link = next;
-        }
+    mull__delivery *d = mull__next_delivery(engine, NULL);
+    while (d) {
+        mull__delivery *next = mull__next_delivery(engine, d);
+        visit(d);
+        d = next;
     }
 }
 
@@ -51,9 +38,9 @@ static void on_grace_over(void *data)
                          "back, uncounted",
                          engine->open_calls);
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
-        mull__strays_try(port);
-    for_each_flow(engine, mull__flow_cut);
-    for_each_flow(engine, mull__settle_hurry);
+        mull__deferred_try(port);
+    for_each(engine, mull__delivery_cut_off);
+    for_each(engine, mull__settlement_hurry);
     mull__engine_touch(engine);
 }
 
@@ -65,9 +52,9 @@ void mull__stop_begin(mull_engine *engine)
         return;
     engine->state = MULL__STOPPING;
     mull__reload_stop(engine);
-    mull__timer_cancel(engine, &engine->empty_timer);
-    mull__gate_credit(engine);
-    for_each_flow(engine, mull__flow_give_back);
+    mull__engine_cancel(engine, &engine->depths.timer);
+    mull__admission_credit(engine);
+    for_each(engine, mull__delivery_give_back);
     if (engine->open_calls > 0)
         mull__engine_log(
             engine, MULL_INFO,
@@ -79,25 +66,18 @@ void mull__stop_begin(mull_engine *engine)
     mull__timer_set(engine, &engine->grace_timer, engine->options.grace_ms, on_grace_over, engine);
 }
 
-/* mull__stop_now ends the grace of an engine that stops; where it is over, what waits for its next
- * try to be settled waits no longer: what came too late too, when the engine had stopped. */
 void mull__stop_now(mull_engine *engine)
 {
     if (engine->state == MULL__STOPPING || engine->state == MULL__STOPPED)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
-/* mull__stop_broken stops the engine, since one of its transports won't work again. What that one
- * handed out can't be settled: tries that wait for their time are over. */
-void mull__stop_broken(mull_port *port, const char *why)
+void mull__stop_short(mull_engine *engine, const char *why)
 {
-    mull_engine *engine = port->engine;
-    if (engine->state != MULL__STOPPED)
-        engine->status = mull__engine_problem(engine, MULL_EIO, NULL, 0, "transport '%s': %s",
-                                              port->name, why && *why ? why : "it is broken");
-    for (mull__link *link = mull__list_first(&port->flows); link;
-         link = mull__list_after(&port->flows, link))
-        mull__settle_hurry(MULL__ENTRY(link, mull__flow, port_link));
+    if (engine->state != MULL__RUNNING || mull__engine_stop_asked(engine))
+        return;
+    mull__engine_log(engine, MULL_ERROR_LEVEL, "%s", why);
+    engine->status = mull__engine_problem(engine, MULL_ENOMEM, "%s", why);
     mull_stop(engine);
 }
 
@@ -115,11 +95,11 @@ static void log_abandoned(mull_engine *engine)
 void mull__stop_look(mull_engine *engine)
 {
     /* While a transport is at work there may be more on its way here. */
-    if (engine->state == MULL__STOPPING && all_settled(engine) &&
+    if (engine->state == MULL__STOPPING && mull__all_settled(engine) &&
         (engine->working == 0 || engine->grace_over)) {
         engine->state = MULL__STOPPED;
         engine->grace_over = 1;
-        mull__timer_cancel(engine, &engine->grace_timer);
+        mull__engine_cancel(engine, &engine->grace_timer);
         log_abandoned(engine);
         mull__engine_log(engine, MULL_INFO, "stopped");
     }
@@ -131,119 +111,4 @@ void mull__stop_look(mull_engine *engine)
         uv_stop(engine->loop);
     if (engine->options.stopped)
         engine->options.stopped(engine->options.data);
-}
-
-void mull_stop(mull_engine *engine)
-{
-    if (!engine)
-        return;
-    uv_mutex_lock(&engine->mutex);
-    engine->stop_asked = 1;
-    mull__engine_wake(engine);
-    uv_mutex_unlock(&engine->mutex);
-}
-
-/* ---- Until empty ----------------------------------------------------------------------------- */
-
-static void on_look(void *data)
-{
-    mull_engine *engine = data;
-    mull__engine_touch(engine);
-}
-
-/* again_later: what is claimed by others, or could not be counted, is looked at soon; else nothing
- * happens before the next delayed message is due, and its delivery will be seen. */
-static void again_later(mull_engine *engine)
-{
-    int64_t wait_ms = EMPTY_LOOK_MS;
-    if (!engine->depths_claimed && !engine->depths_failed && engine->depths_next_due != INT64_MAX)
-        wait_ms = engine->depths_next_due - mull__engine_wall(engine);
-    if (wait_ms < 1)
-        wait_ms = EMPTY_LOOK_MS;
-    if (wait_ms > EMPTY_LOOK_MAX_MS)
-        wait_ms = EMPTY_LOOK_MAX_MS;
-    mull__timer_set(engine, &engine->empty_timer, wait_ms, on_look, engine);
-}
-
-static void stop_empty(mull_engine *engine)
-{
-    engine->emptied = 1;
-    mull__stop_begin(engine);
-}
-
-int mull__engine_emptied(const mull_engine *engine)
-{
-    return engine->emptied;
-}
-
-static void ask_depths(mull_engine *engine);
-
-/* found_empty: queues are counted one after the other, so that a message which another engine moves
- * on meanwhile may be in none of the answers. It can't do that in more rounds than there are queues
- * for it to go to. */
-static void found_empty(mull_engine *engine)
-{
-    if (++engine->depths_rounds < engine->consumers.count)
-        ask_depths(engine);
-    else
-        stop_empty(engine);
-}
-
-static void on_depth(int status, const mull_depth *depth, void *data)
-{
-    mull_engine *engine = data;
-    engine->depths_asked--;
-    engine->depths_failed |= status != 0;
-    engine->depths_left += depth->ready + depth->delayed + depth->claimed;
-    engine->depths_claimed |= depth->claimed > 0 || depth->ready > 0;
-    if (depth->next_due_ms < engine->depths_next_due)
-        engine->depths_next_due = depth->next_due_ms;
-    if (engine->depths_asked > 0 || engine->state != MULL__RUNNING)
-        return;
-    /* What arrived since may have sent more to a queue that was counted before. */
-    int moved = engine->arrivals != engine->depths_arrivals || !all_settled(engine);
-    if (engine->depths_left == 0 && !engine->depths_failed && !moved) {
-        found_empty(engine);
-    } else {
-        engine->depths_rounds = 0;
-        again_later(engine);
-    }
-}
-
-static void ask_depths(mull_engine *engine)
-{
-    engine->depths_left = 0;
-    engine->depths_arrivals = engine->arrivals;
-    engine->depths_claimed = engine->depths_failed = 0;
-    engine->depths_next_due = INT64_MAX;
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
-        if (mull_queue_depth(engine, c->port->name, c->queue, on_depth, engine) == 0)
-            engine->depths_asked++;
-        else
-            engine->depths_failed = 1;
-    }
-    if (engine->depths_asked > 0)
-        return;
-    if (engine->depths_failed)
-        again_later(engine);
-    else
-        stop_empty(engine); /* no consumer: nothing to wait for */
-}
-
-/* mull__empty_look asks how much there is once nothing of it is here. */
-void mull__empty_look(mull_engine *engine)
-{
-    if (!engine->until_empty || engine->state != MULL__RUNNING || engine->depths_asked > 0 ||
-        engine->empty_timer.set || !all_settled(engine))
-        return;
-    ask_depths(engine);
-}
-
-int mull_stop_when_empty(mull_engine *engine)
-{
-    if (!engine)
-        return MULL_EINVAL;
-    engine->until_empty = 1;
-    mull__engine_touch(engine);
-    return 0;
 }

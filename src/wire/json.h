@@ -1,5 +1,4 @@
-/* json.h: headers to JSON: an object of strings. Who reads them must not do it by jansson's reader:
- * where that finds no memory for a long string it reads on behind the end of what it has. */
+/* json.h: headers to JSON: an object of strings. */
 #ifndef MULL__JSON_H
 #define MULL__JSON_H
 

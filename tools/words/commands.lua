@@ -1,4 +1,4 @@
--- commands.lua: the commands of the program, as their files in lua/mulligan/cmd have them for --help.
+-- commands.lua: the commands of the program, as lua/mulligan/commands.lua has them for --help.
 -- They are the one source of the completions, and of names, synopses and options in man pages.
 --
 --   { name =, summary =, usage =, options = { { "--x", "VALUE", help =, many = }, ... },
@@ -9,7 +9,7 @@
 
 local commands = {}
 
-local KINDS = { POLICY = "lua", ["mulligan.lua"] = "lua", FILE = "file", FOLDER = "folder" }
+local KINDS = { POLICY = "lua", ["service.lua"] = "lua", FILE = "file", FOLDER = "folder" }
 
 function commands.kind(value)
     if value:find("|", 1, true) then
@@ -20,32 +20,6 @@ function commands.kind(value)
         return choices
     end
     return KINDS[value]
-end
-
--- What a file requires is the product, which isn't built here; a command's table needs none of it.
-local nothing = setmetatable({}, {
-    __index = function(self)
-        return self
-    end,
-    __call = function(self)
-        return self
-    end,
-})
-
-local function run(name)
-    local env = setmetatable({
-        require = function()
-            return nothing
-        end,
-    }, { __index = _G })
-    local path = ("lua/mulligan/%s.lua"):format(name)
-    local inner = io.open(path)
-    if inner then
-        inner:close()
-    else
-        path = ("lua/mulligan/%s/init.lua"):format(name)
-    end
-    return assert(loadfile(path, "t", env))()
 end
 
 local function option_named(command, name)
@@ -75,14 +49,13 @@ end
 -- list gives the commands in the order in which the program lists them.
 function commands.list()
     local list = {}
-    for number, name in ipairs(run("cli").names) do
-        local command = run("cmd/" .. name)
+    for number, command in ipairs(dofile "lua/mulligan/commands.lua") do
         local options = {}
         for _, option in ipairs(command.options) do
             options[#options + 1] = not option.later and option or nil
         end
         options[#options + 1] = { "--help", help = "say what it takes" }
-        list[number] = { name = name, summary = command.summary, usage = command.usage, options = options }
+        list[number] = { name = command.name, summary = command.summary, usage = command.usage, options = options }
         list[number].words = words_of(list[number])
     end
     return list

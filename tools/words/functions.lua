@@ -150,11 +150,12 @@ return {
                 heading = "Events",
                 choices = {
                     { "decided", "a verdict was carried out" },
-                    { "matcher_failed", "a matcher raised, or ran over its budget; its rule was skipped" },
+                    { "matcher_failed", "a matcher raised, or ran over its budget; its rule was skipped, \z
+                        or the rest of them, since one decision has one budget" },
                     { "override_failed", "an override raised, or gave a wrong answer; the verdict stood" },
                     { "notify_failed", "a `notify` raised, or ran over its budget; told to the embedder only" },
                     { "header_ignored", "a counter or a time in a header can't be read" },
-                    { "policy_loaded", "a reload is in force" },
+                    { "policy_loaded", "it is in force since a reload, or, as a `notify` hears, since the start" },
                     { "policy_refused", "a reload changed nothing" },
                 },
             },

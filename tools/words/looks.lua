@@ -6,6 +6,12 @@ local function class(name, parent, fields)
     return { class = name, parent = parent, text = fields.text, fields = fields }
 end
 
+local settings = { text = "Settings by name." }
+for number, row in ipairs(dofile "tools/words/setting_rows.lua") do
+    settings[number] = { row.field, "mulligan.SettingInForce",
+        row.kind == "rate" and "its value: `after` and `wait_ms`" or "" }
+end
+
 return {
     class("Bounds", nil, {
         text = "What no message comes beyond; what has no bound isn't there.",
@@ -188,7 +194,7 @@ return {
         { "max_delay_ms?", "integer", "no delay is longer" },
         { "jitter", 'number|"full"|"decorrelated"', "a fraction from 0 to 1" },
         { "hint?", "string", "the error's field" },
-        { "steps", "mulligan.TierStep[]", "the first 32" },
+        { "steps", "mulligan.TierStep[]", "the first 32, or six in a table of more than 1,000 rules" },
     }),
     class("TierStep", nil, {
         text = "A delay.",
@@ -214,16 +220,7 @@ return {
         { "by_file", "string", "the later one's" },
         { "by_line", "integer", "the later one's" },
     }),
-    class("SettingsInForce", nil, {
-        text = "Settings by name.",
-        { "dead_letter_queue", "mulligan.SettingInForce", "" },
-        { "max_age_ms", "mulligan.SettingInForce", "" },
-        { "max_attempts", "mulligan.SettingInForce", "" },
-        { "max_deliveries", "mulligan.SettingInForce", "" },
-        { "rate_limit", "mulligan.SettingInForce", "its value: `after` and `wait_ms`" },
-        { "override", "mulligan.SettingInForce", "" },
-        { "notify", "mulligan.SettingInForce", "" },
-    }),
+    class("SettingsInForce", nil, settings),
     class("SettingInForce", nil, {
         text = "A setting.",
         { "value", "any", "false: none; true: a function" },

@@ -194,6 +194,8 @@ local running = {
             { "stop_on_signals?", "boolean", "SIGTERM and SIGINT stop it", default = "false" },
             { "reload_on_sighup?", "boolean", "SIGHUP reloads the policy", default = "false" },
             { "reload_on_change?", "boolean", "a changed file reloads the policy", default = "false" },
+            { "patterns?", '"counted"|"lua"', "`counted`: searches for patterns end at a handler's timeout, too",
+                default = '`"lua"`' },
             { "seed?", "integer", "for the ids of messages that have none", default = "from the system" },
             { "clock?", "mulligan.Clock", "a test's clock", default = "the real ones" },
         },

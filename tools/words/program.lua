@@ -1,4 +1,4 @@
--- What a mulligan.lua says, and what handlers get.
+-- What a service.lua says, and what handlers get.
 
 local function word(name, params, text, more)
     local it = { of = "Module", name = name, params = params, text = text }
@@ -10,7 +10,7 @@ end
 
 return {
     {
-        title = "mulligan.lua",
+        title = "service.lua",
         text = "What `mulligan run` runs. It has all of Lua; `require \"mulligan\"` gives these words, and those of \z
             the [Lua module](#the-lua-module). [running.md](running.md) tells the rest.",
         program = [[
@@ -33,10 +33,10 @@ m.consumer("OrderHandler", {
             { class = "Module", called = "mulligan", before = "m.", heading = "The module", text = "What `require \z
                 \"mulligan\"` gives.",
                 fields = { { "version", "string", "of mulligan" }, { "json", "mulligan.Json", "JSON" } } },
-            word("policy", { { "path", "string", "relative to mulligan.lua" } }, "Says which policy; once, required."),
+            word("policy", { { "path", "string", "relative to service.lua" } }, "Says which policy; once, required."),
             word("transport", {
                 { "name", "string", "for consumers, policies and logs" },
-                { "url", "string", "`memory:` or `sqlite:FILE`, relative to mulligan.lua" },
+                { "url", "string", "`memory:` or `sqlite:FILE`, relative to service.lua" },
             }, "Says where queues are."),
             word("consumer", {
                 { "name", "string", "unique" },
@@ -59,6 +59,8 @@ m.consumer("OrderHandler", {
                         default = "`16MiB`" },
                 },
             },
+            word("patterns", { { "whose", '"counted"|"lua"', "" } }, "Says whose `string.find`, `match`, `gmatch` and \z
+                `gsub` handlers have: those that end at the handler's timeout, which is the default, or Lua's own."),
             { alias = "Handler", type = "fun(msg: mulligan.Message)", text = "Succeeds if it returns, fails if it \z
                 raises." },
             {

@@ -36,7 +36,8 @@ return {
                     { "MiB allocated in all", "1024", "16" },
                 },
                 text = "Instructions and bytes, never time, so that the same file loads everywhere or nowhere. \z
-                    `pcall` can't catch the end of a budget.",
+                    `pcall` can't catch the end of a budget. All matchers of one decision share ten calls' worth; \z
+                    those beyond it don't match.",
             },
         },
     },

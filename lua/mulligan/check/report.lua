@@ -8,17 +8,15 @@ local words = require "mulligan.check.words"
 
 local report = {}
 
-local check = core.policy_methods.check
+local check = core.policy_functions.check
+
+local MOST_LOOKS = 20000 -- at names that may have been meant
 
 local REFUSED, DEAD_LETTERS_READ, NOT_THERE = 14, 15, 17
 
--- names_for gives the names that a scope of a label's kind could have.
-local function names_for(label, consumers, transports)
-    if label:find("^transport:") then
-        return transports
-    end
+local function names_of(consumers)
     local names = {}
-    for number, consumer in ipairs(consumers) do
+    for number, consumer in ipairs(consumers or {}) do
         names[number] = consumer.name
     end
     return names
@@ -43,7 +41,7 @@ local function add(findings, seen, finding)
         line = finding.line,
         text = words.of(finding),
     }
-    -- What is to be said of a consumer has its place in mulligan.lua, which only the caller knows.
+    -- What is to be said of a consumer has its place in service.lua, which only the caller knows.
     said.consumer = finding.kind == DEAD_LETTERS_READ and finding.word or nil
     local key = table.concat({ said.code, said.file or "", said.line or "", said.text }, "\0")
     if not seen[key] then
@@ -64,6 +62,22 @@ local function before(a, b)
     return a.order < b.order
 end
 
+-- not_there gives the finding of each scope that is for none of these names, the first `most` with the name that
+-- was probably meant, and how many there are.
+function report.not_there(policy, consumers, transports, most)
+    local findings, named = {}, {}
+    for number, name in ipairs(consumers) do
+        named[number] = { name = name }
+    end
+    local found = core.policy_not_there(policy, named, transports).findings
+    for number = 1, math.min(#found, most) do
+        local finding = found[number]
+        finding.near = text.nearest(finding.word, finding.scope:find "^transport:" and transports or consumers)
+        add(findings, {}, finding)
+    end
+    return findings, #found
+end
+
 -- of gives { generation =, findings = { … }, bounds = { … } }; `consumers`, each with name, transport, url,
 -- queue and timeout_ms, and the names of all `transports` may be nil.
 function report.of(policy, consumers, transports)
@@ -72,10 +86,12 @@ function report.of(policy, consumers, transports)
     if not well then
         error(raw, 0) -- in C's own words, without a place in here
     end
-    local findings, seen = {}, {}
+    local findings, seen, looks, names = {}, {}, 0, names_of(consumers)
     for _, finding in ipairs(raw.findings) do
         if finding.kind == NOT_THERE then
-            finding.near = text.nearest(finding.word, names_for(finding.scope, consumers, transports))
+            local near = finding.scope:find("^transport:") and transports or names
+            looks = looks + #near
+            finding.near = looks <= MOST_LOOKS and text.nearest(finding.word, near) or nil
         end
         add(findings, seen, finding)
     end

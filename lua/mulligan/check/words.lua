@@ -26,16 +26,16 @@ end
 local function unrecoverable(finding)
     local other = finding.other
     local whose = other.type == finding.type and "" or (" and so is every %s that brings no lineage of its own")
-        :format(finding.type)
+        :format(text.name(finding.type))
     if not other.file then
         return ("this rule for %s can't come into play: %s is unrecoverable,%s unless a rule names it"):format(
-            show(finding.type), other.type, whose)
+            show(finding.type), text.name(other.type), whose)
     elseif finding.word then
         return ("this rule for %s can't come into play: what its matcher asks for is unrecoverable by %s%s"):format(
             show(finding.type), place(finding), whose ~= "" and ", where it brings no lineage of its own" or "")
     end
-    return ("this rule for %s can't come into play: %s is unrecoverable by %s%s"):format(show(finding.type), other.type,
-        place(finding), whose ~= "" and "," .. whose or "")
+    return ("this rule for %s can't come into play: %s is unrecoverable by %s%s"):format(show(finding.type),
+        text.name(other.type), place(finding), whose ~= "" and "," .. whose or "")
 end
 
 local no_effect = {
@@ -51,6 +51,14 @@ local function without_effect(finding)
     end
     return no_effect[finding.word] or finding.word .. " does nothing; leave it out"
 end
+
+-- What a search was for that stopped.
+local searches = {
+    never = "rules that can't come into play",
+    misspelt = "types that look misspelt",
+    limits = "what max_age and max_attempts take from rules",
+    max_age = "a max_age without effect",
+}
 
 local of = {
     function(f) return ("this rule for %s can't come into play: %s has no matcher, and decides before it"):format(
@@ -78,6 +86,7 @@ local of = {
         :format(span.about(f.number), show(f.word), span.exact(f.limit)) end,
     function(f) return ("there is no %s%s"):format(scope(f.scope), f.near and "; did you mean " .. show(f.near) .. "?"
         or "") end,
+    function(f) return ("from here on check hasn't looked for %s: it would take too long"):format(searches[f.word]) end,
 }
 
 function words.code(finding)

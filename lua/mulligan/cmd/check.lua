@@ -9,24 +9,11 @@ local paint = require "mulligan.look.paint"
 local span = require "mulligan.look.span"
 local text = require "mulligan.policy.text"
 
-local check = {
-    name = "check",
-    summary = "lists every mistake in a policy, and what is suspicious",
-    usage = "check POLICY [OPTION]...",
-    about = "Loads a policy, and lists every mistake that can be found in one go. Without any, it says what is\n"
-        .. "suspicious, and how many calls of its handler, and how long, a message can take.",
-    options = {
-        { "--for", "mulligan.lua", help = "what it is for: its consumers and transports; it isn't run" },
-        { "--format", "text|json", help = "for people or for programs (text)" },
-        { "--strict", help = "end in 1 if anything is suspicious" },
-    },
-    at_least = 1,
-    at_most = 1,
-}
+local check = {}
 
 -- ---- What it is for ----------------------------------------------------------------------------
 
--- used_by gives the options of policy:check for a mulligan.lua; else nil and what is wrong with it.
+-- used_by gives the options of policy:check for a service.lua; else nil and what is wrong with it.
 local function used_by(path)
     local read = config.load(path)
     local problems = read.problems
@@ -54,7 +41,7 @@ local function used_by(path)
     return given
 end
 
--- place gives findings the files that they are in as seen from here: the policy's, or mulligan.lua.
+-- place gives findings the files that they are in as seen from here: the policy's, or service.lua.
 local function place(findings, path, given)
     local folder = path:match("^(.*/)[^/]*$") or ""
     for _, finding in ipairs(findings) do
@@ -119,13 +106,13 @@ end
 local function rule_name(rule)
     local matcher = rule.matcher and ", with a matcher" or ""
     local cause = rule.cause and "cause " or ""
-    return text.clean(("  %s:%d %s%s%s"):format(rule.file, rule.line, cause, rule.type, matcher))
+    return ("  %s:%d %s%s%s"):format(text.clean(rule.file), rule.line, cause, text.name(rule.type), matcher)
 end
 
 local function show_bounds(bounds, known)
     local rows = { { "from the first failure on", "calls", "shortest", "longest" } }
     for _, scope in ipairs(bounds) do
-        rows[#rows + 1] = row(text.clean(scope.scope) .. ", by any of its rules", scope)
+        rows[#rows + 1] = row(text.name(scope.scope) .. ", by any of its rules", scope)
         for _, rule in ipairs(scope.rules) do
             rows[#rows + 1] = row(rule_name(rule), rule)
         end
@@ -134,7 +121,7 @@ local function show_bounds(bounds, known)
         cli.say((number == 1 and paint.dim(line) or line) .. "\n")
     end
     if not known then
-        cli.say(paint.dim "where each call may take 30s; --for mulligan.lua knows the timeouts" .. "\n")
+        cli.say(paint.dim "where each call may take 30s; --for service.lua knows the timeouts" .. "\n")
     end
 end
 

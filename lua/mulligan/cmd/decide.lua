@@ -11,19 +11,7 @@ local text = require "mulligan.policy.text"
 local LONGEST_LINE = 16 * 1024 * 1024
 local BATCH = 64 * 1024
 
-local decide = {
-    name = "decide",
-    summary = "gives the verdict on each failure of stdin, JSON lines in and out",
-    usage = "decide POLICY [OPTION]...",
-    about = "Reads failures from stdin, a JSON object a line, and writes the verdict on each in the same order.\n"
-        .. "A line that is none gets {\"error\": ...} in its place; then it ends in 1.",
-    options = {
-        { "--seed", "N", help = "a 64-bit whole number that changes every jitter (0)" },
-        { "--no-jitter", help = "as if every jitter were 0" },
-    },
-    at_least = 1,
-    at_most = 1,
-}
+local decide = {}
 
 -- whole gives the 64 bits of a number that is written in digits, signed or not; nil: it is none.
 local function whole(written)
@@ -97,9 +85,12 @@ local function answer_all(policy, given, place)
             if not out.flush() then
                 return 1
             end
-            line, word, why = reader:next(true)
+            line, word, why = reader:next(true, true)
         end
-        if word == "error" then
+        if word == "unread" then
+            cli.complain "stdout: nobody reads the verdicts any more"
+            return 1
+        elseif word == "error" then
             cli.complain("decide: stdin: %s", why)
             code = 1
         end

@@ -13,25 +13,7 @@ local timeline = require "mulligan.look.timeline"
 
 local LARGEST = 16 * 1024 * 1024
 
-local command = {
-    name = "explain",
-    summary = "says why a failure gets its verdict, and what becomes of it",
-    usage = "explain POLICY --failure FILE | --error TYPE [OPTION]...",
-    about = "Shows the verdict on a failure, the rule that decided, why the others that were looked at before it\n"
-        .. "lost, and the timeline to the end if every later call fails with the same error.",
-    options = {
-        { "--failure", "FILE", help = "the failure, as one of decide's objects; - is stdin" },
-        { "--error", "TYPE", help = "or the type of its error, with these:" },
-        { "--field", "NAME=VALUE", many = true, help = "a field: a number, true, false, else a text; may be repeated" },
-        { "--consumer", "C", help = "the consumer whose handler failed" },
-        { "--transport", "T", help = "the transport that the message is on" },
-        { "--attempt", "N", help = "failed calls since it was handed out, this one included (1)" },
-        { "--redeliveries", "N", help = "redeliveries so far (0)" },
-        { "--format", "text|json", help = "for people or for programs (text)" },
-    },
-    at_least = 1,
-    at_most = 1,
-}
+local command = {}
 
 -- ---- The failure -------------------------------------------------------------------------------
 
@@ -180,7 +162,7 @@ local function add_verdict(lines, of)
     local rows = { { paint.bold "verdict", paint.bold(said) } }
     local rule = verdict.rule
     rows[2] = { paint.bold "rule", rule and ("%s, %s, for %s"):format(scopes.place(folder, rule),
-        text.clean(rule.scope), text.clean(rule.type)) or "none decided" }
+        text.name(rule.scope), text.name(rule.type)) or "none decided" }
     if of.override then
         rows[3] = { paint.bold "override", override(of.override, verdict) }
     end
@@ -192,7 +174,7 @@ local colours = { passed = "green", lost = "dim", raised = "red" }
 
 local function candidate_row(candidate, here)
     local rule = candidate.rule
-    local from = rule.scope and rule.scope ~= here and " " .. text.clean(rule.scope) or ""
+    local from = rule.scope and rule.scope ~= here and " " .. text.name(rule.scope) or ""
     local why
     if candidate.result == "passed" then
         why = candidate.matcher and matcher.describe(candidate.matcher) or "always"
@@ -200,7 +182,7 @@ local function candidate_row(candidate, here)
         why = matcher.lost(candidate)
     end
     if candidate.depth then
-        why = ("cause %d, %s: %s"):format(candidate.depth, text.clean(candidate.cause), why)
+        why = ("cause %d, %s: %s"):format(candidate.depth, text.name(candidate.cause), why)
     end
     local colour = paint[colours[candidate.result]]
     return {
@@ -229,7 +211,7 @@ local function title(path, of)
     local failure = of.failure
     local message = failure.message and failure.message ~= "" and " " .. text.show(failure.message) or ""
     return ("%s%s in %s: attempt %d, redeliveries %d, calls %d%s\nby %s (generation %s)"):format(
-        paint.bold(text.clean(failure.type)), message, scopes.whom(failure), failure.attempt, failure.redeliveries,
+        paint.bold(text.name(failure.type)), message, scopes.whom(failure), failure.attempt, failure.redeliveries,
         failure.calls, failure.age_ms > 0 and ", first failed " .. span.about(failure.age_ms) .. " ago" or "",
         text.clean(path), of.generation:sub(1, 8))
 end

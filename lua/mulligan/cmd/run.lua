@@ -1,4 +1,4 @@
--- cmd/run.lua: runs the consumers of a mulligan.lua.
+-- cmd/run.lua: runs the consumers of a service.lua.
 
 local cli = require "mulligan.cli"
 local config = require "mulligan.config"
@@ -7,23 +7,10 @@ local log = require "mulligan.log"
 local mulligan = require "mulligan"
 local options = require "mulligan.options"
 local program = require "mulligan.program"
+local report = require "mulligan.check.report"
 local text = require "mulligan.policy.text"
 
-local run = {
-    name = "run",
-    summary = "runs the consumers of a mulligan.lua",
-    usage = "run [mulligan.lua] [OPTION]...",
-    about = "Runs the consumers of mulligan.lua, or of the file named. SIGTERM and SIGINT let handlers end\n"
-        .. "and give back the rest, uncounted. SIGHUP, or a change of one of its files, reloads the policy.\n"
-        .. "The log goes to stderr.",
-    options = {
-        { "--until-empty", help = "end, with a summary, once the queues are empty; in 1 if a signal comes first" },
-        { "--log-format", "text|json", help = "one line an event, for people or for programs (text)" },
-        { "--log-level", "debug|info|warning|error", help = "leave out what is below (info)" },
-        { "--memory-limit", "SIZE", help = "what handlers may use in all: 512MiB (3/4 of what there is)" },
-    },
-    at_most = 1,
-}
+local run = {}
 
 -- Problems with the file and line that they belong to, where the library doesn't know them.
 local function placed(problems, message, file, line)
@@ -75,12 +62,17 @@ local function summary(counts)
         counts.retried, counts.redelivered, counts.dead_lettered, counts.discarded)
 end
 
+local function names_of(list)
+    local names = {}
+    for number, item in ipairs(list) do
+        names[number] = item.name
+    end
+    return names
+end
+
 -- What runs now: the policy and the consumers.
 local function started(read, policy)
-    local names = {}
-    for number, consumer in ipairs(read.consumers) do
-        names[number] = consumer.name
-    end
+    local names = names_of(read.consumers)
     local generation = policy:generation()
     return {
         name = "policy_loaded",
@@ -90,14 +82,33 @@ local function started(read, policy)
     }
 end
 
--- conclude says how it went; the exit code. `why` is a list of problems, where it stopped by itself.
-local function conclude(engine, until_empty, why)
+local MOST_SCOPES = 10
+
+-- warn_of_scopes tells of consumers and transports that the policy names and the file doesn't have.
+local function warn_of_scopes(read, policy, lines)
+    local consumers, transports = names_of(read.consumers), names_of(read.transports)
+    local findings, count = report.not_there(policy, consumers, transports, MOST_SCOPES)
+    for _, finding in ipairs(findings) do
+        local place = finding.line and ("%s%s:%d"):format(cli.folder_of(read.policy.path), finding.file, finding.line)
+        lines.line("warning", ("%s: %s"):format(place or read.policy.path, finding.text))
+    end
+    if count > #findings then
+        lines.line("warning", ("%s: %d more scopes are for nobody here"):format(read.policy.path, count - #findings))
+    end
+end
+
+-- The exit code that asks whoever started it to do so again.
+local START_AGAIN = 75
+
+-- conclude says how it went; the exit code. `why` is a list of problems, where it stopped by itself;
+-- `code` names what kind they are of.
+local function conclude(engine, until_empty, why, code)
     if until_empty then
         cli.say(summary(engine:counts()))
     end
     if why then
         cli.complain_of(why)
-        return 1
+        return code == "memory" and START_AGAIN or 1
     elseif until_empty and not engine:emptied() then
         cli.complain("stopped before the queues were empty")
         return 1
@@ -106,19 +117,28 @@ local function conclude(engine, until_empty, why)
 end
 
 local function work(read, policy, engine, lines, until_empty)
-    if until_empty then
+    local fits, why = program.main_engine(engine)
+    if not fits then
+        return cli.complain("%s: the memory limit %s", read.path, why)
+    elseif until_empty then
         engine:stop_when_empty()
     end
+    program.begin_work()
+    config.refuse_exit(program.is_worker)
     local well, message, _, found = engine:start()
     if not well then
         return refused(read, found, message)
     end
+    program.quiet_policy(policy, lines.unwritten "policy_loaded")
+    program.quiet_engine(engine, lines.unwritten())
     lines.event(started(read, policy))
+    warn_of_scopes(read, policy, lines)
     if policy:rules() == 0 then
         lines.line("warning", read.policy.path .. " has no rules: every failure is a dead letter")
     end
-    well, message, _, found = engine:run()
-    return conclude(engine, until_empty, not well and placed(found, message) or nil)
+    local code
+    well, message, code, found = engine:run()
+    return conclude(engine, until_empty, not well and placed(found, message) or nil, code)
 end
 
 local function incomplete(read)
@@ -132,10 +152,10 @@ end
 
 -- load_policy gives the policy that the file names, what is wrong with it, and whether it could be
 -- loaded; else it is an empty one, with which the rest of the file can be looked at.
-local function load_policy(read, lines)
+local function load_policy(read, lines, event)
     local policy, problems
     if read.policy then
-        policy, problems = cli.load_policy(read.policy.path, { log = lines.line, event = lines.event })
+        policy, problems = cli.load_policy(read.policy.path, { log = lines.line, event = event })
     end
     return policy or assert(mulligan.load_text ""), problems or {}, policy ~= nil
 end
@@ -163,19 +183,36 @@ function run.main(words)
         return cli.complain("%s", why)
     end
     local lines = log.new(format, words.log_level or "info", core.stderr_write)
-    local read = words[1] and config.load(words[1])
-        or config.load("mulligan.lua", "to name another: mulligan run path/mulligan.lua")
-    local policy, of_policy, loaded = load_policy(read, lines)
-    local engine, message = mulligan.engine {
+    program.guard_handlers()
+    local read = config.load(words[1], "to name another: mulligan run path/service.lua")
+    local engine, message
+    local policy, of_policy, loaded
+    policy, of_policy, loaded = load_policy(read, lines, function(event)
+        lines.event(event)
+        if event.name == "policy_loaded" then
+            engine:after(0, function()
+                warn_of_scopes(read, policy, lines)
+            end)
+        end
+    end)
+    engine, message = mulligan.engine {
         policy = policy,
         log = lines.line,
         event = lines.event,
         stop_on_signals = true,
         reload_on_sighup = loaded,
         reload_on_change = loaded,
+        patterns = read.patterns or "counted",
     }
     if not engine then
         return cli.complain("%s", message)
+    end
+    lines.count_equal(function(tell)
+        engine:after("1s", tell)
+    end)
+    local watched, why_not = program.watch(format, words.log_level or "info")
+    if not watched then
+        return cli.complain("%s", why_not)
     end
     local problems = read.problems
     if #problems == 0 then
@@ -185,9 +222,8 @@ function run.main(words)
     add_all(problems, of_policy)
     local code = #problems > 0 and cli.complain_of(problems)
         or work(read, policy, engine, lines, words.until_empty)
-    program.hold_signals()
+    lines.flush() -- there is no engine's clock any more for what it counts
     engine:close()
-    program.survive_signals()
     policy:close()
     return code
 end

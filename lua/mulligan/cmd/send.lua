@@ -14,22 +14,7 @@ local url = require "mulligan.url"
 local LARGEST = 16 * 1024 * 1024
 local MOST_OPEN, MOST_OPEN_BYTES = 1024, LARGEST
 
-local send = {
-    name = "send",
-    summary = "puts messages on a queue: each file, or each line of stdin",
-    usage = "send QUEUE --transport T [OPTION]... [FILE]...",
-    about = "Puts each FILE, or each line of stdin, on a queue as one message, and ends once all are safe.\n"
-        .. "T is a URL, a name in ./mulligan.lua, or env:NAME for a URL in the environment.",
-    options = {
-        { "--transport", "T", help = "where the queue is; required" },
-        { "--id", "ID", help = "the message's id, for one message only" },
-        { "--type", "TYPE", help = "its type" },
-        { "--key", "KEY", help = "its key" },
-        { "--header", "NAME=VALUE", many = true, help = "one of its headers; may be repeated" },
-        { "--delay", "SPAN", help = 'keep it back for a while, such as "30s" or "1h30m"' },
-    },
-    at_least = 1,
-}
+local send = {}
 
 -- ---- Where to ----------------------------------------------------------------------------------
 
@@ -45,7 +30,7 @@ local function url_of(transport)
     elseif url.is_url(transport) then
         return transport
     end
-    local read = config.load("mulligan.lua", "run send in the folder of one, or give --transport a URL")
+    local read = config.load(nil, "run send in the folder of one, or give --transport a URL")
     if #read.problems > 0 then
         return nil, read.problems
     end
@@ -69,6 +54,8 @@ local function headers_of(words)
             return nil, ("--header must be UTF-8, which %s isn't"):format(text.show(header))
         elseif name:find("^mulligan%-") then
             return nil, ('--header %s: names that begin with "mulligan-" are the program\'s own'):format(name)
+        elseif headers[name] then
+            return nil, ("--header %s is given twice"):format(text.show(name))
         end
         headers[name] = value
     end
@@ -255,14 +242,17 @@ end
 -- connect gives an engine with the one transport, named as its user did.
 local function connect(transport, to)
     local policy = assert(mulligan.load_text(""))
-    local engine = assert(mulligan.engine {
+    local engine, why = mulligan.engine {
         policy = policy,
         log = function(level, words)
             if level == "error" then
                 cli.complain("%s", words)
             end
         end,
-    })
+    }
+    if not engine then
+        return nil, why
+    end
     local well, message = engine:transport(transport, to)
     if not well then
         engine:close()
@@ -287,7 +277,7 @@ end
 
 function send.main(words)
     if not words.transport then
-        return cli.complain("send: --transport is missing: a URL, a name in mulligan.lua, or env:NAME")
+        return cli.complain("send: --transport is missing: a URL, a name in service.lua, or env:NAME")
     end
     local given, why = options_of(words)
     if not given then

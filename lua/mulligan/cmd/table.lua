@@ -2,6 +2,7 @@
 
 local chain = require "mulligan.look.chain"
 local cli = require "mulligan.cli"
+local core = require "mulligan.core"
 local json = require("mulligan").json
 local matcher = require "mulligan.look.matcher"
 local paint = require "mulligan.look.paint"
@@ -9,55 +10,48 @@ local scopes = require "mulligan.look.scopes"
 local span = require "mulligan.look.span"
 local text = require "mulligan.policy.text"
 
-local command = {
-    name = "table",
-    summary = "shows the decision table as it is in force: rules, delays, settings",
-    usage = "table POLICY [OPTION]...",
-    about = "Shows what is in force for a consumer on a transport: which scope's rules, in the order in which they\n"
-        .. "are tried, and every setting with the place where it was set. Names that the policy has no scope for\n"
-        .. "get what the bus and the host say, as does who names none.",
-    options = {
-        { "--consumer", "C", help = "for this consumer" },
-        { "--transport", "T", help = "on this transport" },
-        { "--format", "text|json", help = "for people or for programs (text)" },
-    },
-    at_least = 1,
-    at_most = 1,
-}
+local command = {}
 
 local folder -- of the policy, as seen from here
 
 -- place gives where something is said, with the scope where that isn't `here`.
 local function place(of, here)
-    local from = of.scope and of.scope ~= here and " " .. text.clean(of.scope) or ""
+    local from = of.scope and of.scope ~= here and " " .. text.name(of.scope) or ""
     return scopes.place(folder, of) .. from
 end
 
 -- ---- Rules -------------------------------------------------------------------------------------
 
--- by_type gives the rules of each type: a list of { type =, … }, in the order of their first rules.
-local function by_type(rules)
+-- by_type gives what stands in the table for the rules of each type: a list of { type =, rows = },
+-- in the order of their first rules. Of many rules no more than that is kept.
+local function by_type(rules, rows_of)
     local groups, group_of = {}, {}
-    for _, rule in ipairs(rules) do
+    for number = 1, rules() do
+        local rule = rules(number)
         local group = group_of[rule.type]
         if not group then
-            group = { type = rule.type }
+            group = { type = rule.type, rows = {} }
             group_of[rule.type] = group
             groups[#groups + 1] = group
         end
-        group[#group + 1] = rule
+        rows_of(group.rows, rule)
     end
     return groups
 end
 
--- ancestry gives a type and what it descends from: "DeadlockError, a DatabaseError".
+local MOST_ANCESTORS = 20
+
+-- ancestry gives a type and what it descends from: "DeadlockError < DatabaseError".
 local function ancestry(parents, name)
-    local out = text.clean(name)
-    while parents[name] do
+    local out = { text.name(name) }
+    while parents[name] and #out <= MOST_ANCESTORS do
         name = parents[name]
-        out = out .. " < " .. text.clean(name)
+        out[#out + 1] = text.name(name)
     end
-    return out
+    if parents[name] then
+        out[#out + 1] = "…"
+    end
+    return table.concat(out, " < ")
 end
 
 -- A matcher that is longer stands on a line of its own, above what the rule does.
@@ -76,34 +70,33 @@ local function add_rule(rows, rule, here)
     end
 end
 
-local function add_group(lines, group, head, here)
+local function add_group(lines, group, head)
     lines[#lines + 1] = "  " .. paint.cyan(head)
-    local rows = {}
-    for _, rule in ipairs(group) do
-        add_rule(rows, rule, here)
-    end
-    table.move(paint.columns(rows, 4), 1, #rows, #lines + 1, lines)
+    table.move(paint.columns(group.rows, 4), 1, #group.rows, #lines + 1, lines)
 end
 
 local function add_rules(lines, of)
     local here = scopes.in_force(of.scopes)
+    local function rows_of(rows, rule)
+        add_rule(rows, rule, here)
+    end
     lines[#lines + 1] = ""
     lines[#lines + 1] = paint.bold "rules" .. "  as they are tried: for the type, for what it descends from, "
         .. "for its causes, for all"
     lines[#lines + 1] = "       in brackets what a rule alone leads to, with handlers that take up to 30s"
     local last
-    for _, group in ipairs(by_type(of.rules)) do
+    for _, group in ipairs(by_type(of.rules, rows_of)) do
         if group.type == "Error" then
             last = group
         else
-            add_group(lines, group, ancestry(of.parents, group.type), here)
+            add_group(lines, group, ancestry(of.parents, group.type))
         end
     end
-    for _, group in ipairs(by_type(of.cause_rules)) do
-        add_group(lines, group, "caused by " .. ancestry(of.parents, group.type), here)
+    for _, group in ipairs(by_type(of.cause_rules, rows_of)) do
+        add_group(lines, group, "caused by " .. ancestry(of.parents, group.type))
     end
     if last then
-        add_group(lines, last, "Error: whatever no rule above matched", here)
+        add_group(lines, last, "Error: whatever no rule above matched")
     else
         lines[#lines + 1] = paint.yellow("  no rule for Error: whatever no rule matches is a dead letter")
     end
@@ -145,35 +138,34 @@ end
 
 -- ---- Settings ----------------------------------------------------------------------------------
 
-local settings = { "dead_letter_queue", "max_age_ms", "max_attempts", "max_deliveries", "rate_limit", "override",
-    "notify" }
-
-local function value_of(name, value)
+local function value_of(kind, value)
     if value == false then
         return "none"
-    elseif name == "max_age_ms" then
+    elseif kind == "span" then
         return span.exact(value)
-    elseif name == "rate_limit" then
+    elseif kind == "rate" then
         return ("after %d failures in a row, wait %s"):format(value.after, span.exact(value.wait_ms))
     elseif value == true then
         return "a function"
     end
-    return text.clean(tostring(value))
+    return text.name(tostring(value))
 end
 
 local function add_settings(lines, of)
     lines[#lines + 1] = ""
     lines[#lines + 1] = paint.bold "settings"
     local rows = {}
-    for number, name in ipairs(settings) do
-        local setting = of.settings[name]
-        rows[number] = { (name:gsub("_ms$", "")), value_of(name, setting.value),
+    for number, row in ipairs(core.settings) do
+        local setting = of.settings[row.field]
+        rows[number] = { (row.field:gsub("_ms$", "")), value_of(row.kind, setting.value),
             setting.file and place(setting) or paint.dim "default" }
     end
     table.move(paint.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
 
 -- ---- All of it ---------------------------------------------------------------------------------
+
+local MOST_OTHERS = 100
 
 local function add_scopes(lines, of)
     lines[#lines + 1] = ""
@@ -182,10 +174,11 @@ local function add_scopes(lines, of)
     table.move(rows, 1, #rows, #lines + 1, lines)
     local names = {}
     for number, other in ipairs(of.others) do
-        names[number] = text.clean(other.scope)
+        names[number] = text.name(other.scope)
     end
     if #names > 0 then
-        lines[#lines + 1] = paint.dim("  others, each with a table of its own: " .. table.concat(names, ", "))
+        lines[#lines + 1] = paint.dim("  others, each with a table of its own: "
+            .. table.concat(text.some(names, MOST_OTHERS), ", "))
     end
 end
 
@@ -202,10 +195,10 @@ local function as_text(path, of)
     return table.concat(lines, "\n") .. "\n"
 end
 
-local function as_json(of)
+local function say_json(of)
     of.consumer = of.consumer or json.null
     of.transport = of.transport or json.null
-    return cli.json(of)
+    cli.say_json(of)
 end
 
 function command.main(words)
@@ -219,8 +212,13 @@ function command.main(words)
     if not policy then
         return cli.complain_of(problems)
     end
-    local of = policy:table { consumer = words.consumer, transport = words.transport }
-    cli.say(words.format == "json" and as_json(of) or as_text(words[1], of))
+    local of, _ <close> = core.policy_table(policy, words.consumer, words.transport)
+    if words.format == "json" then
+        say_json(of)
+    else
+        collectgarbage("incremental", 700) -- most of what is made is kept to the end
+        cli.say(as_text(words[1], of))
+    end
     policy:close()
     return 0
 end

@@ -43,10 +43,11 @@ function chain.tier(tier)
         return "none"
     end
     local last = tier.steps[#tier.steps]
-    if last.longest_ms == 0 then
+    local are_all = tier.backoff ~= "list" or #tier.steps == tier.attempts
+    if last.longest_ms == 0 and are_all then
         return ("%s: at once"):format(tier.attempts)
     end
-    local hint = tier.hint and (", longer where %s says so"):format(text.clean(tier.hint)) or ""
+    local hint = tier.hint and (", longer where %s says so"):format(text.name(tier.hint)) or ""
     local cap = tier.max_delay_ms and ", at most " .. span.exact(tier.max_delay_ms) or ""
     return ("%s: %s%s%s%s"):format(tier.attempts, delays(tier), jitter(tier), hint, cap)
 end
@@ -58,7 +59,7 @@ function chain.ending(action, queue, note)
     if action == "discard" then
         return note and "discard: " .. text.show(note) or "discard"
     end
-    return "dead letter to " .. text.clean(queue)
+    return "dead letter to " .. text.name(queue)
 end
 
 -- steps gives what a rule does, a line each.

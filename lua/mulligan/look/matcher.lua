@@ -4,12 +4,26 @@ local text = require "mulligan.policy.text"
 
 local matcher = {}
 
-local function shown(values)
+local MOST_PIECES = 60
+
+local pieces -- so many more tests, values and parts of a matcher are shown, and then "…"
+
+-- each gives the words of each item.
+local function each(items, words)
     local out = {}
-    for number, value in ipairs(values) do
-        out[number] = text.show(value)
+    for number, item in ipairs(items) do
+        if pieces == 0 then
+            out[number] = "…"
+            break
+        end
+        pieces = pieces - 1
+        out[number] = words(item)
     end
-    return text.list(out)
+    return out
+end
+
+local function shown(values)
+    return text.list(each(values, text.show))
 end
 
 local function bounds(value)
@@ -23,7 +37,7 @@ end
 
 -- What is tested, as the policy names it.
 local function fact(test)
-    local name = test.name:find("^[%a_][%w_]*$") and test.name or text.show(test.name)
+    local name = test.name:find("^[%a_][%w_]*$") and text.name(test.name) or text.show(test.name)
     if test.subject == "ctx" then
         return "ctx." .. name
     elseif test.subject == "message" then
@@ -63,24 +77,22 @@ end
 local describe
 
 local function described(parts, joint)
-    local out = {}
-    for number, part in ipairs(parts) do
+    return table.concat(each(parts, function(part)
         local words = describe(part)
         local is_simple = part.kind == "function" or part.kind == "tests" and #part.tests == 1
-        out[number] = (is_simple or #parts == 1) and words or "(" .. words .. ")"
-    end
-    return table.concat(out, joint)
+        return (is_simple or #parts == 1) and words or "(" .. words .. ")"
+    end), joint)
+end
+
+local function wanted_of(test)
+    return ("%s %s"):format(fact(test), wanted[test.value.kind](test.value, true))
 end
 
 function describe(of)
     if of.kind == "function" then
         return "a function"
     elseif of.kind == "tests" then
-        local out = {}
-        for number, test in ipairs(of.tests) do
-            out[number] = ("%s %s"):format(fact(test), wanted[test.value.kind](test.value, true))
-        end
-        return #out > 0 and table.concat(out, " and ") or "always"
+        return #of.tests > 0 and table.concat(each(of.tests, wanted_of), " and ") or "always"
     elseif of.kind == "none" then
         return "none of: " .. described(of.parts, ", ")
     end
@@ -89,6 +101,7 @@ end
 
 -- describe gives a matcher in words; "always" for none.
 function matcher.describe(of)
+    pieces = MOST_PIECES
     return of and describe(of) or "always"
 end
 
@@ -139,6 +152,7 @@ end
 
 -- lost gives why a candidate lost, or what it raised.
 function matcher.lost(candidate)
+    pieces = MOST_PIECES
     if candidate.why then
         return "raised: " .. text.clean(candidate.why)
     elseif candidate.test then

@@ -23,6 +23,9 @@ for name, code in pairs(codes) do
 end
 
 local function width(words)
+    if words:find("^[ -~]*$") then
+        return #words
+    end
     return utf8.len((words:gsub("\27%[%d+m", ""))) or #words
 end
 
@@ -31,7 +34,7 @@ function paint.pad(words, to)
     return words .. (" "):rep(to - width(words))
 end
 
--- columns gives rows of words as lines, aligned; the last cell of a row is as long as it likes.
+-- columns gives rows of words, which it pads, as lines, aligned; the last cell of a row is as long as it likes.
 function paint.columns(rows, indent)
     local widths, lines = {}, {}
     for _, row in ipairs(rows) do
@@ -40,11 +43,13 @@ function paint.columns(rows, indent)
         end
     end
     for at, row in ipairs(rows) do
-        local cells = {}
-        for number, cell in ipairs(row) do
-            cells[number] = number < #row and paint.pad(cell, widths[number]) or cell
+        for number = 1, #row - 1 do
+            row[number] = paint.pad(row[number], widths[number])
         end
-        lines[at] = ((" "):rep(indent) .. table.concat(cells, "  ")):gsub("%s+$", "")
+        lines[at] = (" "):rep(indent) .. table.concat(row, "  ")
+        if lines[at]:find("%s", -1) then
+            lines[at] = lines[at]:match("^.*%S") or ""
+        end
     end
     return lines
 end

@@ -10,12 +10,14 @@ function scopes.place(folder, of)
     return of.file and ("%s%s:%d"):format(text.clean(folder), text.clean(of.file), of.line) or "built in"
 end
 
+local MOST_INCLUDES = 20
+
 local function included(folder, scope)
     local names = {}
     for number, include in ipairs(scope.includes or {}) do
-        names[number] = ("%s (%s)"):format(text.clean(include.scope), scopes.place(folder, include))
+        names[number] = ("%s (%s)"):format(text.name(include.scope), scopes.place(folder, include))
     end
-    return #names > 0 and ", with those of " .. text.list(names, "and") or ""
+    return #names > 0 and ", with those of " .. text.list(text.some(names, MOST_INCLUDES), "and") or ""
 end
 
 -- standing gives what became of a scope.
@@ -34,7 +36,7 @@ end
 function scopes.lines(folder, of)
     local rows = {}
     for number, scope in ipairs(of) do
-        rows[number] = { text.clean(scope.scope), standing(folder, scope) }
+        rows[number] = { text.name(scope.scope), standing(folder, scope) }
     end
     return paint.columns(rows, 2)
 end
@@ -50,8 +52,8 @@ end
 
 -- whom gives for whom something holds: "consumer C on transport t".
 function scopes.whom(of)
-    local consumer = of.consumer and "consumer " .. text.clean(of.consumer) or "a consumer without a scope"
-    local transport = of.transport and "transport " .. text.clean(of.transport)
+    local consumer = of.consumer and "consumer " .. text.name(of.consumer) or "a consumer without a scope"
+    local transport = of.transport and "transport " .. text.name(of.transport)
         or of.consumer and "a transport without a scope" or "a transport without one"
     return consumer .. " on " .. transport
 end

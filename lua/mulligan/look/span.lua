@@ -4,23 +4,37 @@ local span = {}
 
 local units = { { "d", 86400000 }, { "h", 3600000 }, { "m", 60000 }, { "s", 1000 }, { "ms", 1 } }
 
+local DAY, HOUR, MINUTE, SECOND = 86400000, 3600000, 60000, 1000
+
+-- seconds is for what is less than a minute.
+local function seconds(ms)
+    local whole, rest = ms // SECOND, ms % SECOND
+    if rest == 0 then
+        return whole .. "s"
+    elseif rest % 100 == 0 then
+        return whole .. "." .. rest // 100 .. "s"
+    end
+    return (rest % 10 == 0 and "%d.%02ds" or "%d.%03ds"):format(whole, rest % 10 == 0 and rest // 10 or rest)
+end
+
 -- exact gives a span as a policy would write it: "1h30m", "1.5s", "200ms".
 function span.exact(ms)
-    if ms < 1000 then
+    if ms < SECOND then
         return ms .. "ms"
+    elseif ms < MINUTE then
+        return seconds(ms)
     end
-    local out, rest = {}, ms
-    for number = 1, 3 do
-        local unit = units[number]
-        if rest >= unit[2] then
-            out[#out + 1] = rest // unit[2] .. unit[1]
-            rest = rest % unit[2]
-        end
+    local out, rest = "", ms % MINUTE
+    if ms >= DAY then
+        out = ms // DAY .. "d"
     end
-    if rest > 0 then
-        out[#out + 1] = ("%.3f"):format(rest / 1000):gsub("%.?0+$", "") .. "s"
+    if ms % DAY >= HOUR then
+        out = out .. ms % DAY // HOUR .. "h"
     end
-    return table.concat(out)
+    if ms % HOUR >= MINUTE then
+        out = out .. ms % HOUR // MINUTE .. "m"
+    end
+    return rest > 0 and out .. seconds(rest) or out
 end
 
 -- about gives the two largest units of a span: "12m30s", "3d4h"; of less than a minute, all of it.

@@ -153,6 +153,7 @@ local Policy = {}
 ---@field stop_on_signals? boolean SIGTERM and SIGINT stop it (default: false)
 ---@field reload_on_sighup? boolean SIGHUP reloads the policy (default: false)
 ---@field reload_on_change? boolean a changed file reloads the policy (default: false)
+---@field patterns? "counted"|"lua" `counted`: searches for patterns end at a handler's timeout, too (default: `"lua"`)
 ---@field seed? integer for the ids of messages that have none (default: from the system)
 ---@field clock? mulligan.Clock a test's clock (default: the real ones)
 ---@field [string] mulligan.UnknownOption there is no such option
@@ -378,7 +379,7 @@ local Engine = {}
 ---@field max_delay_ms? integer no delay is longer
 ---@field jitter number|"full"|"decorrelated" a fraction from 0 to 1
 ---@field hint? string the error's field
----@field steps mulligan.TierStep[] the first 32
+---@field steps mulligan.TierStep[] the first 32, or six in a table of more than 1,000 rules
 
 ---A delay.
 ---@class mulligan.TierStep
@@ -448,18 +449,23 @@ local Engine = {}
 ---@field value? mulligan.PlainValue of `not`
 
 ---Says which policy; once, required.
----@param path string relative to mulligan.lua
+---@param path string relative to service.lua
 function Module.policy(path) end
 
 ---Says where queues are.
 ---@param name string for consumers, policies and logs
----@param url string `memory:` or `sqlite:FILE`, relative to mulligan.lua
+---@param url string `memory:` or `sqlite:FILE`, relative to service.lua
 function Module.transport(name, url) end
 
 ---Says which handler takes which queue; at least one.
 ---@param name string unique
 ---@param options mulligan.ConsumerOptions what it reads, and how
 function Module.consumer(name, options) end
+
+---Says whose `string.find`, `match`, `gmatch` and `gsub` handlers have: those that end at the
+---handler's timeout, which is the default, or Lua's own.
+---@param whose "counted"|"lua"
+function Module.patterns(whose) end
 
 ---Raises an error with a type, in a handler. It doesn't return.
 ---@param raised mulligan.Raised what failed

@@ -17,6 +17,7 @@ local Testing = {}
 ---@field seed? integer as of an engine (default: 1)
 ---@field reload_on_sighup? boolean as of an engine (default: false)
 ---@field reload_on_change? boolean as of an engine (default: false)
+---@field patterns? "counted"|"lua" as of an engine (default: `"lua"`)
 ---@field start? boolean `false` leaves starting to the test (default: true)
 ---@field [string] mulligan.UnknownOption there is no such option
 

@@ -135,16 +135,39 @@ local fields = {
     then_discard = "discard",
 }
 
+-- hear gives the act of a word: it moves the rule on to the next state, and gives it the value for the
+-- word's arguments, read now or before.
 local function hear(book, word)
-    local function refuse(rule, here)
-        rule.touched = true
-        book:problem(here, order_mistake(rule, word))
-        return lost
+    local leads, work, field = ways(word), read[word], fields[word]
+    local values = book.values[field]
+    return function(rule, here, n, ...)
+        local state = leads[rule[1]]
+        if not state then
+            rule.touched = true
+            book:problem(here, order_mistake(rule, word))
+            return lost
+        end
+        local said = #rule
+        rule[1], rule[said + 1], rule[said + 2] = state, word, here.line
+        local value, key = hearing.recall(values, n, ...)
+        if value == nil then
+            local own
+            value, own = work(book, here, word, n, ...)
+            if key and not own then
+                values[key] = value
+            end
+        end
+        rule[field] = value
     end
-    local field, work = fields[word], read[word]
-    return hearing.chain_word(ways(word), word, refuse, function(here, n, ...)
-        return work(book, here, word, n, ...)
-    end, field, book.values[field])
+end
+
+-- begin gives a new rule, with room for the fields and the words that most have.
+function chain.begin(type_name, label, here)
+    return {
+        "start", nil, nil, nil, nil, nil, nil,
+        type = type_name, scope = label, file = here.file, line = here.line,
+        retry = nil, redeliver = nil, matcher = nil, discard = nil,
+    }
 end
 
 -- stages gives the metatable of what a rule's chain is said to.

@@ -55,7 +55,9 @@ end
 -- add begins a rule and gives the stage that its chain is said to, and the rule. What a preset says
 -- stands where the preset is called.
 local function add(book, data, rules, here, type_name)
-    return book.begin(rules, data.label, book.pinned or here, type_name)
+    local rule = chain.begin(type_name, data.label, book.pinned or here)
+    rules[#rules + 1] = rule
+    return hearing.stage(book.stages, rule), rule
 end
 
 local function on(book, data, word, here, n, given_type, given_matcher)
@@ -118,9 +120,9 @@ local function add_include(book, data, here, other)
     end
     local back = way(other, data, {})
     if back then
-        local circle = data.label .. " > " .. table.concat(back, " > ")
-        book:problem(here, text.clean(("%s can't include %s: that goes round in a circle (%s)"):format(data.label,
-            other == data and "itself" or other.label, circle)))
+        table.insert(back, 1, data.label)
+        book:problem(here, ("%s can't include %s: that goes round in a circle (%s)"):format(text.name(data.label),
+            other == data and "itself" or text.name(other.label), text.way(back, " > ")))
         return
     end
     here = book.pinned or here
@@ -154,9 +156,7 @@ local function scope_words(book)
             return act(book, data, word, here, n, first, second)
         end
     end
-    local stages = chain.stages(book)
-    book.begin = hearing.beginner(stages)
-    acts.on = hearing.opener(stages, book, acts.on)
+    book.stages = chain.stages(book)
     return words.kind(book, "scope", acts)
 end
 
@@ -214,6 +214,8 @@ end
 
 -- The End ---------------------------------------------------------------------------------------
 
+local MOST_TYPES = 20
+
 -- check_action looks at a rule to which no word was said that could stand there.
 local function check_action(book, rule, stopped)
     if rule.touched or stopped and hearing.is_begun(rule) then
@@ -224,7 +226,7 @@ local function check_action(book, rule, stopped)
         shown[i] = text.show(name)
     end
     book:problem(rule, ("the rule for %s has no action; :retry, :redeliver, :dead_letter or :discard "
-        .. "must follow"):format(#shown > 0 and text.list(shown, "and") or "this type"))
+        .. "must follow"):format(#shown > 0 and text.list(text.some(shown, MOST_TYPES), "and") or "this type"))
 end
 
 -- check notes what can only be seen at the end: a rule without an action, one that never ends. Where

@@ -1,12 +1,15 @@
--- settings.lua: the words of a scope that set one value, which `false` switches off.
+-- settings.lua: the words of a scope that set one value, which `false` switches off. Which ones there
+-- are, and of what kind, is in src/policy/settings.h; here is what each kind takes.
 
 local settings = {}
 
 local duration = require "mulligan.policy.duration"
+local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
 local options = require "mulligan.policy.options"
 local unlimited = require "mulligan.policy.unlimited"
+local vocabulary = require "mulligan.policy.vocabulary"
 local words = require "mulligan.policy.words"
 
 local WAIT_MS = 1000
@@ -66,39 +69,34 @@ local function read_rate_limit(book, here, word, value)
     return good and after and wait and { after = after, wait_ms = wait } or nil
 end
 
-settings.words = {
-    dead_letter_queue = { field = "dead_letter_queue", read = read_queue, takes = "the name of a queue, or false" },
-    max_age = { field = "max_age_ms", read = read_age, takes = 'a span of time such as "1d", or false' },
-    max_attempts = { field = "max_attempts", read = read_whole, takes = "a whole number, or false" },
-    max_deliveries = { field = "max_deliveries", read = read_whole, takes = "a whole number, or false" },
-    rate_limit = { field = "rate_limit", read = read_rate_limit, takes = ("a table, %s, or false"):format(LIMIT) },
-    override = {
-        field = "override",
-        read = read_function,
-        takes = "a function, or false",
-        example = "function(failure, verdict, config) ... end",
-    },
-    notify = {
-        field = "notify",
-        read = read_function,
-        takes = "a function, or false",
-        example = "function(event) ... end",
-    },
+local kinds = {
+    queue = { read = read_queue, takes = "the name of a queue, or false" },
+    span = { read = read_age, takes = 'a span of time such as "1d", or false' },
+    count = { read = read_whole, takes = "a whole number, or false" },
+    rate = { read = read_rate_limit, takes = ("a table, %s, or false"):format(LIMIT) },
+    ["function"] = { read = read_function, takes = "a function, or false" },
 }
+
+settings.words = {} -- word -> its row
+for _, row in ipairs(hearing.settings) do
+    local word = row.field:gsub("_ms$", "")
+    settings.words[word] = row
+    table.insert(vocabulary.words.scope, word)
+end
 
 -- set carries out a word of a scope's.
 function settings.set(book, data, word, here, n, value)
     local setting = settings.words[word]
-    local read
+    local kind, read = kinds[setting.kind], nil
     here = book.pinned or here
-    if words.too_many(book, here, word, n, 1, setting.takes) then
+    if words.too_many(book, here, word, n, 1, kind.takes) then
         read = nil
     elseif n == 0 then
-        book:problem(here, ("%s needs a value: %s"):format(word, setting.takes))
+        book:problem(here, ("%s needs a value: %s"):format(word, kind.takes))
     elseif value == false then
         read = false
     else
-        read = setting.read(book, here, word, value)
+        read = kind.read(book, here, word, value)
     end
     if word == "max_age" then
         unlimited.aged(data, read, here)

@@ -27,14 +27,15 @@ local function objection(book, child, parent)
     end
     local earlier = book.parents[child]
     if earlier and earlier.parent ~= parent then
-        return ("%s has the parent %s already (%s:%d); a type has one"):format(text.clean(child),
+        return ("%s has the parent %s already (%s:%d); a type has one"):format(text.name(child),
             text.show(earlier.parent), earlier.place.file, earlier.place.line)
     end
     local way = way_up(book, parent)
     for _, above in ipairs(way) do
         if above == child then
-            return ("%s can't be a child of %s: that goes round in a circle (%s)"):format(text.clean(child),
-                text.show(parent), text.clean(child .. " < " .. table.concat(way, " < ")))
+            table.insert(way, 1, child)
+            return ("%s can't be a child of %s: that goes round in a circle (%s)"):format(text.name(child),
+                text.show(parent), text.way(way, " < "))
         end
     end
 end

@@ -75,7 +75,7 @@ function unlimited.check(book, scopes)
         any = any or here
         if rule and not everywhere and not data.has_age and not data.stray then
             book:problem(origin(data, rule, here), ('attempts = "unlimited" ends by max_age only, and %s has '
-                .. 'none; set it there, on the bus or on the host: bus:max_age("1d")'):format(text.clean(data.label)))
+                .. 'none; set it there, on the bus or on the host: bus:max_age("1d")'):format(text.name(data.label)))
         end
     end
     for _, data in ipairs(any and scopes or {}) do

@@ -16,7 +16,7 @@ local words = require "mulligan.policy.words"
 -- `at` is { book =, here =, prefix = }: what stands before a field's name where a mistake says it.
 
 local function wrong(at, key, why)
-    at.book:problem(at.here, ("the value of %s%s %s"):format(at.prefix, text.clean(key), why))
+    at.book:problem(at.here, ("the value of %s%s %s"):format(at.prefix, text.name(key), why))
 end
 
 local LITERAL = { string = true, number = true, boolean = true }

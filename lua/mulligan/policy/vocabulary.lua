@@ -9,10 +9,7 @@ vocabulary.words = {
         "at_most", "contains", "matches", "present", "absent", "is_not", "preset", "retry", "redeliver", "dead_letter",
         "discard",
     },
-    scope = {
-        "on", "on_cause", "default", "include", "unrecoverable", "dead_letter_queue", "max_age", "max_attempts",
-        "max_deliveries", "rate_limit", "override", "notify",
-    },
+    scope = { "on", "on_cause", "default", "include", "unrecoverable" }, -- settings.lua adds its own
     rule = { "retry", "redeliver", "then_redeliver", "dead_letter", "then_dead_letter", "discard", "then_discard" },
     preset = { "nservicebus", "mocha" },
 }

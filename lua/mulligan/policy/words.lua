@@ -62,8 +62,7 @@ end
 --   fields                    are given as they are, at any time
 --
 -- An object is an empty table, and its data is its metatable, which the policy can't get at; so the
--- fields of `data` must be no events of Lua's. No two words may have the same function. An act in C
--- gets a number for the word's place, of which src/lua/hearing.h has more.
+-- fields of `data` must be no events of Lua's. No two words may have the same function.
 --
 --   kind.object(data)         makes one
 --   kind.index, kind.assign   are the __index and __newindex of each, for one who makes it himself;

@@ -59,7 +59,7 @@ function files:objection(name, file)
     if name:find("^mulligan%.preset") then
         return "a preset needs none: policy.preset.mocha(policy.bus())"
     elseif name == "mulligan" then
-        return 'a policy has "mulligan.policy"; this looks like a mulligan.lua, whose policy is what m.policy names'
+        return 'a policy has "mulligan.policy"; this looks like a service.lua, whose policy is what m.policy names'
     elseif name:find("^mulligan%.") then
         return 'a policy has "mulligan.policy" of these, and the files beside it'
     elseif not file then

@@ -16,7 +16,15 @@ local saw = require "support.naive.counts".saw
 
 local matcher = {}
 
-local RAISED = {} -- what is raised where the policy's matcher would raise
+local RAISED, OVER = {}, {} -- what is raised where the policy's matcher would raise; by its budget
+local SKIPPED = {}          -- ... where the decision's budget leaves it none
+
+-- Steps, of 1,000,000 for a decision: a call over its budget, and the telling of one that raised. Others cost next to
+-- nothing.
+local CALL, TELLING = 100000, 10000
+matcher.DECISION = 10 * CALL
+
+local is_spent -- the decision's budget was spent before the matcher that is looked at
 
 -- Values --------------------------------------------------------------------------------------------------------------
 
@@ -27,9 +35,10 @@ matcher.BOMB = ".-.-b"
 local LONG = 200
 
 local function finds(text, pattern)
+    if is_spent then error(SKIPPED) end
     if pattern == matcher.BOMB and #text >= LONG then
         saw("pattern", "over the budget")
-        error(RAISED)
+        error(OVER)
     end
     local found = text:find(pattern) ~= nil
     saw("pattern", ("%s %s"):format(pattern, found and "finds" or "doesn't"))
@@ -79,7 +88,7 @@ local function all_match(tests, family, get)
     return true
 end
 
-local holds -- whether a matcher does; raises RAISED
+local holds -- whether a matcher does; raises RAISED, OVER or SKIPPED
 
 local forms = {
     fields = function(m, view)
@@ -92,9 +101,10 @@ local forms = {
             and all_match(m.headers or {}, "header", function(name) return facts.header(failure, name) end)
     end,
     ["function"] = function(m, view)
+        if is_spent then error(SKIPPED) end
         local good, answer = pcall(functions.run, m, view)
         saw("function", m.kind)
-        if not good then error(RAISED) end
+        if not good then error(m.kind == "endless" and OVER or RAISED) end
         return answer ~= nil and answer ~= false
     end,
     all = function(m, view)
@@ -125,19 +135,24 @@ end
 
 function holds(m, view)
     local good, answer = pcall(forms[m.form], m, view)
-    if not good and answer ~= RAISED then error(answer, 0) end
-    saw("matcher", m.form .. (good and (answer and " passes" or " loses") or " raises"))
-    if not good then error(RAISED) end
+    local raised = answer == RAISED or answer == OVER
+    if not good and not raised and answer ~= SKIPPED then error(answer, 0) end
+    saw("matcher", m.form .. (good and (answer and " passes" or " loses") or raised and " raises" or " is skipped"))
+    if not good then error(answer) end
     for _, part in ipairs(m.parts or {}) do saw("matcher", part.form .. " in " .. m.form) end
     return answer
 end
 
--- true, false, or "raised". `err` is the error that is looked at: the failure's own, or a cause.
+-- true, false, "raised" or "skipped". `err` is the error that is looked at: the failure's own, or a cause. What it
+-- costs is taken from `case.steps`.
 function matcher.passes(case, m, err)
     if not m then return true end
+    is_spent = case.steps <= 0
     local good, answer = pcall(holds, m, { reading = case.reading, failure = case.failure, err = err })
     if good then return answer end
-    if answer ~= RAISED then error(answer, 0) end
+    if answer == SKIPPED then return "skipped" end
+    if answer ~= RAISED and answer ~= OVER then error(answer, 0) end
+    case.steps = case.steps - TELLING - (answer == OVER and CALL or 0)
     return "raised"
 end
 

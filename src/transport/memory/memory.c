@@ -220,8 +220,7 @@ static int memory_deliver(memory *self)
 static void memory_take_all(mull__list *to, mull__list *from)
 {
     mull__list_init(to);
-    for (mull__link *link; (link = mull__list_pop(from));)
-        mull__list_push(to, link);
+    mull__list_append(to, from);
 }
 
 static void memory_answer_settles(memory *self)
@@ -555,6 +554,7 @@ static mull_abilities memory_abilities(const mull__memory_options *options)
                             .longest_delay_ms = options->longest_delay_ms,
                             .can_hold = options->hold,
                             .counts_deliveries = options->deliveries,
+                            .counts_at_once = 1,
                             .claim_timeout_ms = options->claim_timeout_ms};
 }
 

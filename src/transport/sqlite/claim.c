@@ -7,10 +7,16 @@
  * starves the other: suspects never take more than one of the places, and nobody goes before them.
  */
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "store.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* No policy puts a message off for more than 365 days; one more is for clocks that differ. */
+#define FAR_MS (INT64_C(366) * 24 * 3600 * 1000)
+
+enum { FAR_NAMED = 20 };
 
 void mull__claim_free(const mull_allocator *allocator, mull__claim *claim)
 {
@@ -56,6 +62,8 @@ static int read_strings(mull__store *store, mull__claim *claim, sqlite3_stmt *ro
         memcpy(end, sqlite3_column_blob(row, BODY), message->body_size);
     end[message->body_size] = 0;
     message->body = end;
+    if (sqlite3_column_type(row, BODY) == SQLITE_NULL)
+        message->body_size = MULL_BODY_MISSING;
     return SQLITE_OK;
 }
 
@@ -78,6 +86,13 @@ static int read_headers(mull__store *store, mull__claim *claim, sqlite3_stmt *ro
     return SQLITE_OK;
 }
 
+/* count_of gives what the claim will make of the deliveries. */
+static int64_t count_of(sqlite3_stmt *row)
+{
+    int64_t deliveries = sqlite3_column_int64(row, DELIVERIES);
+    return deliveries < MULL__DELIVERIES_MAX ? deliveries + 1 : MULL__DELIVERIES_MAX;
+}
+
 static int read_claim(mull__store *store, mull__list *claims, sqlite3_stmt *row)
 {
     mull__claim *claim = mull__zalloc(&store->allocator, 1, sizeof *claim);
@@ -87,7 +102,7 @@ static int read_claim(mull__store *store, mull__list *claims, sqlite3_stmt *row)
     claim->number = sqlite3_column_int64(row, NUMBER);
     claim->token = ++store->token;
     claim->delivery.message.size = sizeof claim->delivery.message;
-    claim->delivery.message.deliveries = sqlite3_column_int64(row, DELIVERIES) + 1;
+    claim->delivery.message.deliveries = count_of(row);
     int code = read_strings(store, claim, row);
     return code != SQLITE_OK ? code : read_headers(store, claim, row);
 }
@@ -125,7 +140,7 @@ static int read_suspect(mull__store *store, mull__list *claims, const char *queu
     mull__bind_text(store->statements[MULL__SQL_SUSPECT], 1, queue);
     int code = read_claims(store, claims, MULL__SQL_SUSPECT);
     if (claims->count > before)
-        store->state.suspect = MULL__ENTRY(claims->head.previous, mull__claim, link)->number;
+        store->state.suspect = MULL__ENTRY(claims->head.previous, mull__claim, link)->token;
     return code;
 }
 
@@ -155,48 +170,69 @@ int mull__store_claim(mull__store *store, mull__list *claims, const char *queue,
     return code != SQLITE_OK ? code : sign(store, claims, last);
 }
 
-int mull__store_next_due(mull__store *store, const char *queue, int64_t now_ms, int64_t *due_ms)
+/* due_of: INT64_MAX says that nothing is due. */
+static int64_t due_of(sqlite3_stmt *row, int column)
+{
+    int64_t due_ms = sqlite3_column_int64(row, column);
+    return due_ms < INT64_MAX ? due_ms : INT64_MAX - 1;
+}
+
+int mull__store_next_due(mull__store *store, const char *queue, int64_t now_ms, int64_t *due_ms,
+                         int *far)
 {
     sqlite3_stmt *read = store->statements[MULL__SQL_NEXT_DUE];
     mull__bind_text(read, 1, queue);
     sqlite3_bind_int64(read, 2, now_ms);
     *due_ms = INT64_MAX;
-    if (sqlite3_step(read) == SQLITE_ROW && sqlite3_column_type(read, 0) != SQLITE_NULL)
-        *due_ms = sqlite3_column_int64(read, 0);
-    return sqlite3_reset(read);
-}
-
-static int count(mull__store *store, mull__statement statement, const char *queue, uint64_t *out)
-{
-    sqlite3_stmt *read = store->statements[statement];
-    mull__bind_text(read, 1, queue);
-    if (sqlite3_step(read) == SQLITE_ROW)
-        *out += (uint64_t)sqlite3_column_int64(read, 0);
-    return sqlite3_reset(read);
-}
-
-static int count_fresh(mull__store *store, const char *queue, mull_depth *depth)
-{
-    sqlite3_stmt *read = store->statements[MULL__SQL_COUNT_FRESH];
-    int64_t now = mull__store_now(store);
-    mull__bind_text(read, 1, queue);
-    sqlite3_bind_int64(read, 2, now);
-    if (sqlite3_step(read) == SQLITE_ROW) {
-        depth->ready = (uint64_t)sqlite3_column_int64(read, 0);
-        depth->delayed = (uint64_t)sqlite3_column_int64(read, 1);
-        if (depth->delayed)
-            depth->next_due_ms = sqlite3_column_int64(read, 2) - now + mull_port_wall(store->port);
+    *far = 0;
+    if (sqlite3_step(read) == SQLITE_ROW && sqlite3_column_type(read, 0) != SQLITE_NULL) {
+        *due_ms = due_of(read, 0);
+        *far = *due_ms - now_ms > FAR_MS;
     }
     return sqlite3_reset(read);
 }
 
-int mull__store_depth(mull__store *store, const char *queue, mull_depth *depth)
+static void tell_far(mull__store *store, const char *queue, int64_t count, const char *numbers)
 {
-    *depth = (mull_depth){.next_due_ms = INT64_MAX};
-    int code = count_fresh(store, queue, depth);
-    if (code == SQLITE_OK)
-        code = count(store, MULL__SQL_COUNT_SUSPECT, queue, &depth->ready);
-    if (code == SQLITE_OK)
-        code = count(store, MULL__SQL_COUNT_CLAIMED, queue, &depth->claimed);
+    char line[1024];
+    snprintf(line, sizeof line,
+             "queue '%.200s': %lld message(s) are due in more than 365 days, later than any policy "
+             "can say; they wait until somebody sets their due_ms: number %s",
+             queue, (long long)count, numbers);
+    mull_port_log(store->port, MULL_ERROR_LEVEL, line);
+}
+
+int mull__store_tell_far(mull__store *store, const char *queue, int64_t now_ms, uint64_t *told)
+{
+    sqlite3_stmt *read = store->statements[MULL__SQL_FAR];
+    mull__bind_text(read, 1, queue);
+    sqlite3_bind_int64(read, 2, now_ms);
+    sqlite3_bind_int64(read, 3, FAR_NAMED);
+    char numbers[FAR_NAMED * 24] = "";
+    size_t length = 0;
+    int64_t count = 0;
+    while (sqlite3_step(read) == SQLITE_ROW) {
+        count = sqlite3_column_int64(read, 1);
+        length += (size_t)snprintf(numbers + length, sizeof numbers - length, "%s%lld",
+                                   length ? ", " : "", (long long)sqlite3_column_int64(read, 0));
+    }
+    int code = sqlite3_reset(read);
+    uint64_t which = mull__hash_text(numbers) + (uint64_t)count;
+    if (code == SQLITE_OK && which != *told) {
+        tell_far(store, queue, count, numbers);
+        *told = which;
+    }
     return code;
+}
+
+int mull__store_waiting(mull__store *store,
+                        int (*found)(void *data, const char *queue, int64_t due_ms), void *data)
+{
+    sqlite3_stmt *read = store->statements[MULL__SQL_QUEUES];
+    sqlite3_bind_int(read, 1, !store->state.suspect);
+    int more = 1;
+    while (more && sqlite3_step(read) == SQLITE_ROW)
+        more =
+            found(data, (const char *)sqlite3_column_text(read, 0), sqlite3_column_int64(read, 1));
+    return sqlite3_reset(read);
 }

@@ -299,6 +299,8 @@ void mull__lock_began(mull__store *store)
 mull__life mull__lock_ask(mull__store *store, int64_t owner)
 {
     mull__lock *lock = &store->lock;
+    if (owner < 1)
+        return MULL__DEAD; /* nobody ever was */
     if (!is_free(lock->file, owner))
         return MULL__ALIVE;
     /* In this order: who holds a byte of another file by now held that of this one before. */

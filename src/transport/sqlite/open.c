@@ -32,8 +32,16 @@ __attribute__((format(printf, 2, 3))) static int complain(const complaint *to, c
     return MULL_EIO;
 }
 
-static int complain_of(const complaint *to, sqlite3 *db, int code)
+static int complain_of(const complaint *to, mull__store *store, int code)
 {
+    sqlite3 *db = store->db;
+    if (!mull__wal_is_whole(store))
+        return complain(to,
+                        "its -wal was cut short while others use it, and with that what was not "
+                        "yet in the file is lost; end them, and try again");
+    if (mull__is_full(db, code))
+        return complain(to, "its disk is full, and there is no room for it; make some elsewhere on "
+                            "that, and try again");
     switch (code & 0xff) {
     case SQLITE_NOMEM:
         complain(to, "out of memory");
@@ -234,12 +242,13 @@ static int identify_at_once(sqlite3 *db, identity *of)
 }
 
 /* make_ready looks before it writes: what isn't ours isn't touched. */
-static int make_ready(const complaint *to, sqlite3 *db)
+static int make_ready(const complaint *to, mull__store *store)
 {
+    sqlite3 *db = store->db;
     identity of;
     int code = identify_at_once(db, &of);
     if (code != SQLITE_OK)
-        return complain_of(to, db, code);
+        return complain_of(to, store, code);
     int status = check_identity(to, &of);
     if (status != 0)
         return status;
@@ -251,7 +260,7 @@ static int make_ready(const complaint *to, sqlite3 *db)
         code = create_once(db, &of);
     if (code == SQLITE_OK)
         code = sqlite3_exec(db, MULL__SCHEMA_CONNECTION, NULL, NULL, NULL);
-    return code != SQLITE_OK ? complain_of(to, db, code) : check_identity(to, &of);
+    return code != SQLITE_OK ? complain_of(to, store, code) : check_identity(to, &of);
 }
 
 static int open_lock(const complaint *to, mull__store *store)
@@ -277,24 +286,30 @@ static int open_all(const complaint *to, mull__store *store)
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     int code = sqlite3_open_v2(to->path, &store->db, flags, NULL);
     if (code != SQLITE_OK)
-        return complain_of(to, store->db, code);
+        return complain_of(to, store, code);
     if (sqlite3_db_readonly(store->db, "main") == 1)
-        return complain_of(to, store->db, SQLITE_READONLY);
+        return complain_of(to, store, SQLITE_READONLY);
     sqlite3_extended_result_codes(store->db, 1);
     sqlite3_busy_timeout(store->db, OPEN_PATIENCE_MS);
-    status = make_ready(to, store->db);
+    status = make_ready(to, store);
     if (status != 0)
         return status;
     code = mull__store_prepare(store);
     if (code == SQLITE_OK)
         code = mull__place_learn(store);
-    return code != SQLITE_OK ? complain_of(to, store->db, code) : open_lock(to, store);
+    if (code == SQLITE_OK)
+        mull__wal_tend(store);
+    return code != SQLITE_OK ? complain_of(to, store, code) : open_lock(to, store);
 }
 
 int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,
                      size_t why_size)
 {
-    *store = (mull__store){.port = port, .lock = {.file = -1}, .version = -1};
+    *store = (mull__store){.port = port,
+                           .lock = {.file = -1},
+                           .version = -1,
+                           .search_from = INT64_MIN,
+                           .none_version = -1};
     store->allocator = *mull_port_allocator(port);
     atomic_init(&store->ahead_ms, INT64_MIN);
     complaint to = {path, why, why_size};

@@ -1,6 +1,6 @@
 /* place.c: whether the files of a database are still where they were. SQLite goes on with files
- * that were deleted, moved or replaced, and what it commits then is gone with them; so each
- * transaction looks twice:
+ * that were deleted, moved or replaced, or with a log that was cut short, and what it commits then
+ * is gone with them; so each transaction looks twice:
  *
  *   BEGIN, look ── changes ── COMMIT, look ── answers
  *
@@ -102,7 +102,11 @@ int mull__place_check(mull__store *store)
         place->end = ends[i];
         return SQLITE_READONLY_DBMOVED;
     }
-    return SQLITE_OK;
+    if (!place->wal.known || mull__wal_is_whole(store))
+        return SQLITE_OK;
+    place->fate = MULL__CUT;
+    place->end = ends[1];
+    return SQLITE_READONLY_DBMOVED;
 }
 
 int mull__place_confirm(mull__store *store)
@@ -126,7 +130,8 @@ void mull__place_leave(mull__store *store)
     mull__place *place = &store->place;
     if (!sqlite3_get_autocommit(store->db))
         mull__store_rollback(store);
-    if (!place->unsure && place->fate == MULL__MISSING && strcmp(place->end, "-wal") == 0)
+    if (!place->unsure && place->fate == MULL__MISSING && strcmp(place->end, "-wal") == 0 &&
+        mull__wal_is_whole(store))
         save(store);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
@@ -154,6 +159,11 @@ void mull__place_words(const mull__store *store, char *why, size_t size)
             "its -shm was %s while it was in use; end all who use it, and start again: nothing "
             "is lost, and what was claimed will be handed out again",
             what);
+    else if (place->fate == MULL__CUT)
+        snprintf(
+            why, size,
+            "its -wal was cut short while it was in use, and with that what was not yet in the "
+            "file is lost; end all who use it, and start again");
     else if (place->saved)
         snprintf(why, size,
                  "its -wal was %s while it was in use, and what was in it is saved into the file; "

@@ -65,6 +65,13 @@
     "CREATE TABLE counter (next INTEGER NOT NULL) STRICT;\n"                                       \
     "INSERT INTO counter (next) VALUES (1);\n"
 
+/* Somebody else may have written anything into a row that the table admits. A count of deliveries
+ * goes neither below 0 nor so high that a sum with it could overflow. */
+#define MULL__DELIVERIES_MAX INT64_C(1000000000000)
+#define MULL__COUNT                                                                                \
+    "deliveries = CASE WHEN deliveries < 1000000000000 THEN deliveries + 1 ELSE 1000000000000 END"
+#define MULL__UNCOUNT "deliveries = max(deliveries, 1) - 1"
+
 /* What a claim reads, in this order. */
 #define MULL__CLAIM_COLUMNS                                                                        \
     "SELECT number, deliveries, id, type, key, headers, body FROM messages"                        \
@@ -74,50 +81,104 @@
 #define MULL__CLAIMED " WHERE number = ?1 AND owner = ?2 AND token = ?3"
 #define MULL__UNCLAIM " SET owner = NULL, token = NULL, id = coalesce(id, ?4), headers = ?5, "
 
+/* Who has claimed anything, be there a row of it or not: a look at the index for each of them. */
+#define MULL__CLAIMANTS                                                                            \
+    "WITH RECURSIVE claimant (owner) AS ("                                                         \
+    "SELECT min(owner) FROM messages WHERE owner IS NOT NULL UNION ALL"                            \
+    " SELECT (SELECT min(m.owner) FROM messages AS m WHERE m.owner > claimant.owner)"              \
+    " FROM claimant WHERE owner IS NOT NULL) "
+
+/* The queues of an index, in the same way; `which` is the index's own condition. */
+#define MULL__QUEUES(name, which)                                                                  \
+    name " (queue) AS ("                                                                           \
+         "SELECT min(queue) FROM messages WHERE owner IS NULL AND " which " UNION ALL"             \
+         " SELECT (SELECT min(m.queue) FROM messages AS m"                                         \
+         " WHERE m.owner IS NULL AND m." which " AND m.queue > " name ".queue)"                    \
+         " FROM " name " WHERE queue IS NOT NULL)"
+
+#define MULL__FRESH_QUEUES   MULL__QUEUES("fresh", "deliveries = 0")
+#define MULL__SUSPECT_QUEUES MULL__QUEUES("suspect", "deliveries > 0")
+
+/* Queues where something waits, and when the first of it is due; suspects only if ?1. */
+#define MULL__WAITING                                                                              \
+    "WITH RECURSIVE " MULL__FRESH_QUEUES ", " MULL__SUSPECT_QUEUES                                 \
+    " SELECT queue, 0 FROM suspect WHERE queue IS NOT NULL AND ?1 UNION ALL"                       \
+    " SELECT queue, (SELECT min(due_ms) FROM messages AS m"                                        \
+    " WHERE m.queue = fresh.queue AND m.owner IS NULL AND m.deliveries = 0)"                       \
+    " FROM fresh WHERE queue IS NOT NULL"
+
+/* Numbers of ours stay below this, so that there is always a next one, whatever number somebody
+ * else gave to a message or an owner. */
+#define MULL__NUMBERS_END "4611686018427387904"
+
 /* MULL__STATEMENTS lists every statement: its name and its text. ?1, ?2, ... as the text says;
  * times are milliseconds since 1970. */
 #define MULL__STATEMENTS(X)                                                                        \
     X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
+    X(BEGIN_READING, "BEGIN")                                                                      \
     X(COMMIT, "COMMIT")                                                                            \
     X(ROLLBACK, "ROLLBACK")                                                                        \
     X(VERSION, "PRAGMA data_version")                                                              \
-    X(COUNTER_READ, "SELECT next FROM counter")                                                    \
+    X(SIZE, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")              \
+    X(COUNTER_READ,                                                                                \
+      "SELECT max(1,"                                                                              \
+      " coalesce((SELECT max(next) FROM counter WHERE next < " MULL__NUMBERS_END "), 1),"          \
+      " coalesce((SELECT max(number) FROM messages WHERE number < " MULL__NUMBERS_END              \
+      "), 0) + 1)")                                                                                \
     X(COUNTER_WRITE, "UPDATE counter SET next = ?1")                                               \
+    X(COUNTER_NEW, "INSERT INTO counter (next) VALUES (?1)")                                       \
     X(INSERT, "INSERT INTO messages"                                                               \
               " (number, seq, queue, due_ms, id, type, key, headers, published_ms)"                \
               " VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                      \
-    X(INSERT_BODY, "INSERT INTO bodies (number, body) VALUES (?1, ?2)")                            \
+    X(INSERT_BODY, "INSERT OR REPLACE INTO bodies (number, body) VALUES (?1, ?2)")                 \
     X(SUSPECT, MULL__CLAIM_COLUMNS "deliveries > 0 ORDER BY deliveries, seq LIMIT 1")              \
     X(DUE, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms > 0 AND due_ms <= ?3"                    \
                                " ORDER BY due_ms, seq LIMIT ?2")                                   \
-    X(FRESH, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms = 0 ORDER BY seq LIMIT ?2")            \
+    X(FRESH, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms <= 0 ORDER BY due_ms, seq LIMIT ?2")   \
     X(HEADERS, "SELECT key, atom FROM json_each(?1)")                                              \
-    X(CLAIM, "UPDATE messages SET owner = ?2, token = ?3, deliveries = deliveries + 1"             \
-             " WHERE number = ?1")                                                                 \
+    X(CLAIM, "UPDATE messages SET owner = ?2, token = ?3, " MULL__COUNT " WHERE number = ?1")      \
     X(NEXT_DUE, "SELECT min(due_ms) FROM messages"                                                 \
                 " WHERE queue = ?1 AND owner IS NULL AND deliveries = 0 AND due_ms > ?2")          \
     X(DELETE, "DELETE FROM messages" MULL__CLAIMED)                                                \
     X(DELETE_BODY, "DELETE FROM bodies WHERE number = ?1")                                         \
     X(REDELIVER,                                                                                   \
       "UPDATE messages" MULL__UNCLAIM "deliveries = 0, due_ms = ?6, seq = ?7" MULL__CLAIMED)       \
-    X(GIVE_BACK, "UPDATE messages" MULL__UNCLAIM "deliveries = deliveries - 1" MULL__CLAIMED)      \
+    X(GIVE_BACK, "UPDATE messages" MULL__UNCLAIM MULL__UNCOUNT MULL__CLAIMED)                      \
     X(DEAD_LETTER, "UPDATE messages" MULL__UNCLAIM "deliveries = 0, due_ms = ?6, seq = ?7,"        \
                    " dead_from = queue, queue = ?8, dead_ms = ?9, error_type = ?10, reason = ?11," \
                    " rule = ?12" MULL__CLAIMED)                                                    \
-    X(RETURN,                                                                                      \
-      "UPDATE messages SET owner = NULL, token = NULL, deliveries = deliveries - 1" MULL__CLAIMED) \
+    X(RETURN, "UPDATE messages SET owner = NULL, token = NULL, " MULL__UNCOUNT MULL__CLAIMED)      \
     X(COUNT_FRESH, "SELECT count(*) FILTER (WHERE due_ms <= ?2),"                                  \
                    " count(*) FILTER (WHERE due_ms > ?2), min(due_ms) FILTER (WHERE due_ms > ?2)"  \
                    " FROM messages WHERE queue = ?1 AND owner IS NULL AND deliveries = 0")         \
     X(COUNT_SUSPECT, "SELECT count(*) FROM messages"                                               \
                      " WHERE queue = ?1 AND owner IS NULL AND deliveries > 0")                     \
-    X(COUNT_CLAIMED, "SELECT count(*) FROM messages WHERE owner IS NOT NULL AND queue = ?1")       \
+    X(COUNT_CLAIMED, MULL__CLAIMANTS                                                               \
+      "SELECT count(*) FROM messages"                                                              \
+      " WHERE owner IN (SELECT owner FROM claimant WHERE owner IS NOT NULL) AND queue = ?1")       \
+    X(COUNT_HIDDEN, "SELECT queue, count(*) FROM messages"                                         \
+                    " WHERE owner IS NULL AND deliveries < 0 GROUP BY queue")                      \
+    X(FIND_HIDDEN, "SELECT number, deliveries, owner FROM messages"                                \
+                   " WHERE number >= ?1 ORDER BY number")                                          \
+    X(SHOW_HIDDEN, "UPDATE messages SET deliveries = 0 WHERE owner IS NULL AND deliveries < 0")    \
+    X(FAR, "SELECT number, count(*) OVER () FROM messages"                                         \
+           " WHERE queue = ?1 AND owner IS NULL AND deliveries = 0 AND due_ms > ?2"                \
+           " ORDER BY due_ms, seq LIMIT ?3")                                                       \
+    X(QUEUES, MULL__WAITING)                                                                       \
     X(OWNER_NEW, "INSERT INTO owners (owner, pid, since_ms) VALUES (?1, ?2, ?3)")                  \
     X(OWNER_THERE, "SELECT 1 FROM owners WHERE owner = ?1")                                        \
-    X(OWNERS, "SELECT owner FROM owners WHERE owner IS NOT ?1")                                    \
-    X(OWNER_FREE, "UPDATE messages SET owner = NULL, token = NULL WHERE owner = ?1")               \
-    X(OWNER_RETURN, "UPDATE messages SET owner = NULL, token = NULL, deliveries = deliveries - 1"  \
-                    " WHERE owner = ?1")                                                           \
+    X(OWNERS, MULL__CLAIMANTS                                                                      \
+      "SELECT owner, max(listed), max(claims) FROM"                                                \
+      " (SELECT owner, 0 AS listed, 1 AS claims FROM claimant WHERE owner IS NOT NULL"             \
+      " UNION ALL SELECT owner, 1, 0 FROM owners) GROUP BY owner")                                 \
+    X(OWNERS_TOO_HIGH, "DELETE FROM owners WHERE owner >= " MULL__NUMBERS_END)                     \
+    X(OWNERS_ANEW, "UPDATE sqlite_sequence SET seq ="                                              \
+                   " (SELECT max(0, coalesce(max(owner), 0)) FROM owners)"                         \
+                   " WHERE name = 'owners' AND seq >= " MULL__NUMBERS_END)                         \
+    X(OWNER_FREE, "UPDATE messages SET owner = NULL, token = NULL,"                                \
+                  " deliveries = max(deliveries, 0) WHERE owner = ?1")                             \
+    X(OWNER_RETURN,                                                                                \
+      "UPDATE messages SET owner = NULL, token = NULL, " MULL__UNCOUNT " WHERE owner = ?1")        \
     X(OWNER_DELETE, "DELETE FROM owners WHERE owner = ?1")
 
 #endif

@@ -9,15 +9,26 @@ static const char *written(const char *json)
     return *json ? json : "{}";
 }
 
+/* insert_row takes the next number that no message has: somebody else may have given it out. */
+static int insert_row(mull__store *store, sqlite3_stmt *row, int64_t *number)
+{
+    int code;
+    do {
+        code = mull__store_number(store, number);
+        if (code != SQLITE_OK)
+            return code;
+        sqlite3_bind_int64(row, 1, *number);
+        code = mull__store_run(store, MULL__SQL_INSERT);
+    } while (code == SQLITE_CONSTRAINT_PRIMARYKEY);
+    return code;
+}
+
 int mull__store_publish(mull__store *store, const mull_outgoing *outgoing, const char *headers)
 {
     const mull_message *message = &outgoing->message;
     int64_t number;
-    int code = mull__store_number(store, &number);
-    if (code != SQLITE_OK)
-        return code;
+    store->publishes = 1;
     sqlite3_stmt *row = store->statements[MULL__SQL_INSERT];
-    sqlite3_bind_int64(row, 1, number);
     mull__bind_text(row, 2, message->queue);
     sqlite3_bind_int64(row, 3, mull__store_due(store, outgoing->due_ms));
     mull__bind_text(row, 4, message->id);
@@ -25,7 +36,7 @@ int mull__store_publish(mull__store *store, const mull_outgoing *outgoing, const
     mull__bind_text(row, 6, message->key);
     mull__bind_text(row, 7, written(headers));
     sqlite3_bind_int64(row, 8, mull_port_wall(store->port));
-    code = mull__store_run(store, MULL__SQL_INSERT);
+    int code = insert_row(store, row, &number);
     if (code != SQLITE_OK)
         return code;
     sqlite3_stmt *body = store->statements[MULL__SQL_INSERT_BODY];
@@ -160,7 +171,7 @@ static int carry_out(mull__store *store, const mull__claim *claim,
 /* pass: the suspect that was out is no more, so another may be claimed. */
 static void pass(mull__store *store, const mull__claim *claim)
 {
-    if (store->state.suspect == claim->number)
+    if (store->state.suspect == claim->token)
         store->state.suspect = 0;
 }
 

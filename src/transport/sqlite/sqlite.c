@@ -406,7 +406,7 @@ static int sqlite_path(const char *url, char *why, size_t why_size)
 }
 
 static const mull_abilities sqlite_abilities = {
-    .can_retry = 1, .can_delay = 1, .counts_deliveries = 1};
+    .can_retry = 1, .can_delay = 1, .counts_deliveries = 1, .counts_at_once = 1};
 
 static sqlite *sqlite_new(mull_port *port, const char *path)
 {

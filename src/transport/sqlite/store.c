@@ -61,8 +61,6 @@ int mull__store_number(mull__store *store, int64_t *number)
         int code = sqlite3_reset(read);
         if (code != SQLITE_OK)
             return code;
-        if (store->state.next <= 0)
-            return SQLITE_CORRUPT;
     }
     *number = store->state.next++;
     store->state.next_used = 1;
@@ -73,6 +71,7 @@ int mull__store_begin(mull__store *store)
 {
     store->state.next = 0;
     store->state.next_used = 0;
+    store->publishes = store->refused = 0;
     store->before = store->state;
     int code = mull__store_run(store, MULL__SQL_BEGIN);
     if (code != SQLITE_OK)
@@ -81,15 +80,25 @@ int mull__store_begin(mull__store *store)
     return mull__place_check(store);
 }
 
+static int write_counter(mull__store *store)
+{
+    sqlite3_bind_int64(store->statements[MULL__SQL_COUNTER_WRITE], 1, store->state.next);
+    int code = mull__store_run(store, MULL__SQL_COUNTER_WRITE);
+    if (code != SQLITE_OK || sqlite3_changes(store->db) > 0)
+        return code;
+    sqlite3_bind_int64(store->statements[MULL__SQL_COUNTER_NEW], 1, store->state.next);
+    return mull__store_run(store, MULL__SQL_COUNTER_NEW);
+}
+
 int mull__store_commit(mull__store *store)
 {
-    if (store->state.next_used) {
-        sqlite3_bind_int64(store->statements[MULL__SQL_COUNTER_WRITE], 1, store->state.next);
-        int code = mull__store_run(store, MULL__SQL_COUNTER_WRITE);
-        if (code != SQLITE_OK)
-            return code;
-    }
-    int code = mull__store_run(store, MULL__SQL_COMMIT);
+    int code = store->state.next_used ? write_counter(store) : SQLITE_OK;
+    if (code != SQLITE_OK)
+        return code;
+    store->refused = store->publishes && !mull__wal_leaves_room(store);
+    if (store->refused)
+        return SQLITE_FULL;
+    code = mull__store_run(store, MULL__SQL_COMMIT);
     return code == SQLITE_OK ? mull__place_confirm(store) : code;
 }
 

@@ -7,9 +7,12 @@
  *   owner.c    who claims, and owners that died
  *   lock.c     the lock file, by which they are told apart
  *   place.c    whether the files are still where they were
+ *   wal.c      the write-ahead log: whether it is whole, and that it is short
  *   trouble.c  errors in words
  *   claim.c    messages out of the file
  *   headers.c  ... and their headers
+ *   hidden.c   ... and those that no index shows
+ *   depth.c    how many there are
  *   settle.c   and back into it: publishes too
  *
  * Functions that return int give an SQLite code, SQLITE_OK where all went well. A bad one means
@@ -42,6 +45,7 @@ typedef enum mull__life {
 /* mull__owner_seen is another process (or transport) that claims from the same file. */
 typedef struct mull__owner_seen {
     int64_t owner;
+    int listed; /* it has a row */
     mull__life life;
 } mull__owner_seen;
 
@@ -67,7 +71,7 @@ typedef struct mull__watched {
     ino_t inode;
 } mull__watched;
 
-typedef enum mull__fate { MULL__IN_PLACE, MULL__MISSING, MULL__REPLACED } mull__fate;
+typedef enum mull__fate { MULL__IN_PLACE, MULL__MISSING, MULL__REPLACED, MULL__CUT } mull__fate;
 
 /* mull__place is the files of the database; SQLite knows of its first one itself. */
 typedef struct mull__place {
@@ -80,6 +84,12 @@ typedef struct mull__place {
     int unsure;      /* ... when it had to be said */
 } mull__place;
 
+/* mull__log_end is the last frame that the log had when it was last found whole. */
+typedef struct mull__log_end {
+    uint32_t frame, salt[2]; /* of that log */
+    uint64_t hash;           /* 0: not known */
+} mull__log_end;
+
 typedef struct mull__store {
     mull_port *port;
     mull_allocator allocator;
@@ -90,17 +100,29 @@ typedef struct mull__store {
     /* Until the transaction is committed, `before` keeps what a rollback brings back. */
     struct {
         int64_t next;    /* number; 0: not read in this transaction */
-        int64_t suspect; /* the number of the suspect that is out; 0: none is */
+        int64_t suspect; /* the token of the suspect that is out; 0: none is */
         int next_used;
+        int hidden; /* there are messages to be shown; see hidden.c */
     } state, before;
 
     mull__place place;
+    mull__log_end log_end;
     mull__lock lock;
-    int64_t owner; /* ours; 0: not yet one */
-    int64_t token; /* of the last claim */
+    int publishes;    /* this transaction does ... */
+    int refused;      /* ... and there was no room for that */
+    int disk_is_full; /* it was when the log was last to be emptied ... */
+    int log_is_held;  /* ... and that could not be done, since another process is at it */
+    int64_t owner;    /* ours; 0: not yet one */
+    int64_t token;    /* of the last claim */
     int64_t version;
     mull__owner_seen *others;
     size_t other_count, other_room;
+    int claims_seen; /* the file had claims in our name when it was last looked at */
+
+    /* See hidden.c: */
+    int64_t search_from;    /* the number at which the search goes on */
+    int64_t search_version; /* the file's, when this search began */
+    int64_t none_version;   /* ... when none was hidden; -1: not known */
 } mull__store;
 
 typedef enum mull__job_kind {
@@ -116,6 +138,14 @@ typedef struct mull__job {
     mull__job_kind kind;
     int status; /* 0 or a MULL_E code; true once the transaction is over */
 } mull__job;
+
+/* mull__counting is a question for the depth of a queue. One block. */
+typedef struct mull__counting {
+    mull__job job; /* first */
+    char *queue;
+    mull_depth depth;
+    void *ticket;
+} mull__counting;
 
 /* mull__claim is a delivery: a message that was claimed, and the job that ends it. */
 typedef struct mull__claim {
@@ -174,7 +204,7 @@ int mull__place_learn(mull__store *store);
 void mull__place_forget(mull__store *store);
 
 /* mull__place_check: SQLITE_READONLY_DBMOVED, and `place` says which: one was deleted, moved or
- * replaced. SQLITE_IOERR_FSTAT: nobody can say. */
+ * replaced, or the log was cut short. SQLITE_IOERR_FSTAT: nobody can say. */
 int mull__place_check(mull__store *store);
 
 /* mull__place_confirm is the last check after a commit, and before a close: where nobody can say,
@@ -188,7 +218,26 @@ void mull__place_leave(mull__store *store);
 /* mull__place_words says what mull__place_check found, and what would be right. */
 void mull__place_words(const mull__store *store, char *why, size_t size);
 
+/* ---- wal.c ----------------------------------------------------------------------------------- */
+
+/* mull__wal_tend keeps the log short from now on. */
+void mull__wal_tend(mull__store *store);
+
+/* mull__wal_is_whole: 0 where something is missing that was committed. */
+int mull__wal_is_whole(mull__store *store);
+
+/* mull__wal_empty brings the log into the file and makes it empty, outside of transactions. It
+ * calls the busy handler. */
+int mull__wal_empty(mull__store *store);
+
+/* mull__wal_leaves_room says whether there is room for what a transaction publishes: in the log, in
+ * the file later, and to settle what is there. */
+int mull__wal_leaves_room(mull__store *store);
+
 /* ---- trouble.c ------------------------------------------------------------------------------- */
+
+/* mull__is_full says whether a bad code means that there is no room. */
+int mull__is_full(sqlite3 *db, int code);
 
 /* mull__trouble says in `why` what a bad code means, and what would be right. 1: it is broken for
  * good, and left as it is; 0: it is worth trying again. */
@@ -228,12 +277,20 @@ int mull__store_own(mull__store *store);
  * nobody would free our claims after our death. */
 int mull__store_stay(mull__store *store);
 
-/* mull__store_look says whether anything may have come to be claimed since it was last asked:
- * others wrote to the file, or an owner has died. It writes nothing. */
-int mull__store_look(mull__store *store, int *news);
+/* mull__store_version gives a number that changes when another connection writes to the file. */
+int mull__store_version(mull__store *store, int64_t *version);
 
-/* mull__store_bury frees what dead owners held, within a transaction. */
-int mull__store_bury(mull__store *store);
+/* mull__store_look says whether anything may have come to be claimed since it was last asked.
+ * `idle`: nothing of ours is claimed, so that nothing may be in our name. It writes nothing. */
+enum {
+    MULL__WRITTEN = 1, /* others wrote to the file */
+    MULL__FREED = 2    /* an owner has died, so that mull__store_bury has something to do */
+};
+int mull__store_look(mull__store *store, int idle, int *news);
+
+/* mull__store_bury frees what dead owners held, and where we are `idle` what is in our name, within
+ * a transaction. */
+int mull__store_bury(mull__store *store, int idle);
 
 /* mull__store_disown ends being an owner, in a transaction of its own. */
 void mull__store_disown(mull__store *store);
@@ -245,11 +302,20 @@ void mull__store_disown(mull__store *store);
 int mull__store_claim(mull__store *store, mull__list *claims, const char *queue, size_t wanted,
                       int64_t now_ms);
 
-/* mull__store_next_due is when the next message that isn't due by `now_ms` is; INT64_MAX: none. */
-int mull__store_next_due(mull__store *store, const char *queue, int64_t now_ms, int64_t *due_ms);
+/* mull__store_next_due is when the next message that isn't due by `now_ms` is; INT64_MAX: none.
+ * `*far`: that is later than any policy can have put it off. */
+int mull__store_next_due(mull__store *store, const char *queue, int64_t now_ms, int64_t *due_ms,
+                         int *far);
 
-/* mull__store_depth counts; next_due_ms is on the wall clock. */
-int mull__store_depth(mull__store *store, const char *queue, mull_depth *depth);
+/* mull__store_tell_far names those of a queue that aren't due by `now_ms`, all of which are far,
+ * where they aren't those that were `*told` of last time: a hash; 0: none. */
+int mull__store_tell_far(mull__store *store, const char *queue, int64_t now_ms, uint64_t *told);
+
+/* mull__store_waiting tells `found` of each queue that has something to be claimed, and when the
+ * first of it is due, until that answers 0. Suspects count only where none is out. A queue that is
+ * NULL: there was no memory for its name. */
+int mull__store_waiting(mull__store *store,
+                        int (*found)(void *data, const char *queue, int64_t due_ms), void *data);
 
 void mull__claim_free(const mull_allocator *allocator, mull__claim *claim);
 
@@ -259,6 +325,22 @@ void mull__claim_free(const mull_allocator *allocator, mull__claim *claim);
  * with its strings behind it, to be freed by mull__free; NULL where there are none. SQLITE_ERROR:
  * the text is no JSON object of strings, or has one that a header can't have. */
 int mull__store_headers(mull__store *store, const char *text, mull_header **out, size_t *count);
+
+/* ---- hidden.c -------------------------------------------------------------------------------- */
+
+/* mull__store_search goes on with the search for hidden messages for a moment; `*over`: to its end.
+ * It writes nothing, and sets `hidden` where there are any. */
+int mull__store_search(mull__store *store, int *over);
+
+/* mull__store_show makes them claimable, within a transaction. */
+int mull__store_show(mull__store *store);
+
+/* ---- depth.c --------------------------------------------------------------------------------- */
+
+/* mull__store_count counts what a list of mull__counting asks for, in one transaction that only
+ * reads, so that all of it was so at one moment; next_due_ms is on the wall clock. `thoroughly`:
+ * where none is ready or claimed, hidden messages are looked for, too. */
+int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly);
 
 /* ---- settle.c -------------------------------------------------------------------------------- */
 

@@ -14,11 +14,22 @@
 /* How often an owner that needs nothing looks after its lock, and whether its files are there. */
 #define TEND_EVERY (250 * MS)
 
+/* How long after a search for hidden messages the next one may begin. */
+#define SEARCH_EVERY (60000 * MS)
+
 /* How soon to claim again where it failed. */
 #define RETRY_AFTER (100 * MS)
 
 /* How long others may keep the file before people are told, and before a close gives up. */
 #define PATIENCE (5000 * MS)
+
+/* How long to wait for others where the log is to be emptied, while they can't write, and how soon
+ * to try that again where it failed. */
+#define EMPTY_PATIENCE (50 * MS)
+#define EMPTY_AFTER    (1000 * MS)
+
+/* Where so much fits into a transaction again, it may be any amount. */
+enum { MANY = 1000 };
 
 /* next gives the reader behind `after`, the first one behind NULL. */
 static mull__reader *next(mull__worker *worker, mull__reader *after)
@@ -26,13 +37,6 @@ static mull__reader *next(mull__worker *worker, mull__reader *after)
     mull__link *link = after ? mull__list_after(&worker->readers, &after->link)
                              : mull__list_first(&worker->readers);
     return link ? MULL__ENTRY(link, mull__reader, link) : NULL;
-}
-
-static void append(mull__list *to, mull__list *from)
-{
-    mull__link *link;
-    while ((link = mull__list_pop(from)))
-        mull__list_push(to, link);
 }
 
 /* ---- Answers --------------------------------------------------------------------------------- */
@@ -65,8 +69,8 @@ static void post(mull__worker *worker)
     mull__answers *answers = &worker->answers;
     if (worker->batch.count || worker->claims.count || answers->pokes != worker->seen ||
         answers->due_ms != due_ms) {
-        append(&answers->jobs, &worker->batch);
-        append(&answers->claims, &worker->claims);
+        mull__list_append(&answers->jobs, &worker->batch);
+        mull__list_append(&answers->claims, &worker->claims);
         answers->pokes = worker->seen;
         answers->due_ms = due_ms;
         ring(worker);
@@ -97,7 +101,7 @@ static int busy(void *data, int count)
         mull__lock_tend(&worker->store); /* where it fails, so will the next try to claim */
     }
     uint64_t waited = now - worker->busy_since;
-    if (waited > PATIENCE || !may_wait(worker, now))
+    if (waited > (worker->emptying ? EMPTY_PATIENCE : PATIENCE) || !may_wait(worker, now))
         return 0;
     struct timespec pause = {.tv_nsec = waited < 500 * MS ? 200000 : 5000000};
     nanosleep(&pause, NULL);
@@ -111,14 +115,19 @@ static int has_room(const mull__reader *reader)
     return reader->credit > reader->out;
 }
 
+static void wake(mull__reader *reader)
+{
+    reader->dry = 0;
+    reader->next_due_ms = INT64_MAX; /* the next claim will tell */
+}
+
 /* news_for: there may be something to claim from a queue; NULL: from any. */
 static void news_for(mull__worker *worker, const char *queue)
 {
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
         if (queue && strcmp(reader->queue, queue) != 0)
             continue;
-        reader->dry = 0;
-        reader->next_due_ms = INT64_MAX; /* the next claim will tell */
+        wake(reader);
     }
 }
 
@@ -174,17 +183,35 @@ static int do_job(mull__worker *worker, mull__job *job)
         claim->reader->out--;
         return mull__store_return(&worker->store, claim);
     }
-    case MULL__JOB_DEPTH: {
-        mull__counting *counting = MULL__ENTRY(job, mull__counting, job);
-        return mull__store_depth(&worker->store, counting->queue, &counting->depth);
-    }
+    case MULL__JOB_DEPTH:
+        break; /* count_all's */
     }
     return SQLITE_MISUSE;
+}
+
+/* room_left is how many messages this transaction may still claim. */
+static size_t room_left(const mull__worker *worker)
+{
+    size_t used = worker->batch.count + worker->claims.count;
+    return used < worker->most ? worker->most - used : 0;
+}
+
+/* find_next: where all that is left of a queue is too far off, that is told. */
+static int find_next(mull__worker *worker, mull__reader *reader, int64_t now_ms)
+{
+    mull__store *store = &worker->store;
+    int far;
+    int code = mull__store_next_due(store, reader->queue, now_ms, &reader->next_due_ms, &far);
+    return code == SQLITE_OK && far
+               ? mull__store_tell_far(store, reader->queue, now_ms, &reader->told_far)
+               : code;
 }
 
 static int claim_for(mull__worker *worker, mull__reader *reader)
 {
     size_t wanted = reader->credit - reader->out, before = worker->claims.count;
+    if (wanted > room_left(worker))
+        wanted = room_left(worker);
     int64_t now_ms = mull__store_now(&worker->store);
     mull__link *last = before ? worker->claims.head.previous : NULL;
     int code = mull__store_claim(&worker->store, &worker->claims, reader->queue, wanted, now_ms);
@@ -198,9 +225,7 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
     reader->out += (uint32_t)got;
     reader->next_due_ms = INT64_MAX;
     reader->dry = got < wanted;
-    return reader->dry
-               ? mull__store_next_due(&worker->store, reader->queue, now_ms, &reader->next_due_ms)
-               : SQLITE_OK;
+    return reader->dry ? find_next(worker, reader, now_ms) : SQLITE_OK;
 }
 
 /* claim_all: who got the suspect goes last the next time, so that no queue's suspects wait for all
@@ -209,7 +234,7 @@ static int claim_all(mull__worker *worker)
 {
     mull__reader *took = NULL;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
-        if (reader->dry || !has_room(reader))
+        if (reader->dry || !has_room(reader) || room_left(worker) == 0)
             continue;
         int64_t suspect = worker->store.state.suspect;
         int code = claim_for(worker, reader);
@@ -225,6 +250,15 @@ static int claim_all(mull__worker *worker)
     return SQLITE_OK;
 }
 
+/* is_idle: no message is claimed by us. */
+static int is_idle(mull__worker *worker)
+{
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (reader->out > 0)
+            return 0;
+    return 1;
+}
+
 /* must_probe: a number is taken, so that there is something to write; nothing else would show
  * whether that is possible again. */
 static int must_probe(const mull__worker *worker)
@@ -232,7 +266,7 @@ static int must_probe(const mull__worker *worker)
     return worker->unwritable && worker->batch.count == 0;
 }
 
-static int do_all(mull__worker *worker)
+static int try_all(mull__worker *worker)
 {
     mull__store *store = &worker->store;
     int64_t number;
@@ -243,7 +277,9 @@ static int do_all(mull__worker *worker)
     for (; link && code == SQLITE_OK; link = mull__list_after(&worker->batch, link))
         code = do_job(worker, MULL__ENTRY(link, mull__job, link));
     if (code == SQLITE_OK)
-        code = mull__store_bury(store);
+        code = mull__store_bury(store, is_idle(worker));
+    if (code == SQLITE_OK)
+        code = mull__store_show(store);
     if (code == SQLITE_OK && worker->claiming)
         code = mull__store_stay(store);
     if (code == SQLITE_OK && worker->claiming)
@@ -263,32 +299,32 @@ static int is_no_memory(int code)
     return (code & 0xff) == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
 }
 
-/* answer_all: nothing of the batch has happened, and its jobs say so, or wait for the next one. */
-static void answer_all(mull__worker *worker, int code)
+/* answer_all: nothing of these jobs has happened, and they say so, or wait for the next time. */
+static void answer_all(mull__worker *worker, mull__list *jobs, int code)
 {
     int waits = (code & 0xff) == SQLITE_BUSY && !worker->ending && worker->health != MULL_BROKEN;
-    mull__link *link = mull__list_first(&worker->batch);
+    mull__link *link = mull__list_first(jobs);
     while (link) {
-        mull__link *after = mull__list_after(&worker->batch, link);
+        mull__link *after = mull__list_after(jobs, link);
         mull__job *job = MULL__ENTRY(link, mull__job, link);
         job->status = is_no_memory(code) ? MULL_ENOMEM : MULL_EIO;
         if (waits && outlasts_lock(job)) {
-            mull__list_remove(&worker->batch, link);
+            mull__list_remove(jobs, link);
             mull__list_push(&worker->again, link);
         }
         link = after;
     }
 }
 
-static void undo(mull__worker *worker, int code)
+static void undo(mull__worker *worker)
 {
     mull__store_rollback(&worker->store);
-    answer_all(worker, code);
     mull__link *link;
     while ((link = mull__list_pop(&worker->claims)))
         mull__claim_free(&worker->store.allocator, MULL__ENTRY(link, mull__claim, link));
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out = reader->out_before;
+    news_for(worker, NULL);
 }
 
 /* report_well: that what couldn't be written to works again is shown by writing only; must_probe
@@ -329,20 +365,107 @@ static void tally(mull__worker *worker)
     }
 }
 
-static void transact(mull__worker *worker)
+static int do_all(mull__worker *worker)
 {
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out_before = reader->out;
-    int changes = sqlite3_total_changes(worker->store.db);
-    int code = do_all(worker);
-    if (code == SQLITE_OK) {
-        report_well(worker, sqlite3_total_changes(worker->store.db) != changes);
-        tally(worker);
-    } else {
-        report(worker, code);
-        undo(worker, code);
-        news_for(worker, NULL);
+    while (worker->batch.count > worker->most) {
+        mull__link *last = worker->batch.head.previous;
+        mull__list_remove(&worker->batch, last);
+        mull__list_push_front(&worker->again, last);
     }
+    return try_all(worker);
+}
+
+static void empty_log(mull__worker *worker)
+{
+    if (uv_hrtime() < worker->empty_at)
+        return;
+    worker->emptying = 1;
+    int code = mull__wal_empty(&worker->store);
+    worker->emptying = 0;
+    worker->empty_at = code == SQLITE_OK ? 0 : uv_hrtime() + EMPTY_AFTER;
+}
+
+/* do_what_fits: where there is no room, the log is emptied, and one thing at a time is done, then
+ * two, four, ... */
+static int do_what_fits(mull__worker *worker)
+{
+    int code = do_all(worker);
+    for (int first = 1; mull__is_full(worker->store.db, code); first = 0) {
+        undo(worker);
+        empty_log(worker);
+        if (!first)
+            return SQLITE_FULL;
+        worker->most = 1;
+        code = do_all(worker);
+    }
+    if (code == SQLITE_OK && worker->most != SIZE_MAX)
+        worker->most = worker->most > MANY ? SIZE_MAX : 2 * worker->most;
+    return code;
+}
+
+/* report_refusal: what can't be published stops nothing else, or what is there could never make
+ * room. */
+static void report_refusal(mull__worker *worker)
+{
+    char line[512];
+    snprintf(line, sizeof line,
+             "%s: has no room for what is sent to it; make some elsewhere on its disk. What is in "
+             "it is handled meanwhile",
+             worker->path);
+    if (!worker->refuses)
+        mull_port_log(worker->store.port, MULL_ERROR_LEVEL, line);
+    worker->refuses = 1;
+}
+
+static void transact(mull__worker *worker)
+{
+    const mull__store *store = &worker->store;
+    int changes = sqlite3_total_changes(store->db);
+    int code = do_what_fits(worker);
+    if (code == SQLITE_OK) {
+        report_well(worker, sqlite3_total_changes(store->db) != changes);
+        tally(worker);
+        worker->refuses &= !store->publishes;
+        return;
+    }
+    if (store->refused)
+        report_refusal(worker);
+    else
+        report(worker, code);
+    undo(worker);
+    answer_all(worker, &worker->batch, code);
+}
+
+/* claim_apart: what is refused takes the only place of its transaction again and again, and what
+ * is there would never be handled. */
+static void claim_apart(mull__worker *worker)
+{
+    mull__list answered;
+    mull__list_init(&answered);
+    mull__list_append(&answered, &worker->batch);
+    transact(worker);
+    mull__list_append(&worker->batch, &answered);
+}
+
+/* count_all answers what was asked of depths, after all else that was asked for at the time. */
+static void count_all(mull__worker *worker)
+{
+    int code = SQLITE_READONLY;
+    if (worker->health != MULL_BROKEN) {
+        code = mull__store_count(&worker->store, &worker->counts, worker->readers.count > 0);
+        if (code != SQLITE_OK)
+            report(worker, code);
+        else if (worker->miscounted)
+            report_well(worker, 0);
+        worker->miscounted = code != SQLITE_OK;
+    }
+    if (code != SQLITE_OK)
+        answer_all(worker, &worker->counts, code);
+    else if (worker->store.state.hidden)
+        news_for(worker, NULL);
+    mull__list_append(&worker->batch, &worker->counts);
 }
 
 /* ---- When to work ---------------------------------------------------------------------------- */
@@ -363,13 +486,55 @@ static int any_room(mull__worker *worker)
     return 0;
 }
 
-static int is_due(mull__worker *worker)
+/* waiting is a look at the queues where something waits. */
+typedef struct waiting {
+    mull__worker *worker;
+    int64_t now_ms;
+    int left; /* so many more queues are worth a look */
+} waiting;
+
+enum { QUEUES_LOOKED_AT = 16 };
+
+static int on_waiting(void *data, const char *queue, int64_t due_ms)
+{
+    waiting *w = data;
+    if (!queue || w->left-- == 0) {
+        news_for(w->worker, NULL);
+        return 0;
+    }
+    for (mull__reader *reader = next(w->worker, NULL); reader; reader = next(w->worker, reader)) {
+        int known = due_ms > w->now_ms && due_ms == reader->next_due_ms;
+        if (!known && strcmp(reader->queue, queue) == 0)
+            wake(reader);
+    }
+    return 1;
+}
+
+/* find_news asks the file which queues have something, which is cheaper than to ask for each of
+ * many readers. */
+static int find_news(mull__worker *worker)
+{
+    waiting w = {worker, mull__store_now(&worker->store), QUEUES_LOOKED_AT};
+    return mull__store_waiting(&worker->store, on_waiting, &w);
+}
+
+static void wake_due(mull__worker *worker)
 {
     int64_t now_ms = mull__store_now(&worker->store);
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         if (reader->next_due_ms <= now_ms)
-            return 1;
-    return 0;
+            wake(reader);
+}
+
+static int search(mull__worker *worker)
+{
+    int over;
+    if (uv_hrtime() < worker->search_at)
+        return SQLITE_OK;
+    int code = mull__store_search(&worker->store, &over);
+    if (over)
+        worker->search_at = uv_hrtime() + SEARCH_EVERY;
+    return code;
 }
 
 /* look asks whether others wrote or died, and whether the wall clock went ahead of the loop's
@@ -377,8 +542,14 @@ static int is_due(mull__worker *worker)
 static void look(mull__worker *worker)
 {
     int news = 0;
-    if (mull__store_look(&worker->store, &news) != SQLITE_OK || news || is_due(worker))
+    int code = mull__store_look(&worker->store, is_idle(worker), &news);
+    if (code == SQLITE_OK && news & MULL__WRITTEN)
+        code = find_news(worker);
+    if (code == SQLITE_OK)
+        code = search(worker);
+    if (code != SQLITE_OK || news & MULL__FREED || worker->store.state.hidden)
         news_for(worker, NULL);
+    wake_due(worker);
 }
 
 static int any_credit(mull__worker *worker)
@@ -389,6 +560,16 @@ static int any_credit(mull__worker *worker)
     return 0;
 }
 
+static int own(mull__worker *worker)
+{
+    mull__store *store = &worker->store;
+    int code = mull__store_own(store);
+    if (!mull__is_full(store->db, code))
+        return code;
+    empty_log(worker);
+    return mull__store_own(store);
+}
+
 /* may_claim: as an owner, and not at once after a failure. Whether there is room is seen later: a
  * settle of the same transaction may make some. */
 static int may_claim(mull__worker *worker)
@@ -396,8 +577,7 @@ static int may_claim(mull__worker *worker)
     if (worker->ending || !any_credit(worker) || uv_hrtime() < worker->retry_at)
         return 0;
     int locked_out = worker->store.lock.why[0] != 0;
-    int code =
-        worker->store.owner ? mull__lock_tend(&worker->store) : mull__store_own(&worker->store);
+    int code = worker->store.owner ? mull__lock_tend(&worker->store) : own(worker);
     if (code != SQLITE_OK)
         report(worker, code);
     else if (locked_out)
@@ -422,6 +602,15 @@ static void watch(mull__worker *worker, int claiming)
         mull__lock_tend(&worker->store);
 }
 
+static void set_counts_apart(mull__worker *worker)
+{
+    for (size_t left = worker->batch.count; left > 0; left--) {
+        mull__link *link = mull__list_pop(&worker->batch);
+        int counts = MULL__ENTRY(link, mull__job, link)->kind == MULL__JOB_DEPTH;
+        mull__list_push(counts ? &worker->counts : &worker->batch, link);
+    }
+}
+
 /* work does what there is to do now. What was asked for is always tried. */
 static void work(mull__worker *worker, int due)
 {
@@ -430,10 +619,15 @@ static void work(mull__worker *worker, int due)
     worker->claiming = worker->health != MULL_BROKEN && may_claim(worker);
     if (worker->health != MULL_BROKEN)
         watch(worker, worker->claiming);
+    set_counts_apart(worker);
     if (worker->health == MULL_BROKEN)
-        answer_all(worker, SQLITE_READONLY);
+        answer_all(worker, &worker->batch, SQLITE_READONLY);
     else if (worker->batch.count || (worker->claiming && wants_to_claim(worker)))
         transact(worker);
+    if (worker->store.refused && worker->claiming && wants_to_claim(worker))
+        claim_apart(worker);
+    if (worker->counts.count)
+        count_all(worker);
     post(worker);
 }
 
@@ -460,9 +654,9 @@ static uint64_t pause_for(mull__worker *worker)
 
 static void read_inbox(mull__worker *worker)
 {
-    append(&worker->batch, &worker->again);
-    append(&worker->batch, &worker->inbox);
-    append(&worker->readers, &worker->arrivals);
+    mull__list_append(&worker->batch, &worker->again);
+    mull__list_append(&worker->batch, &worker->inbox);
+    mull__list_append(&worker->readers, &worker->arrivals);
     worker->seen = worker->pokes;
     worker->due = 0;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
@@ -502,8 +696,11 @@ static void finish(mull__worker *worker)
              (unsigned long long)worker->commits, (unsigned long long)worker->claimed,
              (unsigned long long)worker->settled, (unsigned long long)worker->published);
     mull_port_log(worker->store.port, MULL_DEBUG, line);
-    if (worker->health != MULL_BROKEN)
+    if (worker->health != MULL_BROKEN) {
+        if (worker->unwritable)
+            empty_log(worker);
         mull__store_disown(&worker->store);
+    }
     /* Closing writes too, and removes the log: that of others, where ours is gone. */
     int code = worker->health != MULL_BROKEN ? mull__place_confirm(&worker->store) : SQLITE_OK;
     if (code != SQLITE_OK)
@@ -559,10 +756,12 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
     worker->path = path;
     worker->bell = bell;
     worker->health = MULL_UP;
+    worker->most = SIZE_MAX;
     mull__list_init(&worker->inbox);
     mull__list_init(&worker->arrivals);
     mull__list_init(&worker->readers);
     mull__list_init(&worker->batch);
+    mull__list_init(&worker->counts);
     mull__list_init(&worker->again);
     mull__list_init(&worker->claims);
     clear(&worker->answers);
@@ -575,52 +774,6 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
     uv_cond_destroy(&worker->cond);
     uv_mutex_destroy(&worker->mutex);
     return MULL_EIO;
-}
-
-void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke,
-                       int due)
-{
-    uv_mutex_lock(&worker->mutex);
-    append(&worker->inbox, jobs);
-    for (mull__link *at = mull__list_first(readers); at; at = mull__list_after(readers, at)) {
-        mull__reader *reader = MULL__ENTRY(at, mull__reader, own_link);
-        reader->given = reader->wish;
-    }
-    worker->pokes += poke != 0;
-    worker->due |= due;
-    uv_cond_signal(&worker->cond);
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_add(mull__worker *worker, mull__reader *reader)
-{
-    reader->next_due_ms = INT64_MAX;
-    uv_mutex_lock(&worker->mutex);
-    mull__list_push(&worker->arrivals, &reader->link);
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_take(mull__worker *worker, mull__answers *answers)
-{
-    uv_mutex_lock(&worker->mutex);
-    *answers = worker->answers;
-    mull__list_init(&answers->jobs);
-    mull__list_init(&answers->claims);
-    append(&answers->jobs, &worker->answers.jobs);
-    append(&answers->claims, &worker->answers.claims);
-    worker->answers.state_news = 0;
-    worker->unread = 0;
-    worker->reading = 1;
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_taken(mull__worker *worker)
-{
-    uv_mutex_lock(&worker->mutex);
-    worker->reading = 0;
-    if (worker->closing)
-        uv_cond_signal(&worker->cond);
-    uv_mutex_unlock(&worker->mutex);
 }
 
 void mull__worker_close(mull__worker *worker)

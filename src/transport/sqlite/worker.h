@@ -23,13 +23,6 @@ typedef struct mull__publishing {
     void *ticket;
 } mull__publishing;
 
-typedef struct mull__counting {
-    mull__job job; /* first */
-    char *queue;
-    mull_depth depth;
-    void *ticket;
-} mull__counting;
-
 /* mull__reader is a subscription. Its memory is the loop's, and lives as long as the worker. */
 typedef struct mull__reader {
     mull__link link;     /* in the worker's list */
@@ -45,6 +38,7 @@ typedef struct mull__reader {
     uint32_t out_before;
     int dry;             /* nothing to claim until there is news */
     int64_t next_due_ms; /* of mull__store_now; INT64_MAX: none that is known */
+    uint64_t told_far;   /* which ones were told of that are too far off */
 } mull__reader;
 
 /* mull__answers is what the loop takes. */
@@ -81,14 +75,21 @@ typedef struct mull__worker {
     /* The worker's: */
     mull__list readers;
     mull__list batch;                         /* jobs of this transaction */
-    mull__list again;                         /* jobs that a lock kept out of the last one */
+    mull__list counts;                        /* ... but questions for depths */
+    mull__list again;                         /* jobs that were kept out of the last one */
     mull__list claims;                        /* of this transaction */
     uint64_t seen;                            /* of the pokes */
     int ending;                               /* it is being closed: claim nothing more */
     int claiming;                             /* in this transaction */
     uint64_t looked_at, retry_at, busy_since; /* uv_hrtime */
+    size_t most;                              /* jobs and claims of a transaction */
+    uint64_t empty_at;                        /* the log, if need be; uv_hrtime */
+    int emptying;                             /* it is being tried */
     mull_health health;
-    int unwritable; /* it may be, until something was written */
+    int unwritable;     /* it may be, until something was written */
+    int refuses;        /* what would be published, and has said so */
+    int miscounted;     /* the last depths could not be read */
+    uint64_t search_at; /* the next search for hidden messages begins */
     uint64_t commits, claimed, settled, published;
 } mull__worker;
 

@@ -29,19 +29,19 @@ bus:on("ValidationError"):dead_letter()
 bus:on("DatabaseError", { transient = true }):retry(5, "200ms"):then_redeliver()
 bus:default():retry():then_redeliver():then_dead_letter()
 ]],
-        see = "*mulligan*(1), *mulligan-check*(1), *mulligan-explain*(1), *mulligan.lua*(5)",
+        see = "*mulligan*(1), *mulligan-check*(1), *mulligan-explain*(1), *mulligan-service*(5)",
     },
     {
-        path = "docs/man/mulligan.lua.5.scd",
-        name = "mulligan.lua",
+        path = "docs/man/mulligan-service.5.scd",
+        name = "mulligan-service",
         summary = "what mulligan run runs",
         holds = function(section)
-            return section.title == "mulligan.lua"
+            return section.title == "service.lua"
         end,
         text = [[
-It says which policy, which transports and which consumers *mulligan-run*(1) has.
-It is a program in Lua, run once at the start, with all of Lua around it. Paths in
-it are relative to its folder.
+A file _service.lua_ says which policy, which transports and which consumers
+*mulligan-run*(1) has. It is a program in Lua, run once at the start, with all of
+Lua around it. Paths in it are relative to its folder.
 
 These are its words, a line each; _m_ is what *require "mulligan"* gives. A ?
 behind a name means that it may be left out. _running.md_ among the pages of the

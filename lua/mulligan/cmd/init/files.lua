@@ -1,5 +1,5 @@
--- cmd/init/files.lua: the files that `mulligan init` writes: a list of { name =, text = } for where the
--- types for editors are.
+-- cmd/init/files.lua: the files that `mulligan init` writes: a list of { name =, text = }, with a copy of
+-- the types for editors.
 
 local json = require("mulligan").json
 
@@ -42,9 +42,6 @@ bus:max_age("1d")
 
 local SPEC = [[
 -- What policy.lua must do. Run it in the folder of policy.lua: busted --lua=lua5.4 spec
-
--- Lua looks for ./mulligan.lua, which is yours, before it looks for the module.
-package.path = package.path:gsub("%./%?%.lua;?", ""):gsub("%./%?/init%.lua;?", "")
 
 local mulligan = require "mulligan"
 local testing = require "mulligan.testing"
@@ -115,6 +112,7 @@ end)
 
 local LUACHECK = [[
 std = "lua54"
+exclude_files = { ".mulligan" }
 files["spec"] = { std = "+busted" }
 
 -- A policy has these names of Lua's and no others.
@@ -127,12 +125,15 @@ stds.policy = {
 files["policy.lua"] = { std = "policy" }
 ]]
 
--- For lua-language-server, which brings the types of busted along; `types` is the folder of ours, nil
--- where it isn't known.
-local function luarc(types)
+-- Where the types are copied to. A path to those that are installed would be one of this machine, in a
+-- file that others get from git.
+local TYPES = ".mulligan/types"
+
+-- For lua-language-server, which brings the types of busted along; `has_types` says whether ours are there.
+local function luarc(has_types)
     local library = { "${3rd}/busted/library", "${3rd}/luassert/library" }
-    if types then
-        table.insert(library, 1, types)
+    if has_types then
+        table.insert(library, 1, TYPES)
     end
     local globals = { "describe", "it", "setup", "teardown", "before_each", "after_each" }
     return ([[
@@ -145,11 +146,33 @@ local function luarc(types)
 ]]):format(json.encode(library), json.encode(globals))
 end
 
+-- add_types adds the types' files, which are in a folder: whether all of them could be read.
+local function add_types(files, folder)
+    local found = {}
+    for _, name in ipairs { "mulligan.lua", "policy.lua", "testing.lua" } do
+        local file = io.open(folder .. "/" .. name, "rb")
+        local text = file and file:read "a"
+        if file then
+            file:close()
+        end
+        if not text then
+            return false
+        end
+        found[#found + 1] = { name = TYPES .. "/" .. name, text = text }
+    end
+    table.move(found, 1, #found, #files + 1, files)
+    return true
+end
+
+-- The files, and whether the types are among them: `types` is the folder where they are installed, nil where that
+-- isn't known.
 return function(types)
-    return {
+    local files = {
         { name = "policy.lua", text = POLICY },
         { name = "spec/policy_spec.lua", text = SPEC },
-        { name = ".luarc.json", text = luarc(types) },
         { name = ".luacheckrc", text = LUACHECK },
     }
+    local has_types = types ~= nil and add_types(files, types)
+    table.insert(files, 3, { name = ".luarc.json", text = luarc(has_types) })
+    return files, has_types
 end

@@ -6,17 +6,7 @@ local folders = require("mulligan.program").folders
 local files_for = require "mulligan.cmd.init.files"
 local text = require "mulligan.policy.text"
 
-local init = {
-    name = "init",
-    summary = "writes a policy to begin with, its spec, and the settings of editors",
-    usage = "init [FOLDER] [--force]",
-    about = "Writes policy.lua, spec/policy_spec.lua, .luarc.json (lua-language-server then knows every word of a\n"
-        .. "policy) and .luacheckrc to a folder; nothing, where one of them is there already.",
-    options = {
-        { "--force", help = "replace files that are there" },
-    },
-    at_most = 1,
-}
+local init = {}
 
 local STAGE = ".mulligan-init"
 
@@ -145,8 +135,7 @@ end
 function init.main(words)
     local root = words[1] or "."
     root = root:match("^(.*[^/])/+$") or root
-    local types = folders.types()
-    local files = files_for(types)
+    local files, has_types = files_for(folders.types())
     local names = there_already(root, files)
     if #names > 0 and not words.force then
         local one = #names == 1
@@ -163,7 +152,7 @@ function init.main(words)
         cli.complain("init: %s", why)
         return 1
     end
-    if not types then
+    if not has_types then
         cli.complain("init: the types for editors aren't where this program was installed to; .luarc.json names none")
     end
     say_what_was_done(root, files)

@@ -1,0 +1,190 @@
+/* own_answers.c: what a transport of the program's own may say of a message, and of its queues:
+ * that a body is lost, and that all depths which are asked for in one turn are of one moment. */
+#include "quay.h"
+
+/* ---- A body is lost -------------------------------------------------------------------------- */
+
+/* told is the last settlement, and what was heard of it. */
+static struct {
+    mull_settle_kind kind;
+    char queue[32], error_type[64], reason[32], message[128];
+    size_t body_size;
+    int events;
+} told;
+
+static void settle(void *self, mull_delivery *delivery, const mull_settlement *settlement)
+{
+    (void)delivery;
+    ((quay *)self)->settling = 1;
+    told.kind = settlement->kind;
+    snprintf(told.queue, sizeof told.queue, "%s", settlement->queue);
+    if (settlement->kind == MULL_SETTLE_DEAD_LETTER) {
+        snprintf(told.error_type, sizeof told.error_type, "%s", settlement->error_type);
+        snprintf(told.reason, sizeof told.reason, "%s", settlement->reason);
+    }
+    for (size_t i = 0; i < settlement->header_count; i++)
+        if (strcmp(settlement->headers[i].name, "mulligan-error-message") == 0)
+            snprintf(told.message, sizeof told.message, "%s", settlement->headers[i].value);
+}
+
+static void on_event(const mull_event *event, void *data)
+{
+    (void)data;
+    if (event->kind != MULL_EVENT_DECIDED)
+        return;
+    told.events++;
+    told.body_size = event->failure->message->body_size;
+}
+
+static void open_with(stage *s, const mull_transport_ops *ops, int consumers)
+{
+    static const char *const names[] = {"A", "B", "C"}, *const queues[] = {"q", "r", "q"};
+    *s = (stage){.now_ms = 1};
+    desk_open(&s->desk);
+    mull_engine_options options = quay_engine_options(s);
+    options.event = on_event;
+    assert_int_equal(mull_engine_new(&s->engine, &options), 0);
+    assert_int_equal(mull_engine_scheme(s->engine, ops, &s->quay), 0);
+    assert_int_equal(mull_engine_transport(s->engine, "t", "quay:"), 0);
+    mull_consumer_options consumer = rig_consumer(quay_keep_call, s);
+    for (int i = 0; i < consumers; i++) {
+        consumer.name = names[i];
+        consumer.queue = queues[i];
+        assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
+    }
+    assert_int_equal(mull_engine_start(s->engine), 0);
+    quay_make_delivery(&s->quay);
+}
+
+/* lose_body delivers a message whose body is lost. */
+static void lose_body(mull_header *headers, size_t count, int64_t deliveries)
+{
+    mull_transport_ops ops = quay_ops;
+    ops.settle = settle;
+    memset(&told, 0, sizeof told);
+    stage s;
+    open_with(&s, &ops, 1);
+    mull_message *message = &s.quay.delivery.message;
+    message->body_size = MULL_BODY_MISSING;
+    message->headers = headers;
+    message->header_count = count;
+    message->deliveries = deliveries;
+    mull_port_delivered(s.quay.port, &s.quay.delivery);
+    mull_engine_turn(s.engine);
+    assert_int_equal(s.call, 0);
+    assert_true(s.quay.settling);
+    assert_int_equal(told.kind, MULL_SETTLE_DEAD_LETTER);
+    assert_string_equal(told.queue, "error");
+    assert_string_equal(told.error_type, "MessageDeserializationError");
+    assert_string_equal(told.reason, "unrecoverable");
+    assert_string_equal(told.message, "the body is missing: the transport has lost it");
+    s.quay.settling = 0;
+    mull_port_settled(s.quay.port, &s.quay.delivery, 0);
+    mull_engine_turn(s.engine);
+    assert_int_equal(told.events, 1);
+    assert_int_equal(told.body_size, 0);
+    mull_counts counts = MULL_INIT(mull_counts);
+    assert_int_equal(mull_engine_counts(s.engine, &counts), 0);
+    assert_int_equal(counts.dead_lettered, 1);
+    quay_stage_close(&s);
+}
+
+static void a_message_without_its_body_is_a_dead_letter(void **state)
+{
+    (void)state;
+    lose_body(NULL, 0, 1);
+    lose_body(NULL, 0, 1000); /* too often handed out as well */
+    mull_header due = {.name = "mulligan-due", .value = "2999-01-01T00:00:00.000Z"};
+    lose_body(&due, 1, 1); /* on its way, with a delay in parts */
+}
+
+static void a_stop_gives_it_back(void **state)
+{
+    (void)state;
+    mull_transport_ops ops = quay_ops;
+    ops.settle = settle;
+    stage s;
+    open_with(&s, &ops, 1);
+    mull_stop(s.engine);
+    mull_engine_turn(s.engine);
+    s.quay.delivery.message.body_size = MULL_BODY_MISSING;
+    mull_port_delivered(s.quay.port, &s.quay.delivery);
+    assert_int_equal(told.kind, MULL_SETTLE_GIVE_BACK);
+    quay_stage_close(&s);
+}
+
+/* ---- Depths ---------------------------------------------------------------------------------- */
+
+enum { QUESTIONS = 16 };
+
+static struct {
+    void *tickets[QUESTIONS];
+    int open, total;
+} asked;
+
+static int depth(void *self, const char *queue, void *ticket)
+{
+    (void)self;
+    (void)queue;
+    assert_true(asked.open < QUESTIONS);
+    asked.tickets[asked.open++] = ticket;
+    asked.total++;
+    return 0;
+}
+
+static int open_at_once(void **self, mull_port *port, const char *url, mull_abilities *abilities,
+                        char *why, size_t why_size)
+{
+    int status = quay_open(self, port, url, abilities, why, why_size);
+    abilities->counts_at_once = 1;
+    return status;
+}
+
+/* answer_round answers all questions that are open; how many these were. */
+static int answer_round(stage *s)
+{
+    static const mull_depth none = {.next_due_ms = INT64_MAX};
+    mull_engine_turn(s->engine);
+    void *tickets[QUESTIONS]; /* the last answer may ask anew */
+    int count = asked.open;
+    memcpy(tickets, asked.tickets, sizeof tickets);
+    asked.open = 0;
+    for (int i = 0; i < count; i++)
+        mull_port_depth(s->quay.port, tickets[i], 0, &none);
+    return count;
+}
+
+/* ask_until_empty gives how many questions three consumers of two queues take to be sure. */
+static int ask_until_empty(int at_once)
+{
+    mull_transport_ops ops = quay_ops;
+    ops.depth = depth;
+    if (at_once)
+        ops.open = open_at_once;
+    memset(&asked, 0, sizeof asked);
+    stage s;
+    open_with(&s, &ops, 3);
+    assert_int_equal(mull_stop_when_empty(s.engine), 0);
+    while (answer_round(&s) > 0)
+        ;
+    assert_string_equal(s.said, "stopped");
+    quay_stage_close(&s);
+    return asked.total;
+}
+
+static void each_queue_is_asked_for_once_a_round(void **state)
+{
+    (void)state;
+    assert_int_equal(ask_until_empty(0), 4);
+    assert_int_equal(ask_until_empty(1), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_message_without_its_body_is_a_dead_letter),
+        cmocka_unit_test(a_stop_gives_it_back),
+        cmocka_unit_test(each_queue_is_asked_for_once_a_round),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* until_empty.c: an engine that is to stop once its queues are empty, on a transport that can't say
+ * whether they are; and what an engine needs to start. */
+#include "quay.h"
+
+enum { MINUTE_MS = 60000 };
+
+typedef struct wait {
+    stage stage;
+    mull_transport_ops ops;
+    char problem[256];
+    int asked;
+} wait;
+
+static int refuse_depth(void *self, const char *queue, void *ticket)
+{
+    (void)self;
+    (void)queue;
+    (void)ticket;
+    return MULL_EIO;
+}
+
+static void keep_problem(const char *file, int line, const char *text, void *data)
+{
+    wait *w = data; /* it begins with the stage */
+    assert_null(file);
+    assert_int_equal(line, 0);
+    snprintf(w->problem, sizeof w->problem, "%s", text);
+}
+
+/* open_wait waits for empty queues by the answers of `depth`. */
+static void open_wait(wait *w, int (*depth)(void *self, const char *queue, void *ticket))
+{
+    *w = (wait){.stage = {.now_ms = 1}, .ops = quay_ops};
+    stage *s = &w->stage;
+    w->ops.depth = depth;
+    desk_open(&s->desk);
+    mull_engine_options options = quay_engine_options(s);
+    options.problem = keep_problem;
+    assert_int_equal(mull_engine_new(&s->engine, &options), 0);
+    assert_int_equal(mull_engine_scheme(s->engine, &w->ops, &s->quay), 0);
+    assert_int_equal(mull_engine_transport(s->engine, "t", "quay:"), 0);
+    const mull_consumer_options consumer = rig_consumer(quay_keep_call, s);
+    assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
+    assert_int_equal(mull_engine_start(s->engine), 0);
+    assert_int_equal(mull_stop_when_empty(s->engine), 0);
+}
+
+/* pass lets time go by, in which each question for a depth is answered so. */
+static void pass(wait *w, int64_t ms, int status)
+{
+    stage *s = &w->stage;
+    for (int64_t end_ms = s->now_ms + ms; s->now_ms < end_ms; s->now_ms += 10) {
+        mull_engine_turn(s->engine);
+        void *ticket = s->quay.asking;
+        s->quay.asking = NULL;
+        if (!ticket)
+            continue;
+        const mull_depth some = {.claimed = 1, .next_due_ms = INT64_MAX};
+        w->asked++;
+        mull_port_depth(s->quay.port, ticket, status, &some);
+    }
+    mull_engine_turn(s->engine);
+}
+
+static const char given_up[] =
+    "transport 't': for 60 s it could not say how many messages are in the queue 'q': "
+    "the transport could not carry it out";
+
+static void a_minute_of_errors_ends_it(void **state)
+{
+    (void)state;
+    wait w;
+    open_wait(&w, quay_depth);
+    pass(&w, MINUTE_MS - 1000, MULL_EIO);
+    assert_in_range(w.asked, 10, 30);
+    assert_int_equal(mull_engine_status(w.stage.engine), 0);
+    assert_string_equal(w.problem, "");
+    pass(&w, 1100, MULL_EIO);
+    assert_int_equal(mull_engine_status(w.stage.engine), MULL_EIO);
+    assert_string_equal(w.problem, given_up);
+    assert_string_equal(w.stage.said, "stopped");
+    quay_stage_close(&w.stage);
+}
+
+static void one_that_refuses_to_answer_does_as_well(void **state)
+{
+    (void)state;
+    wait w;
+    open_wait(&w, refuse_depth);
+    pass(&w, MINUTE_MS - 1000, 0);
+    assert_int_equal(mull_engine_status(w.stage.engine), 0);
+    pass(&w, 1100, 0);
+    assert_int_equal(mull_engine_status(w.stage.engine), MULL_EIO);
+    assert_string_equal(w.problem, given_up);
+    quay_stage_close(&w.stage);
+}
+
+static void an_answer_between_them_begins_the_minute_anew(void **state)
+{
+    (void)state;
+    wait w;
+    open_wait(&w, quay_depth);
+    for (int i = 0; i < 10; i++) {
+        pass(&w, MINUTE_MS - 5000, MULL_EIO);
+        pass(&w, 5100, 0);
+        assert_int_equal(mull_engine_status(w.stage.engine), 0);
+    }
+    quay_stage_close(&w.stage);
+}
+
+static void one_that_is_down_is_waited_out(void **state)
+{
+    (void)state;
+    wait w;
+    open_wait(&w, quay_depth);
+    mull_port_state(w.stage.quay.port, MULL_DOWN, "no network");
+    pass(&w, 10 * MINUTE_MS, MULL_EIO);
+    assert_int_equal(mull_engine_status(w.stage.engine), 0);
+    mull_port_state(w.stage.quay.port, MULL_UP, NULL);
+    pass(&w, MINUTE_MS - 6000, MULL_EIO);
+    assert_int_equal(mull_engine_status(w.stage.engine), 0);
+    pass(&w, 7000, MULL_EIO);
+    assert_int_equal(mull_engine_status(w.stage.engine), MULL_EIO);
+    quay_stage_close(&w.stage);
+}
+
+/* ---- Starts ---------------------------------------------------------------------------------- */
+
+static void without_a_transport_it_does_not_start(void **state)
+{
+    (void)state;
+    wait w = {.stage = {.now_ms = 1}};
+    stage *s = &w.stage;
+    desk_open(&s->desk);
+    mull_engine_options options = quay_engine_options(s);
+    options.problem = keep_problem;
+    assert_int_equal(mull_engine_new(&s->engine, &options), 0);
+    assert_int_equal(mull_engine_start(s->engine), MULL_EINVAL);
+    assert_string_equal(w.problem, "the engine has no transport, so it can neither take nor send "
+                                   "messages; add one before the start, and a consumer for each "
+                                   "queue that it is to read");
+    assert_int_equal(mull_engine_transport(s->engine, "t", "memory:"), 0);
+    assert_int_equal(mull_engine_start(s->engine), 0);
+    assert_string_equal(s->said, "there is no consumer, so no messages are taken");
+    mull_engine_close(s->engine, NULL, NULL);
+    desk_close(&s->desk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_minute_of_errors_ends_it),
+        cmocka_unit_test(one_that_refuses_to_answer_does_as_well),
+        cmocka_unit_test(an_answer_between_them_begins_the_minute_anew),
+        cmocka_unit_test(one_that_is_down_is_waited_out),
+        cmocka_unit_test(without_a_transport_it_does_not_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,581 @@
+/* bounds.c: the bounds of walks hold, and are the least that do. Beside them stands a
+ * search: it asks mull__judge about every failure that a message of a small policy can come to, and
+ * keeps every age, to the millisecond, in which it can. Larger policies are walked at random.
+ *
+ * MULL_BOUNDS says how many policies are tried, MULL_SEED which. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/bounds.h"
+#include "base/rand.h"
+#include "fixtures.h"
+
+/* ---- Policies -------------------------------------------------------------------------------- */
+
+enum { MOST_COURSES = 4, MOST_DELAYS = 4 };
+
+/* sketch is a policy of a few courses, each a rule for a type of its own: T0, T1, ... */
+typedef struct sketch {
+    mull__plain_rule rules[MOST_COURSES];
+    int64_t delays[2 * MOST_COURSES][MOST_DELAYS];
+    size_t count;
+    mull__plain_settings settings;
+    int64_t handler_ms;
+} sketch;
+
+static const char *const type_names[MOST_COURSES] = {"T0", "T1", "T2", "T3"};
+
+static mull__rand chance;
+
+static int64_t below(int64_t n)
+{
+    return (int64_t)(mull__rand_next(&chance) % (uint64_t)n);
+}
+
+/* scale is how large the numbers of a policy are. */
+typedef struct scale {
+    int64_t attempts, delay_ms, age_ms, calls, handler_ms;
+    int decorrelated;
+} scale;
+
+static const scale small = {
+    .attempts = 3, .delay_ms = 12, .age_ms = 60, .calls = 14, .handler_ms = 9};
+
+static mull__plain_tier random_tier(const scale *s, int64_t *delays, int redeliver)
+{
+    mull__plain_tier tier = {.on = 1, .attempts = below(s->attempts + 1), .factor = 1};
+    tier.backoff = (mull__backoff)below(3);
+    tier.base_ms = below(s->delay_ms + 1);
+    if (tier.backoff == MULL__EXPONENTIAL)
+        tier.factor = 1 + (double)below(5) / 4;
+    tier.max_delay_ms = below(3) == 0 ? below(2 * s->delay_ms) : 2 * s->delay_ms;
+    tier.jitter = (double)below(3) / 4;
+    tier.jitter_kind = below(5) == 0 ? MULL__JITTER_FULL : MULL__JITTER_FRACTION;
+    if (s->decorrelated && below(4) == 0)
+        tier.jitter_kind = MULL__JITTER_DECORRELATED;
+    if (below(4) == 0 && tier.jitter_kind != MULL__JITTER_DECORRELATED) {
+        tier.delays = delays;
+        tier.delay_count = 1 + (size_t)below(MOST_DELAYS);
+        tier.attempts = (int64_t)tier.delay_count;
+        for (size_t i = 0; i < tier.delay_count; i++)
+            delays[i] = below(s->delay_ms + 1);
+        if (below(2))
+            tier.max_delay_ms = MULL__NO_CAP;
+    } else if (redeliver && below(6) == 0) {
+        tier.attempts = MULL_UNLIMITED;
+    }
+    return tier;
+}
+
+/* random_sketch sets max_age wherever something is unlimited, as the language asks for. */
+static void random_sketch(sketch *k, const scale *s)
+{
+    *k = (sketch){.count = 1 + (size_t)below(MOST_COURSES),
+                  .handler_ms = below(3) * below(s->handler_ms + 1)};
+    int unlimited = 0;
+    for (size_t i = 0; i < k->count; i++) {
+        mull__plain_rule *rule = &k->rules[i];
+        *rule = (mull__plain_rule)DEAD_LETTER_RULE(type_names[i], (int)i + 1);
+        if (below(4) > 0)
+            rule->retry = random_tier(s, k->delays[2 * i], 0);
+        if (below(4) > 0)
+            rule->redeliver = random_tier(s, k->delays[2 * i + 1], 1);
+        unlimited |= rule->redeliver.attempts == MULL_UNLIMITED;
+    }
+    if (below(3) == 0)
+        k->settings.max_attempts = 1 + below(s->calls);
+    if (unlimited || below(3) == 0) {
+        k->settings.has_max_age = 1;
+        k->settings.max_age_ms = below(s->age_ms + 1);
+    }
+}
+
+static mull__table *table_of(const sketch *k)
+{
+    mull__plain_scope bus = {
+        .kind = MULL__BUS, .rules = k->rules, .rule_count = k->count, .settings = k->settings};
+    return new_table(&(mull__plain){.scopes = &bus, .scope_count = 1});
+}
+
+static void show_tier(const char *name, const mull__plain_tier *t)
+{
+    print_message("  %s: attempts %" PRId64 ", base %" PRId64
+                  ", backoff %d, factor %g, cap %" PRId64 ", jitter %g, kind %d, delays",
+                  name, t->attempts, t->base_ms, (int)t->backoff, t->factor, t->max_delay_ms,
+                  t->jitter, (int)t->jitter_kind);
+    for (size_t i = 0; i < t->delay_count; i++)
+        print_message(" %" PRId64, t->delays[i]);
+    print_message("\n");
+}
+
+static void show(const sketch *k)
+{
+    print_message("max_attempts %" PRId64 ", max_age %" PRId64 ", a call takes up to %" PRId64 "\n",
+                  k->settings.max_attempts,
+                  k->settings.has_max_age ? k->settings.max_age_ms : MULL__OFF, k->handler_ms);
+    for (size_t i = 0; i < k->count; i++) {
+        print_message(" %s\n", type_names[i]);
+        show_tier("retry", &k->rules[i].retry);
+        show_tier("redeliver", &k->rules[i].redeliver);
+    }
+}
+
+/* ---- Their bounds ---------------------------------------------------------------------------- */
+
+static mull__walks walks_of(const sketch *k, mull__course courses[MOST_COURSES])
+{
+    for (size_t i = 0; i < k->count; i++)
+        courses[i] = (mull__course){&k->rules[i].retry, &k->rules[i].redeliver};
+    return (mull__walks){
+        .courses = courses,
+        .count = k->count,
+        .max_attempts = k->settings.max_attempts ? k->settings.max_attempts : MULL__OFF,
+        .max_age_ms = k->settings.has_max_age ? k->settings.max_age_ms : MULL__OFF,
+        .handler_ms = k->handler_ms,
+    };
+}
+
+static mull__extent extent_of(const sketch *k)
+{
+    mull__course courses[MOST_COURSES];
+    mull__walks walks = walks_of(k, courses);
+    static purse plenty;
+    mull_allocator a = purse_allocator(&plenty);
+    mull__extent extent;
+    assert_int_equal(mull__extent_of_walks(&extent, &walks, &a), MULL_OK);
+    assert_int_equal(atomic_load(&plenty.out), 0);
+    return extent;
+}
+
+static mull__extent extent_of_first(const sketch *k)
+{
+    mull__course courses[MOST_COURSES];
+    mull__walks walks = walks_of(k, courses);
+    return mull__extent_of_course(&courses[0], &walks);
+}
+
+static void show_extent(const char *name, mull__extent e)
+{
+    print_message("%s: calls %" PRId64 ", shortest %" PRId64 ", longest %" PRId64 "%s\n", name,
+                  e.calls, e.shortest_ms, e.longest_ms, e.rough ? ", rough" : "");
+}
+
+static int same_extent(mull__extent a, mull__extent b)
+{
+    return a.calls == b.calls && a.shortest_ms == b.shortest_ms && a.longest_ms == b.longest_ms;
+}
+
+/* ---- The search ------------------------------------------------------------------------------ */
+
+enum {
+    AGES = 1024, /* beyond these no small policy comes */
+    WORDS = AGES / 64,
+    ATTEMPTS = MOST_DELAYS + 2, /* one more than the most retries, and attempts count from 1 */
+    ROUNDS = 160,               /* with this many, one that gets no older never ends */
+    CALLS = ROUNDS * ATTEMPTS
+};
+
+typedef struct bits {
+    uint64_t word[WORDS];
+} bits;
+
+/* layer is every age, as a bit, by the number of calls and the attempt: of one round. */
+typedef struct layer {
+    bits at[CALLS][ATTEMPTS];
+    int low, high; /* no others have calls */
+} layer;
+
+typedef struct search {
+    const sketch *sketch;
+    mull__table *table;
+    layer *now, *next;
+    mull__extent extent;
+    int round;
+} search;
+
+static int any(const bits *b)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < WORDS; i++)
+        all |= b->word[i];
+    return all != 0;
+}
+
+static int has(const bits *b, int age)
+{
+    return b->word[age / 64] >> (age % 64) & 1;
+}
+
+/* later is each age that much later. */
+static bits later(const bits *b, int64_t ms)
+{
+    bits moved = {0};
+    int words = (int)ms / 64, bit = (int)ms % 64;
+    for (int i = 0; i < WORDS; i++) {
+        uint64_t low = i >= words ? b->word[i - words] : 0;
+        uint64_t below_low = i > words ? b->word[i - words - 1] : 0;
+        moved.word[i] = low << bit | (bit ? below_low >> (64 - bit) : 0);
+    }
+    return moved;
+}
+
+static void add(bits *to, const bits *more)
+{
+    for (int i = 0; i < WORDS; i++)
+        to->word[i] |= more->word[i];
+    assert_int_equal(to->word[WORDS - 1], 0); /* there is room for all ages */
+}
+
+/* older is the ages beyond one. */
+static bits older(const bits *b, int64_t age)
+{
+    bits some = *b;
+    for (int64_t i = 0; i < WORDS && i <= age / 64; i++)
+        some.word[i] &= i < age / 64 || age % 64 == 63 ? 0 : UINT64_MAX << (age % 64 + 1);
+    return some;
+}
+
+static int youngest(const bits *b)
+{
+    int age = 0;
+    while (b->word[age / 64] == 0)
+        age += 64;
+    while (!has(b, age))
+        age++;
+    return age;
+}
+
+static int oldest(const bits *b)
+{
+    int age = AGES - 1;
+    while (b->word[age / 64] == 0)
+        age -= 64;
+    while (!has(b, age))
+        age--;
+    return age;
+}
+
+static mull_verdict ask(const search *s, size_t type, int64_t attempt, int64_t calls,
+                        int64_t age_ms, uint32_t flags)
+{
+    mull_error error = error_of(type_names[type]);
+    mull_failure failure = failure_of(&error);
+    failure.attempt = attempt;
+    failure.redeliveries = s->round;
+    failure.calls = calls;
+    failure.age_ms = age_ms;
+    failure.flags |= flags;
+    return judge(s->table, &failure);
+}
+
+static void note_ends(search *s, int calls, const bits *ages)
+{
+    mull__extent *e = &s->extent;
+    e->calls = calls > e->calls ? calls : e->calls;
+    e->shortest_ms = youngest(ages) < e->shortest_ms ? youngest(ages) : e->shortest_ms;
+    e->longest_ms = oldest(ages) > e->longest_ms ? oldest(ages) : e->longest_ms;
+}
+
+/* move puts messages to where a verdict sends them, at each age that they may then have. */
+static void move(search *s, const mull_verdict *low, const mull_verdict *high, int attempt,
+                 int calls, const bits *ages)
+{
+    assert_int_equal(low->action, high->action);
+    assert_true(calls + 1 < CALLS);
+    int retry = low->action == MULL_RETRY;
+    layer *to = retry ? s->now : s->next;
+    to->high = calls + 1 > to->high ? calls + 1 : to->high;
+    to->low = calls + 1 < to->low ? calls + 1 : to->low;
+    bits then = later(ages, low->delay_ms);
+    int64_t left = high->delay_ms + s->sketch->handler_ms - low->delay_ms;
+    for (int64_t wide = 1; left > 0; wide *= 2) {
+        int64_t by = wide < left ? wide : left;
+        bits more = later(&then, by);
+        add(&then, &more);
+        left -= by;
+    }
+    add(&to->at[calls + 1][retry ? attempt + 1 : 1], &then);
+}
+
+/* try_type takes the ages, all of them over max_age or none, in which this failure, of this type,
+ * may be. */
+static void try_type(search *s, size_t type, int attempt, int calls, const bits *ages)
+{
+    if (!any(ages))
+        return;
+    mull_verdict low = ask(s, type, attempt, calls, youngest(ages), MULL__JITTER_LOW);
+    mull_verdict high = ask(s, type, attempt, calls, oldest(ages), MULL__JITTER_HIGH);
+    if (low.action == MULL_DEAD_LETTER)
+        note_ends(s, calls, ages);
+    else
+        move(s, &low, &high, attempt, calls, ages);
+}
+
+static void try_types(search *s, int attempt, int calls, const bits *ages)
+{
+    const mull__plain_settings *settings = &s->sketch->settings;
+    bits old = older(ages, settings->has_max_age ? settings->max_age_ms : AGES), young = *ages;
+    for (int i = 0; i < WORDS; i++)
+        young.word[i] &= ~old.word[i];
+    for (size_t type = 0; type < s->sketch->count; type++) {
+        try_type(s, type, attempt, calls, &young);
+        try_type(s, type, attempt, calls, &old);
+    }
+}
+
+static void search_round(search *s)
+{
+    for (int calls = s->now->low; calls <= s->now->high; calls++)
+        for (int attempt = 1; attempt < ATTEMPTS; attempt++) {
+            bits ages = s->now->at[calls][attempt];
+            if (!any(&ages))
+                continue;
+            try_types(s, attempt, calls, &ages);
+            s->now->at[calls][attempt] = (bits){0};
+        }
+    s->now->high = 0;
+    s->now->low = CALLS;
+}
+
+/* search_all gives what mull__extent_of_walks should. */
+static mull__extent search_all(const sketch *k)
+{
+    static layer layers[2];
+    memset(layers, 0, sizeof layers);
+    search s = {.sketch = k, .table = table_of(k), .now = &layers[0], .next = &layers[1]};
+    s.extent = (mull__extent){0, MULL__FOREVER, 0, 0};
+    s.now->at[1][1].word[0] = 1;
+    s.now->low = s.now->high = 1;
+    s.next->low = CALLS;
+    for (; s.now->high > 0 && s.round < ROUNDS - 1; s.round++) {
+        search_round(&s);
+        layer *was = s.now;
+        s.now = s.next;
+        s.next = was;
+    }
+    if (s.now->high > 0)
+        s.extent.calls = MULL__FOREVER;
+    if (s.extent.shortest_ms == MULL__FOREVER)
+        s.extent.longest_ms = MULL__FOREVER;
+    mull__table_free(s.table);
+    return s.extent;
+}
+
+static long policies(long fallback)
+{
+    const char *given = getenv("MULL_BOUNDS");
+    return given ? atol(given) : fallback;
+}
+
+static void they_are_what_a_search_finds(void **state)
+{
+    (void)state;
+    long rough = 0, count = policies(1500);
+    for (long i = 0; i < count; i++) {
+        sketch k;
+        random_sketch(&k, &small);
+        mull__extent found = search_all(&k), said = extent_of(&k);
+        rough += said.rough;
+        if (same_extent(found, said))
+            continue;
+        show(&k);
+        show_extent("found", found);
+        show_extent("said", said);
+        fail_msg("policy %ld of seed %" PRIu64, i, chance.state);
+    }
+    print_message("%ld policies, %ld with rough bounds\n", count, rough);
+}
+
+/* add_twin makes the first course the only one, and one that does the same the second: it differs
+ * in what a list, or a backoff that isn't exponential, makes nothing of. */
+static void add_twin(sketch *k)
+{
+    k->count = 2;
+    k->rules[1] = k->rules[0];
+    k->rules[1].type = type_names[1];
+    if (k->rules[1].retry.delays)
+        k->rules[1].retry.base_ms++;
+    else if (k->rules[1].retry.backoff != MULL__EXPONENTIAL)
+        k->rules[1].retry.factor++;
+    else if (k->rules[1].redeliver.delays)
+        k->rules[1].redeliver.base_ms++;
+    else if (k->rules[1].redeliver.backoff != MULL__EXPONENTIAL)
+        k->rules[1].redeliver.factor++;
+}
+
+static void of_one_course_the_walks_are_a_line(void **state)
+{
+    (void)state;
+    static const scale scales[] = {
+        {.attempts = 3, .delay_ms = 12, .age_ms = 60, .calls = 14, .handler_ms = 9},
+        {.attempts = 40,
+         .delay_ms = 300,
+         .age_ms = 20000,
+         .calls = 500,
+         .handler_ms = 200,
+         .decorrelated = 1},
+        {.attempts = 1000,
+         .delay_ms = 60000,
+         .age_ms = 90000000,
+         .calls = 9000,
+         .handler_ms = 30000},
+    };
+    for (long i = 0; i < policies(500); i++) {
+        sketch k;
+        random_sketch(&k, &scales[i % 100 < 60 ? 0 : i % 100 < 98 ? 1 : 2]);
+        add_twin(&k);
+        mull__extent line = extent_of_first(&k), walks = extent_of(&k);
+        if (same_extent(line, walks) || walks.rough)
+            continue;
+        show(&k);
+        show_extent("a line", line);
+        show_extent("walks", walks);
+        fail_msg("policy %ld", i);
+    }
+}
+
+/* ---- Walks at random ------------------------------------------------------------------------- */
+
+/* walk takes one message to its end, every failure of whatever type. */
+static void walk(const sketch *k, mull__table *table, mull__extent bounds)
+{
+    search s = {.sketch = k, .table = table};
+    int64_t attempt = 1, calls = 1, age_ms = 0;
+    uint32_t flags = below(3) == 0 ? MULL__JITTER_LOW : below(2) ? MULL__JITTER_HIGH : 0;
+    size_t favourite = (size_t)below((int64_t)k->count);
+    for (; calls < 20000; calls++) {
+        size_t type = below(4) ? favourite : (size_t)below((int64_t)k->count);
+        mull_verdict verdict = ask(&s, type, attempt, calls, age_ms, flags);
+        if (verdict.action == MULL_DEAD_LETTER)
+            break;
+        age_ms +=
+            verdict.delay_ms + (below(3) ? below(2) * k->handler_ms : below(k->handler_ms + 1));
+        attempt = verdict.action == MULL_RETRY ? attempt + 1 : 1;
+        s.round += verdict.action == MULL_REDELIVER;
+    }
+    if (calls <= bounds.calls &&
+        (calls == 20000 || (age_ms >= bounds.shortest_ms && age_ms <= bounds.longest_ms)))
+        return;
+    show(k);
+    show_extent("bounds", bounds);
+    fail_msg("a walk has %" PRId64 " calls and ends after %" PRId64 " ms", calls, age_ms);
+}
+
+static void walk_policies(const scale *s, long count)
+{
+    for (long i = 0; i < count; i++) {
+        sketch k;
+        random_sketch(&k, s);
+        mull__table *table = table_of(&k);
+        mull__extent bounds = extent_of(&k);
+        for (int j = 0; j < 5; j++)
+            walk(&k, table, bounds);
+        mull__table_free(table);
+    }
+}
+
+static void no_walk_exceeds_them(void **state)
+{
+    (void)state;
+    static const scale large = {.attempts = 12,
+                                .delay_ms = 5000,
+                                .age_ms = 400000,
+                                .calls = 150,
+                                .handler_ms = 3000,
+                                .decorrelated = 1};
+    walk_policies(&large, policies(10000));
+}
+
+/* Of some of these it would take too long to find the least bounds. */
+static void nor_where_they_are_rough(void **state)
+{
+    (void)state;
+    static const scale huge = {.attempts = 1000,
+                               .delay_ms = 2000,
+                               .age_ms = 40000000,
+                               .calls = 40000,
+                               .handler_ms = 100,
+                               .decorrelated = 1};
+    walk_policies(&huge, policies(10000) / 500);
+}
+
+/* ---- Sets of ages ---------------------------------------------------------------------------- */
+
+static void gaps_stay_open(void **state)
+{
+    (void)state;
+    mull__span room[3];
+    mull__ages ages = {.at = room, .room = COUNT(room)};
+    mull__ages_add(&ages, (mull__span){0, 1});
+    mull__ages_add(&ages, (mull__span){3, 5});
+    assert_int_equal(ages.count, 2);
+    mull__ages_add(&ages, (mull__span){6, 6}); /* follows without a gap */
+    assert_int_equal(ages.count, 2);
+    mull__ages_add(&ages, (mull__span){100, 200});
+    assert_int_equal(ages.count, 3);
+    assert_false(ages.rough);
+    mull__ages_add(&ages, (mull__span){1000, 1001}); /* the least gap goes */
+    assert_true(ages.rough);
+    assert_int_equal(ages.count, 3);
+    assert_int_equal(room[0].high_ms, 6);
+    mull__ages_add(&ages, (mull__span){7, 999});
+    assert_int_equal(ages.count, 1);
+    assert_int_equal(room[0].low_ms, 0);
+    assert_int_equal(room[0].high_ms, 1001);
+}
+
+static void an_override_leaves_max_attempts(void **state)
+{
+    (void)state;
+    mull__walks walks = {.max_attempts = MULL__OFF, .max_age_ms = 1, .handler_ms = 10};
+    mull__extent none = mull__extent_overridden(&walks);
+    assert_true(none.calls == MULL__FOREVER && none.longest_ms == MULL__FOREVER);
+    walks.max_attempts = 3;
+    mull__extent three = mull__extent_overridden(&walks);
+    assert_int_equal(three.calls, 3);
+    assert_int_equal(three.shortest_ms, 0);
+    assert_int_equal(three.longest_ms, 2 * (MULL__DELAY_MAX_MS + 10));
+}
+
+static void no_memory_is_told(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        sketch k;
+        mull__course courses[MOST_COURSES];
+        random_sketch(&k, &small);
+        mull__walks walks = walks_of(&k, courses);
+        int status = MULL_ENOMEM;
+        for (long fail_at = 1; status == MULL_ENOMEM; fail_at++) {
+            purse p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
+            mull_allocator a = purse_allocator(&p);
+            mull__extent extent;
+            status = mull__extent_of_walks(&extent, &walks, &a);
+            assert_int_equal(atomic_load(&p.out), 0);
+            assert_true(status == MULL_ENOMEM || atomic_load(&p.asked) < fail_at);
+        }
+        assert_int_equal(status, MULL_OK);
+    }
+}
+
+static void seed_chance(void)
+{
+    const char *given = getenv("MULL_SEED");
+    mull__rand_init(&chance, given ? strtoull(given, NULL, 0) : 0);
+    printf("MULL_SEED=%" PRIu64 "\n", chance.state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gaps_stay_open),
+        cmocka_unit_test(an_override_leaves_max_attempts),
+        cmocka_unit_test(no_memory_is_told),
+        cmocka_unit_test(they_are_what_a_search_finds),
+        cmocka_unit_test(of_one_course_the_walks_are_a_line),
+        cmocka_unit_test(no_walk_exceeds_them),
+        cmocka_unit_test(nor_where_they_are_rough),
+    };
+    seed_chance();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* policy_memory.c: as policy_memory.c, but what is refused is what the C library
+ * allocates, of which its allocator isn't told. */
+#include "policy_lives.h"
+
+#include <errno.h>
+#include <locale.h>
+
+static purse libcs;
+
+/* What the objects ask of it comes here, by the linker's --wrap. */
+FILE *__real_fdopen(int fd, const char *mode);
+locale_t __real_newlocale(int mask, const char *name, locale_t base);
+FILE *__wrap_fdopen(int fd, const char *mode);
+locale_t __wrap_newlocale(int mask, const char *name, locale_t base);
+
+FILE *__wrap_fdopen(int fd, const char *mode)
+{
+    if (!purse_refuses(&libcs))
+        return __real_fdopen(fd, mode);
+    errno = ENOMEM;
+    return NULL;
+}
+
+locale_t __wrap_newlocale(int mask, const char *name, locale_t base)
+{
+    if (!purse_refuses(&libcs))
+        return __real_newlocale(mask, name, base);
+    errno = ENOMEM;
+    return (locale_t)0;
+}
+
+static void the_c_library_has_none(void **state)
+{
+    (void)state;
+    place from;
+    static told t;
+    open_place(&from, &t, 1);
+    purse p = {0};
+    libcs = (purse){0};
+    assert_int_equal(come_and_go(&from, &p, &t), 0);
+    long all = libcs.asked;
+    assert_true(all >= 6); /* two states, two files, which are read twice */
+    for (long at = 1; at <= all; at++) {
+        libcs = (purse){.fail_at = at};
+        assert_int_equal(come_and_go(&from, &p, &t), MULL_ENOMEM);
+    }
+    libcs = (purse){0};
+    close_place(&from);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_c_library_has_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,226 @@
+/* check.c: what an engine refuses to start with, and to reload, of policies as plain data:
+ * what is refused of policies that Lua writes is tested in spec/lua/. */
+#include "fixtures.h"
+#include "rig.h"
+
+#include "base/alloc.h"
+#include "decide/decide.h"
+
+/* ---- A guest that compiles what the test says ------------------------------------------------ */
+
+typedef struct scene {
+    rig r;
+    purse purse;
+    mull_allocator allocator;
+    const mull__plain *plain;
+    int problems, line;
+    char file[32], text[256]; /* the first one's */
+} scene;
+
+static int compile(void *data, mull__load *load)
+{
+    scene *s = data;
+    snprintf(load->name, sizeof load->name, "%032x", (unsigned)*load->text);
+    return mull__table_new(&load->table, &s->allocator, s->plain);
+}
+
+static void nothing_kept(void *data, void *source)
+{
+    (void)data, (void)source;
+}
+
+static void data_free(void *data)
+{
+    (void)data;
+}
+
+static const mull__guest guest = {
+    .compile = compile, .source_free = nothing_kept, .data_free = data_free};
+
+static void on_problem(const char *file, int line, const char *text, void *data)
+{
+    scene *s = data;
+    if (s->problems++ > 0)
+        return;
+    s->line = line;
+    snprintf(s->file, sizeof s->file, "%s", file ? file : "-");
+    snprintf(s->text, sizeof s->text, "%s", text);
+}
+
+static void never_called(mull_engine *engine, mull_call call, const mull_message *message,
+                         void *data)
+{
+    (void)engine, (void)call, (void)message, (void)data;
+    fail();
+}
+
+/* start starts an engine with the consumers C and D by a policy of these scopes: its status. */
+static int start(scene *s, const char *url, const mull__plain_scope *scopes, size_t count)
+{
+    const mull__plain plain = {.scopes = scopes, .scope_count = count};
+    *s = (scene){.r.clock = {rig_now, rig_wall, &s->r}, .plain = &plain};
+    s->allocator = purse_allocator(&s->purse);
+    mull_policy_options policy = MULL_INIT(mull_policy_options);
+    policy.allocator = s->allocator;
+    policy.text = "a";
+    assert_int_equal(mull__policy_new(&s->r.policy, &policy, &guest, s), 0);
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = s->r.policy;
+    options.problem = on_problem;
+    options.data = s;
+    options.clock = &s->r.clock;
+    options.seed = 1;
+    options.allocator = s->allocator;
+    assert_int_equal(mull_engine_new(&s->r.engine, &options), 0);
+    assert_int_equal(mull_engine_transport(s->r.engine, "t", url), 0);
+    mull_consumer_options consumer = rig_consumer(never_called, NULL);
+    consumer.timeout_ms = 1000;
+    assert_int_equal(mull_engine_consumer(s->r.engine, &consumer), 0);
+    consumer.name = "D";
+    consumer.queue = "other";
+    assert_int_equal(mull_engine_consumer(s->r.engine, &consumer), 0);
+    int status = mull_engine_start(s->r.engine);
+    s->plain = NULL;
+    return status;
+}
+
+static void finish(scene *s)
+{
+    rig_close(&s->r);
+    assert_int_equal(s->purse.out, 0);
+}
+
+/* by_rule starts by one default rule of the bus. */
+static int by_rule(const char *url, const mull__plain_rule *rule, int cause, scene *s)
+{
+    mull__plain_scope bus = {.kind = MULL__BUS};
+    if (cause) {
+        bus.cause_rules = rule;
+        bus.cause_rule_count = 1;
+    } else {
+        bus.rules = rule;
+        bus.rule_count = 1;
+    }
+    int status = start(s, url, &bus, 1);
+    finish(s);
+    return status;
+}
+
+/* ---- Rates ----------------------------------------------------------------------------------- */
+
+static mull__plain_scope limited(mull__scope_kind kind, const char *name, int64_t after, int line)
+{
+    mull__plain_scope scope = {.kind = kind, .name = name};
+    scope.settings.rate_after = after;
+    scope.settings.rate_wait_ms = 1000;
+    scope.settings.places[MULL__RATE_LIMIT] = (mull__plain_place){"policy.lua", line};
+    return scope;
+}
+
+static void a_rate_limit_is_refused_in_one_line(void **state)
+{
+    (void)state;
+    scene s;
+    mull__plain_scope scopes[] = {
+        limited(MULL__BUS, NULL, 3, 4),
+        limited(MULL__CONSUMER, "C", MULL__OFF, 5),
+        limited(MULL__CONSUMER, "D", MULL__OFF, 6),
+    };
+    assert_int_equal(start(&s, "memory:", scopes, 1), MULL_EREFUSED);
+    assert_int_equal(s.problems, 1); /* for both consumers */
+    assert_string_equal(s.file, "policy.lua");
+    assert_int_equal(s.line, 4);
+    assert_non_null(strstr(s.text, "rate_limit is not in this version yet"));
+    finish(&s);
+    assert_int_equal(start(&s, "memory:", scopes, 2), MULL_EREFUSED);
+    assert_non_null(strstr(s.text, "consumer 'D'")); /* C's is switched off */
+    finish(&s);
+    assert_int_equal(start(&s, "memory:", scopes, 3), 0);
+    finish(&s);
+    scopes[2].settings.rate_after = 9;
+    assert_int_equal(start(&s, "memory:", scopes, 3), MULL_EREFUSED);
+    assert_int_equal(s.line, 6);
+    finish(&s);
+}
+
+static void a_reload_that_limits_rates_is_refused(void **state)
+{
+    (void)state;
+    scene s;
+    const mull__plain_scope bus = limited(MULL__BUS, NULL, 3, 4);
+    const mull__plain plain = {.scopes = &bus, .scope_count = 1};
+    assert_int_equal(start(&s, "memory:", NULL, 0), 0);
+    s.plain = &plain;
+    assert_int_equal(mull_policy_reload(s.r.policy, "b", 1), MULL_EREFUSED);
+    finish(&s);
+}
+
+/* ---- Retries and claims ---------------------------------------------------------------------- */
+
+#define CLAIMS "memory:?claim_timeout=30s&hold=no"
+
+static void the_longest_round_knows_every_jitter_and_hints(void **state)
+{
+    (void)state;
+    scene s;
+    mull__plain_rule rule = DEAD_LETTER_RULE("Error", 3);
+    rule.retry = (mull__plain_tier){.on = 1,
+                                    .attempts = 3,
+                                    .base_ms = 1000,
+                                    .max_delay_ms = MULL__NO_CAP,
+                                    .jitter_kind = MULL__JITTER_DECORRELATED};
+    assert_int_equal(by_rule(CLAIMS, &rule, 0, &s), MULL_EREFUSED);
+    assert_int_equal(s.line, 3);
+    assert_non_null(strstr(s.text, "delays 39000 ms")); /* 3, 9 and 27 seconds */
+    rule.retry.max_delay_ms = 8666; /* 3000 and twice the cap, with four calls: 24.332 s */
+    assert_int_equal(by_rule(CLAIMS, &rule, 0, &s), 0);
+    rule.retry.jitter_kind = MULL__JITTER_FULL;
+    assert_int_equal(by_rule(CLAIMS, &rule, 0, &s), 0);
+    rule.retry.hint = "retry_after"; /* three times the cap: 26 s is all there is */
+    assert_int_equal(by_rule(CLAIMS, &rule, 0, &s), 0);
+    rule.retry.max_delay_ms = 8667;
+    assert_int_equal(by_rule(CLAIMS, &rule, 0, &s), MULL_EREFUSED);
+    rule.retry.hint = NULL;
+    assert_int_equal(by_rule(CLAIMS, &rule, 0, &s), 0);
+}
+
+/* ---- Rules that never work ------------------------------------------------------------------- */
+
+static void cause_rules_are_looked_at_too(void **state)
+{
+    (void)state;
+    scene s;
+    mull__plain_rule rule = DEAD_LETTER_RULE("Timeout", 8);
+    rule.queue = "other";
+    assert_int_equal(by_rule("memory:", &rule, 1, &s), MULL_EREFUSED);
+    assert_int_equal(s.line, 8);
+    assert_non_null(strstr(s.text, "consumer 'D' reads the queue 'other'"));
+    rule.queue = "parked";
+    assert_int_equal(by_rule("memory:", &rule, 1, &s), 0);
+    rule.retry = (mull__plain_tier)RETRY(3);
+    assert_int_equal(by_rule("memory:?retry=no", &rule, 1, &s), MULL_EREFUSED);
+    assert_int_equal(s.line, 8);
+}
+
+static void redeliveries_without_end_need_a_delay_as_well(void **state)
+{
+    (void)state;
+    scene s;
+    mull__plain_rule rule = DEAD_LETTER_RULE("Error", 3);
+    rule.redeliver = (mull__plain_tier)REDELIVER(MULL_UNLIMITED);
+    assert_int_equal(by_rule("memory:?delay=no", &rule, 0, &s), MULL_EREFUSED);
+    assert_non_null(strstr(s.text, "no delayed delivery"));
+    assert_int_equal(by_rule("memory:", &rule, 0, &s), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rate_limit_is_refused_in_one_line),
+        cmocka_unit_test(a_reload_that_limits_rates_is_refused),
+        cmocka_unit_test(the_longest_round_knows_every_jitter_and_hints),
+        cmocka_unit_test(cause_rules_are_looked_at_too),
+        cmocka_unit_test(redeliveries_without_end_need_a_delay_as_well),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/* sqlite_store.c: what a store does step by step, without a thread: what becomes of what
+ * it knows when a transaction is undone, and by a clock that moves between two looks at it. */
+#include "sqlite_rig.h"
+
+#include "runtime/state.h"
+#include "transport/sqlite/store.h"
+
+static int64_t no_time(void *data)
+{
+    (void)data;
+    return 1;
+}
+
+/* wall moves on with each look. */
+static int64_t wall(void *data)
+{
+    static int64_t now = 1;
+    (void)data;
+    return now++;
+}
+
+static mull_engine engine; /* as much of one as a port needs */
+static mull_port port;
+static mull__store store;
+static sqlite3 *other;
+
+static int set_up_store(void **state)
+{
+    char why[256];
+    if (set_up(state) != 0)
+        return -1;
+    engine = (mull_engine){.clock = {no_time, wall, NULL}};
+    engine.allocator = mull__allocator_or_default(engine.allocator);
+    port = (mull_port){.engine = &engine};
+    if (mull__store_open(&store, &port, path, why, sizeof why) != 0)
+        return -1;
+    other = look_in();
+    return mull__store_own(&store) != SQLITE_OK;
+}
+
+static int tear_down_store(void **state)
+{
+    sqlite3_close(other);
+    mull__store_close(&store);
+    return tear_down(state);
+}
+
+#define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_store, tear_down_store)
+
+static void put_rows(int count, const char *due_ms, int deliveries)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n"
+             " WHERE value < %d) INSERT INTO messages (number, seq, queue, due_ms, deliveries,"
+             " published_ms) SELECT value, value, 'q', %s, %d, 1 FROM n",
+             count, due_ms, deliveries);
+    sql(other, text);
+}
+
+static void search(void)
+{
+    int news, over = 0;
+    assert_int_equal(mull__store_look(&store, 1, &news), SQLITE_OK);
+    assert_int_equal(mull__store_search(&store, &over), SQLITE_OK);
+}
+
+static mull_depth depth_of(int thoroughly)
+{
+    mull__list jobs;
+    mull__counting counting = {.queue = (char[]){"q"}};
+    mull__list_init(&jobs);
+    mull__list_push(&jobs, &counting.job.link);
+    assert_int_equal(mull__store_count(&store, &jobs, thoroughly), SQLITE_OK);
+    return counting.depth;
+}
+
+/* Of many rows a search reads some at a time: what it found, and could not show, must not be taken
+ * for nothing once it has read the rest. */
+static void what_could_not_be_shown_is_still_to_be_shown(void **state)
+{
+    (void)state;
+    put_rows(2500, "9223372036854775806", 0);
+    sql(other, "UPDATE messages SET deliveries = -1 WHERE number = 1");
+    search();
+    assert_int_equal(mull__store_begin(&store), SQLITE_OK);
+    assert_int_equal(mull__store_show(&store), SQLITE_OK);
+    mull__store_rollback(&store);
+    for (int i = 0; i < 5; i++)
+        search();
+    assert_int_equal(depth_of(1).ready + depth_of(1).delayed, 2500);
+    assert_int_equal(mull__store_begin(&store), SQLITE_OK);
+    assert_int_equal(mull__store_show(&store), SQLITE_OK);
+    assert_int_equal(mull__store_commit(&store), SQLITE_OK);
+    assert_int_equal(count(other, "deliveries < 0"), 0);
+}
+
+static void the_last_moment_there_is_stays_one_to_come(void **state)
+{
+    (void)state;
+    put_rows(1, "9223372036854775807", 0);
+    mull_depth depth = depth_of(0);
+    assert_int_equal(depth.delayed, 1);
+    assert_true(depth.next_due_ms > INT64_MAX / 2);
+}
+
+/* One that takes the place of another is told of like the first. */
+static void each_that_is_too_far_is_told_of(void **state)
+{
+    (void)state;
+    uint64_t told = 0;
+    put_rows(2, "9223372036854775806", 0);
+    sql(other, "UPDATE messages SET queue = 'x' WHERE number = 2");
+    assert_int_equal(mull__store_tell_far(&store, "q", 1, &told), SQLITE_OK);
+    uint64_t first = told;
+    assert_int_not_equal(first, 0);
+    assert_int_equal(mull__store_tell_far(&store, "q", 1, &told), SQLITE_OK);
+    assert_int_equal(told, first);
+    sql(other, "UPDATE messages SET queue = iif(queue = 'q', 'x', 'q')");
+    assert_int_equal(mull__store_tell_far(&store, "q", 1, &told), SQLITE_OK);
+    assert_int_not_equal(told, first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(what_could_not_be_shown_is_still_to_be_shown),
+        STORE_TEST(each_that_is_too_far_is_told_of),
+        STORE_TEST(the_last_moment_there_is_stays_one_to_come),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

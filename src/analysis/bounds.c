@@ -1,0 +1,235 @@
+/* bounds.c: the extent of a single course, which is a straight line: each round is all its retries
+ * and one redelivery. Rounds that take equally long are gone through at once. */
+#include "bounds.h"
+
+enum { MOST_RUNS = 1000000, RUN_NS = 150, STEP_NS = 30 };
+
+/* line is where a message is: at the first failure of a round. */
+typedef struct line {
+    const mull__walks *walks;
+    const mull__course *course;
+    int64_t max_age_ms; /* MULL__FOREVER: none */
+    mull__span retries; /* all of a round together, with their calls */
+    int64_t redeliveries;
+    mull__span age;
+    mull__extent extent; /* of the ends so far */
+} line;
+
+/* A line has most calls where it ends last, so that each end takes the place of those before. */
+static void end_at(line *l, int64_t calls, int64_t low_ms, int64_t high_ms)
+{
+    l->extent.calls = calls;
+    l->extent.shortest_ms = mull__smaller(l->extent.shortest_ms, low_ms);
+    l->extent.longest_ms = mull__greater(l->extent.longest_ms, high_ms);
+}
+
+static mull__span with_call(const line *l, mull__span wait)
+{
+    return mull__span_sum(wait, (mull__span){0, l->walks->handler_ms});
+}
+
+static mull__span retries(const line *l, int64_t count)
+{
+    mull__span sum = {0, 0};
+    for (int64_t step = 1; step <= count; step++)
+        sum = mull__span_sum(sum, with_call(l, mull__tier_span(l->course->retry, step)));
+    return sum;
+}
+
+/* equal_steps is how many steps from `step` on have its span; MULL__FOREVER: all that come. Only an
+ * unlimited tier has so many that it is worth a look; its delays never become less. */
+static int64_t equal_steps(const mull__plain_tier *tier, int64_t step)
+{
+    if (tier->attempts != MULL_UNLIMITED)
+        return 1;
+    mull__span span = mull__tier_span(tier, step);
+    if (mull__span_same(span, mull__tier_span(tier, MULL__FOREVER)))
+        return MULL__FOREVER;
+    int64_t least = 1, beyond = 2;
+    while (mull__span_same(span, mull__tier_span(tier, step + beyond - 1))) {
+        least = beyond;
+        beyond *= 2;
+    }
+    while (beyond - least > 1) {
+        int64_t middle = least + (beyond - least) / 2;
+        if (mull__span_same(span, mull__tier_span(tier, step + middle - 1)))
+            least = middle;
+        else
+            beyond = middle;
+    }
+    return least;
+}
+
+/* fits is how many of the ages `ms`, `ms + step_ms`, ... are no more than a limit. */
+static int64_t fits(int64_t ms, int64_t step_ms, int64_t limit_ms)
+{
+    if (ms > limit_ms)
+        return 0;
+    int no_end = step_ms == 0 || limit_ms == MULL__FOREVER;
+    return no_end ? MULL__FOREVER : (limit_ms - ms) / step_ms + 1;
+}
+
+/* run goes through `count` rounds, each with the same wait for its redelivery. The line ends in one
+ * that it can only come out of too old, and may end in each that it may: there the older part of
+ * the span ends, and the younger one goes on. 0: it ended, or never does. */
+static int run(line *l, mull__span wait, int64_t count)
+{
+    int64_t max_ms = l->max_age_ms, calls = l->course->retry->attempts + 1;
+    mull__span out = mull__span_sum(l->age, l->retries);
+    mull__span round = mull__span_sum(l->retries, wait);
+    int64_t done = mull__smaller(count, fits(out.low_ms, round.low_ms, max_ms));
+    int64_t young = fits(out.high_ms, round.high_ms, max_ms);
+    if (young < done)
+        end_at(l, 0, max_ms + 1, mull__later(out.high_ms, mull__longer(round.high_ms, young)));
+    if (young < done - 1 && round.high_ms > 0)
+        end_at(l, 0, max_ms + 1, mull__later(max_ms, round.high_ms));
+    if (done == MULL__FOREVER) {
+        end_at(l, MULL__FOREVER, MULL__FOREVER, young < done ? 0 : MULL__FOREVER);
+        return 0;
+    }
+    l->age.low_ms = mull__later(l->age.low_ms, mull__longer(round.low_ms, done));
+    l->age.high_ms = young < done ? mull__later(max_ms, wait.high_ms)
+                                  : mull__later(l->age.high_ms, mull__longer(round.high_ms, done));
+    l->redeliveries += done;
+    if (done == count)
+        return 1;
+    out = mull__span_sum(l->age, l->retries);
+    end_at(l, mull__longer(calls, l->redeliveries + 1), out.low_ms, out.high_ms);
+    return 0;
+}
+
+/* give_up is for delays that grow so slowly that going through them would take too long: what holds
+ * of all that may come. */
+static void give_up(line *l)
+{
+    mull__walks alone = *l->walks;
+    alone.courses = l->course;
+    alone.count = 1;
+    int64_t shortest_ms = mull__smaller(l->extent.shortest_ms, l->age.low_ms);
+    l->extent = mull__extent_at_a_glance(&alone);
+    l->extent.shortest_ms = shortest_ms;
+}
+
+static void follow(line *l)
+{
+    const mull__plain_tier *tier = l->course->redeliver;
+    int64_t calls = l->course->retry->attempts + 1, last_calls = calls;
+    int64_t most = l->walks->max_attempts;
+    int64_t rounds = tier->attempts == MULL_UNLIMITED ? MULL__FOREVER : tier->attempts;
+    if (most != MULL__OFF && (most - 1) / calls <= rounds) {
+        rounds = (most - 1) / calls;
+        last_calls = most - rounds * calls;
+    }
+    for (int runs = 0; l->redeliveries < rounds; runs++) {
+        int64_t step = l->redeliveries + 1, equal = equal_steps(tier, step);
+        if (rounds != MULL__FOREVER)
+            equal = mull__smaller(equal, rounds - l->redeliveries);
+        if (!run(l, with_call(l, mull__tier_span(tier, step)), equal))
+            return;
+        if (runs == MOST_RUNS || !mull__may_spend(l->walks, RUN_NS)) {
+            give_up(l);
+            return;
+        }
+    }
+    mull__span age = mull__span_sum(l->age, retries(l, last_calls - 1));
+    end_at(l, rounds * calls + last_calls, age.low_ms, age.high_ms);
+}
+
+mull__extent mull__extent_of_course(const mull__course *course, const mull__walks *walks)
+{
+    line l = {
+        .walks = walks,
+        .course = course,
+        .max_age_ms = walks->max_age_ms == MULL__OFF ? MULL__FOREVER : walks->max_age_ms,
+        .extent = {0, MULL__FOREVER, 0, mull__drifts(course, walks)},
+    };
+    if (mull__may_spend(walks, STEP_NS * course->retry->attempts)) {
+        l.retries = retries(&l, course->retry->attempts);
+        follow(&l);
+    } else {
+        give_up(&l);
+    }
+    return l.extent;
+}
+
+/* ---- Of any courses -------------------------------------------------------------------------- */
+
+int mull__may_spend(const mull__walks *walks, int64_t ns)
+{
+    if (!walks->effort)
+        return 1;
+    if (*walks->effort > 0)
+        *walks->effort -= ns;
+    return *walks->effort > 0;
+}
+
+/* Delays that are computed never become less. */
+int64_t mull__longest_step_ms(const mull__plain_tier *tier)
+{
+    int64_t longest_ms = 0;
+    if (tier->attempts == MULL_UNLIMITED)
+        return mull__tier_span(tier, MULL__FOREVER).high_ms;
+    for (int64_t step = tier->delays ? 1 : tier->attempts; step && step <= tier->attempts; step++)
+        longest_ms = mull__greater(longest_ms, mull__tier_span(tier, step).high_ms);
+    return longest_ms;
+}
+
+static int is_decorrelated(const mull__plain_tier *tier)
+{
+    return tier->attempts && tier->jitter_kind == MULL__JITTER_DECORRELATED;
+}
+
+int mull__drifts(const mull__course *course, const mull__walks *walks)
+{
+    return walks->max_age_ms != MULL__OFF &&
+           (is_decorrelated(course->retry) || is_decorrelated(course->redeliver));
+}
+
+/* outermost is the most of anything that any of the courses has. */
+typedef struct outermost {
+    int64_t retries, redeliveries, wait_ms; /* redeliveries: MULL__FOREVER where unlimited */
+} outermost;
+
+static outermost outermost_of(const mull__walks *walks)
+{
+    outermost most = {0};
+    for (size_t i = 0; i < walks->count; i++) {
+        const mull__course *course = &walks->courses[i];
+        int64_t allowed = course->redeliver->attempts;
+        int64_t redeliveries = allowed == MULL_UNLIMITED ? MULL__FOREVER : allowed;
+        most.retries = mull__greater(most.retries, course->retry->attempts);
+        most.redeliveries = mull__greater(most.redeliveries, redeliveries);
+        most.wait_ms = mull__greater(most.wait_ms, mull__longest_step_ms(course->retry));
+        most.wait_ms = mull__greater(most.wait_ms, mull__longest_step_ms(course->redeliver));
+    }
+    return most;
+}
+
+mull__extent mull__extent_overridden(const mull__walks *walks)
+{
+    if (walks->max_attempts == MULL__OFF)
+        return (mull__extent){MULL__FOREVER, 0, MULL__FOREVER, 0};
+    int64_t wait_ms = mull__greater(MULL__DELAY_MAX_MS, outermost_of(walks).wait_ms);
+    int64_t longest_ms =
+        mull__longer(mull__later(wait_ms, walks->handler_ms), walks->max_attempts - 1);
+    return (mull__extent){walks->max_attempts, 0, longest_ms, 0};
+}
+
+/* After max_age the message may have one more redelivery under way, and a round's retries. */
+mull__extent mull__extent_at_a_glance(const mull__walks *walks)
+{
+    outermost most = outermost_of(walks);
+    int64_t wait_ms = mull__later(most.wait_ms, walks->handler_ms);
+    int64_t rounds = mull__later(most.redeliveries, 1);
+    mull__extent extent = {.calls = mull__longer(rounds, most.retries + 1), .rough = 1};
+    if (walks->max_attempts != MULL__OFF)
+        extent.calls = mull__smaller(extent.calls, walks->max_attempts);
+    extent.longest_ms = MULL__FOREVER;
+    if (extent.calls != MULL__FOREVER)
+        extent.longest_ms = mull__longer(wait_ms, extent.calls - 1);
+    if (walks->max_age_ms != MULL__OFF)
+        extent.longest_ms =
+            mull__smaller(extent.longest_ms,
+                          mull__later(walks->max_age_ms, mull__longer(wait_ms, most.retries + 1)));
+    return extent;
+}

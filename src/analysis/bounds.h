@@ -1,0 +1,76 @@
+/* bounds.h: how many calls of its handler a message can take at most, and how soon and how late it
+ * can end. docs/bounds.md derives what is computed here. */
+#ifndef MULL__BOUNDS_H
+#define MULL__BOUNDS_H
+
+#include "interval_set.h"
+
+/* mull__course is what a rule's chain does before its end; a tier that is off has no attempts. */
+typedef struct mull__course {
+    const mull__plain_tier *retry, *redeliver;
+} mull__course;
+
+/* mull__walks are the ways that a message can take: each of its failures is decided by one of the
+ * courses, whichever. */
+typedef struct mull__walks {
+    const mull__course *courses;
+    size_t count;
+    int may_end_at_once;              /* a failure may also end it whatever the courses say */
+    int64_t max_attempts, max_age_ms; /* MULL__OFF: none */
+    int64_t handler_ms;               /* the longest that a call takes; MULL__FOREVER: no bound */
+    /* How many nanoseconds, roughly, may still be spent on following walks, which takes its own.
+     * Once there are none, extents are rough. NULL: there are always enough. */
+    int64_t *effort;
+} mull__walks;
+
+/* mull__extent: MULL__FOREVER where there is no bound. Times are from the first failure to the
+ * verdict that ends it; a `shortest_ms` of MULL__FOREVER: it never ends. */
+typedef struct mull__extent {
+    int64_t calls;
+    int64_t shortest_ms, longest_ms;
+    int rough; /* the bounds hold, but may not be the least ones */
+} mull__extent;
+
+/* mull__same_course: nothing that is computed here differs. */
+int mull__same_course(const mull__course *a, const mull__course *b);
+
+/* mull__may_spend takes an effort, and gives 0 where there is none left. */
+int mull__may_spend(const mull__walks *walks, int64_t ns);
+
+/* mull__extent_of_course is of a message of which the one course decides every failure; of `walks`
+ * only what follows `may_end_at_once` is looked at. */
+mull__extent mull__extent_of_course(const mull__course *course, const mull__walks *walks);
+
+/* mull__extent_overridden is of walks of which an override may make anything: only max_attempts
+ * bounds them, since it may answer a retry at any age. Courses count where it answers nothing. */
+mull__extent mull__extent_overridden(const mull__walks *walks);
+
+/* mull__extent_of_walks is of all of them. MULL_ENOMEM. */
+int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
+                          const mull_allocator *allocator);
+
+/* mull__soonest is the least age at which a message can have so many redeliveries, and how long the
+ * retries before an attempt take at least. */
+typedef struct mull__soonest {
+    int64_t *round_ms;   /* [redeliveries]: at the first failure then; to one more than any tier's
+                            that isn't unlimited; NULL: to find it would take too long */
+    int64_t *attempt_ms; /* [attempt], to the most of any course; FOREVER from there on */
+} mull__soonest;
+
+/* mull__soonest_of: there is a course at least. MULL_ENOMEM. */
+int mull__soonest_of(mull__soonest *soonest, const mull__walks *walks,
+                     const mull_allocator *allocator);
+void mull__soonest_free(mull__soonest *soonest, const mull_allocator *allocator);
+
+/* mull__drifts: a course's delays each depend on the one before, and max_age on their sum; then not
+ * all of the delays in their spans can come together, and bounds may be rough. */
+int mull__drifts(const mull__course *course, const mull__walks *walks);
+
+/* mull__extent_at_a_glance is of all walks, found from the outermost numbers of the courses alone:
+ * it is rough. */
+mull__extent mull__extent_at_a_glance(const mull__walks *walks);
+
+/* mull__longest_step_ms is the longest that any one step of a tier may wait. */
+int64_t mull__longest_step_ms(const mull__plain_tier *tier);
+
+#endif

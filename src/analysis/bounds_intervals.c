@@ -1,0 +1,200 @@
+/* bounds_intervals.c: how soon and how late walks end that max_age or max_attempts may cut short.
+ *
+ * Where a message can be is followed round by round. At the first failure of a round all that
+ * matters is how many calls there were (only where max_attempts may cut in) and the age; so there
+ * is a place for each number of calls, which holds the ages. From there a walk goes through the
+ * attempts of the round, and leaves it at any of them for a place of the next.
+ *
+ *   round r:    place(calls) --retry--> attempt 2 --retry--> attempt 3 ...
+ *                     \                     \                    \
+ *   round r+1:    place(calls+1)       place(calls+2)       place(calls+3) */
+#include "base/alloc.h"
+#include "bounds_paths.h"
+
+enum {
+    MOST_SPANS = 256,    /* of ages, where there is one place a round */
+    FEW_SPANS = 32,      /* where there are many */
+    MOST_PLACES = 20000, /* beyond it bounds are rough */
+};
+
+typedef struct walker {
+    mull__paths *paths;
+    mull__extent *extent;   /* of the ends so far */
+    size_t place_count;     /* in a round; place 0 is that of one call */
+    mull__ages *now, *next; /* the places of this round and of the next */
+    mull__ages here, then;  /* on the way through the attempts of a round */
+    int rough;
+} walker;
+
+static void end_at(walker *w, mull__span span)
+{
+    w->extent->shortest_ms = mull__smaller(w->extent->shortest_ms, span.low_ms);
+    w->extent->longest_ms = mull__greater(w->extent->longest_ms, span.high_ms);
+}
+
+/* ---- From place to place --------------------------------------------------------------------- */
+
+/* go adds to a place the ages that those in a span come to after some waits. Beyond max_age nothing
+ * depends on the age any more, so that only the ends of what may be are kept there. */
+static void go(walker *w, mull__ages *to, mull__span from, const mull__ages *waits)
+{
+    for (size_t i = 0; i < waits->count; i++) {
+        mull__span span = mull__span_sum(from, waits->at[i]), hull = mull__ages_hull(to);
+        if (span.high_ms > w->paths->max_age_ms && hull.high_ms > w->paths->max_age_ms)
+            mull__span_widen(&span, to->at[to->count - 1]);
+        mull__ages_add(to, span);
+    }
+    w->paths->work += (to->room > 1 ? 15 : 2) * (int64_t)waits->count;
+    w->rough |= waits->rough | to->rough;
+}
+
+static void retry(walker *w, const mull__ages *waits)
+{
+    w->then.count = 0;
+    for (size_t i = 0; i < w->here.count; i++)
+        go(w, &w->then, w->here.at[i], waits);
+    mull__ages was = w->here;
+    w->here = w->then;
+    w->then = was;
+}
+
+/* redeliver: what is older than max_age ends instead. */
+static void redeliver(walker *w, mull__ages *to, const mull__ages *waits)
+{
+    int64_t max_age_ms = w->paths->max_age_ms;
+    for (size_t i = 0; i < w->here.count; i++) {
+        mull__span span = w->here.at[i], old = span;
+        if (span.high_ms > max_age_ms) {
+            old.low_ms = mull__greater(old.low_ms, max_age_ms + 1);
+            end_at(w, old);
+            span.high_ms = max_age_ms;
+        }
+        if (span.low_ms <= max_age_ms)
+            go(w, to, span, waits);
+    }
+}
+
+/* through goes through the attempts of a round, from a place on; `calls` is how many there were
+ * with the first failure of the round. */
+static void through(walker *w, const mull__ages *from, int64_t calls, int64_t round)
+{
+    const mull__paths *p = w->paths;
+    mull__ages_copy(&w->here, from);
+    for (int64_t attempt = 1;; attempt++, calls++) {
+        const mull__ages *waits = mull__redelivery(p, attempt);
+        int is_last = p->capped && calls == p->walks->max_attempts;
+        if (is_last || p->walks->may_end_at_once || round >= p->attempts[attempt].end_round)
+            end_at(w, mull__ages_hull(&w->here));
+        if (is_last)
+            return;
+        if (waits)
+            redeliver(w, &w->next[p->capped ? calls : 0], waits);
+        if (attempt == p->calls)
+            return;
+        retry(w, &p->attempts[attempt].retry);
+    }
+}
+
+/* ---- Rounds ---------------------------------------------------------------------------------- */
+
+/* give_up ends walks that would take too long to follow, those of this round from a place on, by
+ * what holds of them wherever they go. */
+static void give_up(walker *w, size_t first)
+{
+    for (size_t i = 0; i < w->place_count; i++) {
+        if (i >= first && w->now[i].count > 0)
+            end_at(w, w->now[i].at[0]);
+        if (w->next[i].count > 0)
+            end_at(w, w->next[i].at[0]);
+    }
+    w->extent->longest_ms = mull__extent_at_a_glance(w->paths->walks).longest_ms;
+    w->extent->rough = 1;
+}
+
+/* walk_round gives 0 where no walk goes on from it. */
+static int walk_round(walker *w, int64_t round)
+{
+    int goes_on = 0;
+    mull__paths_round(w->paths, round);
+    w->paths->work += 10 * (int64_t)w->place_count;
+    for (size_t i = 0; i < w->place_count; i++)
+        w->next[i].count = 0;
+    for (size_t i = 0; i < w->place_count; i++) {
+        if (w->now[i].count == 0)
+            continue;
+        if (w->paths->work > w->paths->most_work) {
+            give_up(w, i);
+            return 0;
+        }
+        through(w, &w->now[i], (int64_t)i + 1, round);
+    }
+    for (size_t i = 0; i < w->place_count; i++)
+        goes_on |= w->next[i].count > 0;
+    return goes_on;
+}
+
+/* nothing_new: from here on every round begins with what the one before it began with, or less,
+ * and goes on like it. */
+static int nothing_new(const walker *w)
+{
+    return !w->paths->capped && w->paths->settled && mull__ages_hold(&w->now[0], &w->next[0]);
+}
+
+static void walk(walker *w)
+{
+    mull__ages_add(&w->now[0], (mull__span){0, 0});
+    for (int64_t round = 0; walk_round(w, round) && !nothing_new(w); round++) {
+        mull__ages *was = w->now;
+        w->now = w->next;
+        w->next = was;
+    }
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* take_memory gives what there is to give back: all places, and the spans of them. */
+static int take_memory(walker *w, mull__ages **places, mull__span **spans)
+{
+    const mull_allocator *a = w->paths->allocator;
+    size_t count = 2 * w->place_count, room = w->place_count > 1 ? FEW_SPANS : MOST_SPANS;
+    if (w->paths->max_age_ms == MULL__FOREVER)
+        room = 0; /* the ends of what may be are enough */
+    room++;       /* for what is beyond max_age */
+    *spans = mull__zalloc(a, count + 2, room * sizeof **spans);
+    *places = mull__zalloc(a, count, sizeof **places);
+    if (!*spans || !*places)
+        return MULL_ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        (*places)[i] = (mull__ages){.at = *spans + i * room, .room = room};
+    w->now = *places;
+    w->next = *places + w->place_count;
+    w->here = (mull__ages){.at = *spans + count * room, .room = room};
+    w->then = (mull__ages){.at = w->here.at + room, .room = room};
+    return MULL_OK;
+}
+
+int mull__ages_of_walks(mull__extent *extent, mull__paths *paths)
+{
+    walker w = {.paths = paths, .extent = extent};
+    int64_t places = paths->capped ? paths->walks->max_attempts : 1;
+    mull__span *spans = NULL;
+    mull__ages *all = NULL;
+    if (places > MOST_PLACES) {
+        extent->longest_ms = mull__extent_at_a_glance(paths->walks).longest_ms;
+        extent->rough = 1;
+        return MULL_OK;
+    }
+    w.place_count = (size_t)places;
+    extent->shortest_ms = MULL__FOREVER;
+    int status = take_memory(&w, &all, &spans);
+    mull__paths_begin(paths);
+    if (status == MULL_OK)
+        walk(&w);
+    mull__paths_end(paths);
+    mull__free(paths->allocator, spans);
+    mull__free(paths->allocator, all);
+    if (extent->shortest_ms == MULL__FOREVER)
+        extent->longest_ms = MULL__FOREVER;
+    extent->rough |= w.rough;
+    return status;
+}

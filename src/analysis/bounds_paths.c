@@ -1,0 +1,205 @@
+/* bounds_paths.c: see bounds_paths.h. */
+#include "bounds_paths.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum { WAITS = 64 }; /* spans of the waits after one attempt, at most */
+
+/* ---- Courses --------------------------------------------------------------------------------- */
+
+/* order is of numbers that are whole up to 2^53. */
+static int order(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+/* order_of_tiers is 0 where they are alike: which field the hint is makes no difference. */
+static int order_of_tiers(const mull__plain_tier *a, const mull__plain_tier *b)
+{
+    int by = order((double)a->attempts, (double)b->attempts);
+    if (by || a->attempts == 0)
+        return by;
+    const int orders[] = {
+        order((double)a->base_ms, (double)b->base_ms),
+        order((double)a->max_delay_ms, (double)b->max_delay_ms),
+        order(a->backoff, b->backoff),
+        order(a->factor, b->factor),
+        order(a->jitter_kind, b->jitter_kind),
+        order(a->jitter, b->jitter),
+        order(a->hint != NULL, b->hint != NULL),
+        order((double)a->delay_count, (double)b->delay_count),
+    };
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (orders[i])
+            return orders[i];
+    return a->delays ? memcmp(a->delays, b->delays, a->delay_count * sizeof *a->delays) : 0;
+}
+
+/* by_retries orders by their number first. */
+static int by_retries(const void *a, const void *b)
+{
+    const mull__course *one = a, *other = b;
+    int by = order_of_tiers(one->retry, other->retry);
+    return by ? by : order_of_tiers(one->redeliver, other->redeliver);
+}
+
+int mull__same_course(const mull__course *a, const mull__course *b)
+{
+    return by_retries(a, b) == 0;
+}
+
+/* keep_distinct copies the courses, by their retries, those that are alike once. */
+static size_t keep_distinct(mull__course *kept, const mull__walks *walks)
+{
+    size_t count = 0;
+    memcpy(kept, walks->courses, walks->count * sizeof *kept);
+    qsort(kept, walks->count, sizeof *kept, by_retries);
+    for (size_t i = 0; i < walks->count; i++)
+        if (count == 0 || !mull__same_course(&kept[count - 1], &kept[i]))
+            kept[count++] = kept[i];
+    return count;
+}
+
+/* ---- Attempts -------------------------------------------------------------------------------- */
+
+static mull__span with_call(mull__span wait, const mull__walks *walks)
+{
+    return mull__span_sum(wait, (mull__span){0, walks->handler_ms});
+}
+
+/* look_at_attempt says what may follow a failure at this attempt. */
+static void look_at_attempt(mull__paths *p, int64_t number)
+{
+    mull__attempt *attempt = &p->attempts[number];
+    attempt->end_round = MULL__FOREVER;
+    for (size_t i = 0; i < p->count; i++) {
+        const mull__course *course = &p->courses[i];
+        int64_t allowed = course->redeliver->attempts;
+        if (number <= course->retry->attempts) {
+            mull__span wait = mull__tier_span(course->retry, number);
+            mull__ages_add(&attempt->retry, with_call(wait, p->walks));
+            continue;
+        }
+        attempt->level++;
+        if (allowed != MULL_UNLIMITED && allowed < attempt->end_round)
+            attempt->end_round = allowed;
+    }
+    if (number < p->calls)
+        attempt[1].since = mull__span_sum(attempt->since, mull__ages_hull(&attempt->retry));
+}
+
+static void look_at_redeliveries(mull__paths *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        int64_t allowed = p->courses[i].redeliver->attempts;
+        p->unlimited |= allowed == MULL_UNLIMITED;
+        if (allowed > p->rounds)
+            p->rounds = allowed;
+    }
+}
+
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+static int take_memory(mull__paths *p, size_t room)
+{
+    const mull_allocator *a = p->allocator;
+    size_t attempts = (size_t)p->calls + 1, levels = p->count + 1;
+    p->attempts = mull__zalloc(a, attempts, sizeof *p->attempts);
+    p->redeliver = mull__zalloc(a, levels, sizeof *p->redeliver);
+    p->spans = mull__zalloc(a, attempts + levels, room * sizeof *p->spans);
+    if (!p->attempts || !p->redeliver || !p->spans)
+        return MULL_ENOMEM;
+    mull__span *spans = p->spans;
+    for (size_t i = 0; i < attempts; i++, spans += room)
+        p->attempts[i].retry = (mull__ages){.at = spans, .room = room};
+    for (size_t i = 0; i < levels; i++, spans += room)
+        p->redeliver[i] = (mull__ages){.at = spans, .room = room};
+    return MULL_OK;
+}
+
+/* cost_of_all is what is done for each attempt and each round of each course, in any case. */
+static int64_t cost_of_all(const mull__paths *p, int has_age)
+{
+    enum { SORT_NS = 300, STEP_NS = 40, AGE_STEP_NS = 150 };
+    int64_t step_ns = has_age ? AGE_STEP_NS : STEP_NS, cost = (int64_t)p->walks->count * SORT_NS;
+    for (size_t i = 0; i < p->count; i++)
+        cost += step_ns * (p->courses[i].retry->attempts + 2 * p->rounds);
+    return cost;
+}
+
+int mull__paths_init(mull__paths *p, const mull__walks *walks, const mull_allocator *allocator)
+{
+    *p = (mull__paths){.walks = walks, .allocator = allocator, .round = -1};
+    p->courses = mull__zalloc(allocator, walks->count, sizeof *p->courses);
+    if (!p->courses)
+        return MULL_ENOMEM;
+    int has_age = walks->max_age_ms != MULL__OFF;
+    p->max_age_ms = has_age ? walks->max_age_ms : MULL__FOREVER;
+    p->count = keep_distinct(p->courses, walks);
+    p->calls = p->courses[p->count - 1].retry->attempts + 1;
+    p->exit = p->courses[0].retry->attempts + 1;
+    look_at_redeliveries(p);
+    p->too_much = !mull__may_spend(walks, cost_of_all(p, has_age));
+    if (p->too_much)
+        return MULL_OK;
+    p->capped = walks->max_attempts != MULL__OFF &&
+                (p->unlimited || walks->max_attempts < p->calls * (p->rounds + 1));
+    /* Without max_age the ends of what may be are enough. */
+    if (take_memory(p, !has_age ? 1 : p->count < WAITS ? p->count : WAITS))
+        return MULL_ENOMEM;
+    for (int64_t attempt = 1; attempt <= p->calls; attempt++)
+        look_at_attempt(p, attempt);
+    return MULL_OK;
+}
+
+void mull__paths_free(mull__paths *p)
+{
+    mull__free(p->allocator, p->courses);
+    mull__free(p->allocator, p->attempts);
+    mull__free(p->allocator, p->redeliver);
+    mull__free(p->allocator, p->spans);
+}
+
+void mull__paths_begin(mull__paths *p)
+{
+    enum { MOST = 100000000 };
+    const int64_t *effort = p->walks->effort;
+    p->work = 0;
+    p->most_work = effort && *effort < MOST ? *effort : MOST;
+}
+
+void mull__paths_end(const mull__paths *p)
+{
+    mull__may_spend(p->walks, p->work);
+}
+
+/* fill_level adds to what courses with fewer retries allow what the next one does. */
+static void fill_level(mull__paths *p, size_t level, int64_t round)
+{
+    const mull__plain_tier *tier = p->courses[level].redeliver;
+    mull__ages *ages = &p->redeliver[level + 1];
+    mull__ages_copy(ages, &p->redeliver[level]);
+    if (tier->attempts != MULL_UNLIMITED && round >= tier->attempts)
+        return;
+    mull__span wait = mull__tier_span(tier, round + 1);
+    mull__ages_add(ages, with_call(wait, p->walks));
+    if (p->settled)
+        p->settled = mull__span_same(wait, mull__tier_span(tier, MULL__FOREVER));
+    p->work += 80;
+}
+
+void mull__paths_round(mull__paths *p, int64_t round)
+{
+    p->work += 20;
+    if (p->settled && p->round >= 0 && round >= p->round)
+        return;
+    p->round = round;
+    p->settled = round >= p->rounds;
+    p->redeliver[0].count = 0;
+    for (size_t i = 0; i < p->count; i++)
+        fill_level(p, i, round);
+    p->work += 20 * (int64_t)p->count;
+}

@@ -1,0 +1,71 @@
+/* bounds_paths.h: what several courses allow together, attempt by attempt and round by round: what
+ * bounds_ages.c and bounds_calls.c follow walks over. Rounds count from 0, by redeliveries done. */
+#ifndef MULL__BOUNDS_PATHS_H
+#define MULL__BOUNDS_PATHS_H
+
+#include "bounds.h"
+
+/* mull__attempt is a failure at an attempt, in any round. */
+typedef struct mull__attempt {
+    mull__ages retry;  /* the waits for the next attempt, its call included */
+    mull__span since;  /* the least and the most from the first failure of the round on */
+    int64_t end_round; /* from which round on it may end the message by the end of its chain;
+                          MULL__FOREVER: never */
+    size_t level;      /* how many courses have no retry left */
+} mull__attempt;
+
+typedef struct mull__paths {
+    const mull__walks *walks;
+    const mull_allocator *allocator;
+    int64_t max_age_ms;    /* MULL__FOREVER: none */
+    mull__course *courses; /* each once, by the number of their retries */
+    size_t count;
+    int64_t calls;           /* the most in one round: its attempts are 1 ... calls */
+    int64_t exit;            /* the first of them at which some course has no retry left */
+    int64_t rounds;          /* redeliveries that the courses allow, unlimited ones left out */
+    int unlimited;           /* and those that aren't left out: some course has no end of them */
+    int capped;              /* max_attempts may cut a walk short */
+    mull__attempt *attempts; /* [attempt] */
+    mull__ages *redeliver;   /* [level]: the waits before the next round, its first call included */
+    mull__span *spans;       /* of all waits */
+    int64_t round;           /* that they are filled in for; -1: none */
+    int settled;             /* and for all rounds from it on */
+    int64_t work;            /* done so far, in nanoseconds, roughly */
+    int64_t most_work;       /* who comes to it gives up, and says what holds in any case */
+    int too_much;            /* the effort doesn't reach for any of it: nothing else is filled in */
+} mull__paths;
+
+/* mull__paths_init: MULL_ENOMEM. */
+int mull__paths_init(mull__paths *paths, const mull__walks *walks, const mull_allocator *allocator);
+void mull__paths_free(mull__paths *paths);
+
+/* mull__paths_begin is for who begins to follow walks, mull__paths_end for who has: it takes their
+ * work from the effort. */
+void mull__paths_begin(mull__paths *paths);
+void mull__paths_end(const mull__paths *paths);
+
+/* mull__paths_round fills in `redeliver` for the end of a round. */
+void mull__paths_round(mull__paths *paths, int64_t round);
+
+/* mull__redelivery is the waits for a redelivery after an attempt; NULL: there is none. */
+static inline const mull__ages *mull__redelivery(const mull__paths *paths, int64_t attempt)
+{
+    const mull__ages *waits = &paths->redeliver[paths->attempts[attempt].level];
+    return waits->count ? waits : NULL;
+}
+
+/* mull__round_ms is the least from the first failure of a round to that of the next, by way of a
+ * redelivery after an attempt; MULL__FOREVER: there is none. */
+static inline int64_t mull__round_ms(const mull__paths *paths, int64_t attempt)
+{
+    const mull__ages *waits = mull__redelivery(paths, attempt);
+    return waits ? mull__later(paths->attempts[attempt].since.low_ms, waits->at[0].low_ms)
+                 : MULL__FOREVER;
+}
+
+/* mull__ages_of_walks gives the shortest and longest time, mull__calls_of_walks the most calls
+ * where there is max_age. MULL_ENOMEM. */
+int mull__ages_of_walks(mull__extent *extent, mull__paths *paths);
+int mull__calls_of_walks(mull__extent *extent, mull__paths *paths);
+
+#endif

@@ -1,0 +1,76 @@
+/* lint.h: what all searches for findings have in common: what they look at, whom they tell, and
+ * when they stop. */
+#ifndef MULL__LINT_H
+#define MULL__LINT_H
+
+#include "findings.h"
+
+typedef struct mull__finder {
+    const mull__table *table;
+    const mull__fates *fates;
+    const mull__users *users;
+    const mull_allocator *allocator;
+    void (*tell)(void *data, const mull__finding *finding);
+    void *data;
+    mull__finding_kind kind; /* that is looked for */
+    void *search;            /* what the search at hand keeps */
+    uint64_t *included;      /* the hashes of the rules that scopes include, in order */
+    size_t included_count;
+    int64_t effort; /* in nanoseconds, roughly, that may still be spent on all searches: each ends
+                       where there are none */
+    int stopped;    /* the search at hand looks no further */
+    int status;     /* MULL_ENOMEM: all of them end */
+} mull__finder;
+
+/* mull__lint_item is what a search looks at: a scope, a rule that it has, with its fate, or a
+ * declaration of it, which has none. What there is not is NULL. */
+typedef struct mull__lint_item {
+    const mull__scope *scope;
+    const mull__rule *rule;
+    const mull__fate *fate;
+} mull__lint_item;
+
+typedef void mull__lint(mull__finder *finder, const mull__lint_item *item);
+
+/* What a search looks at. Most look at a scope's own rules: one that it includes and leaves no room
+ * for is what including is for. */
+enum {
+    MULL__ONCE = 0, /* at no scope in particular */
+    MULL__SCOPES = 1,
+    MULL__OWN_RULES = 2,
+    MULL__INCLUDED_RULES = 4,
+    MULL__DECLARATIONS = 8
+};
+
+/* mull__search looks, in the order of the table, until it is stopped. */
+void mull__search(mull__finder *finder, unsigned at, mull__lint *look);
+
+/* mull__found tells a finding, of the kind that is looked for if it has none; about a rule or
+ * declaration, if one is given. */
+void mull__found(const mull__finder *finder, const mull__rule *rule, mull__finding finding);
+
+/* mull__can_go_on takes what a search costs; 0: it has to stop. */
+int mull__can_go_on(mull__finder *finder, int64_t ns);
+
+/* mull__stop tells that what `word` says wasn't looked for any further than to a place. */
+void mull__stop(mull__finder *finder, const char *word, const char *file, int line);
+
+/* mull__keep_included is the search that mull__is_included needs. */
+void mull__keep_included(mull__finder *finder);
+
+/* mull__is_included: a rule is in the rules of a scope that it wasn't written in too, where it may
+ * come to more. */
+int mull__is_included(const mull__finder *finder, const mull__rule *rule);
+
+/* mull__first_written_in is the first of a scope's rules that was written in `writer`; NULL. */
+const mull__rule *mull__first_written_in(const mull__scope *writer, const mull__scope *scope);
+
+/* ---- Searches -------------------------------------------------------------------------------- */
+
+mull__lint mull__find_misspelt;            /* once */
+mull__lint mull__find_limits;              /* scopes */
+mull__lint mull__find_no_effect;           /* own rules */
+mull__lint mull__find_nothing_redelivered; /* scopes */
+mull__lint mull__find_in_use;              /* once */
+
+#endif

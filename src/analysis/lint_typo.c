@@ -1,0 +1,172 @@
+/* lint_typo.c: types that look like another one that the policy knows better: it declares
+ * it, or uses it more often. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "lint.h"
+
+enum { LONGEST = 60 };
+
+/* usage of a type in the statements of a policy. */
+typedef struct usage {
+    size_t uses;
+    const mull__rule *first;
+    int known; /* declared, or built in */
+} usage;
+
+static void use(mull__finder *f, const mull__lint_item *item)
+{
+    usage *u = &((usage *)f->search)[item->rule->type];
+    u->uses++;
+    if (!u->first)
+        u->first = item->rule;
+}
+
+static void know(usage *usages, const mull__table *table)
+{
+    static const char *const built_in[] = {"HandlerTimeoutError", "HandlerCrashError"};
+    for (size_t i = 0; i < table->type_count; i++) {
+        usages[i].known = i < table->declared_types;
+        for (size_t j = 0; j < sizeof built_in / sizeof *built_in; j++)
+            usages[i].known |= strcmp(table->types[i].name, built_in[j]) == 0;
+    }
+}
+
+/* ---- Likeness -------------------------------------------------------------------------------- */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static int is_lower(char c)
+{
+    return c >= 'a' && c <= 'z';
+}
+
+static int differs_in_case_only(const char *a, const char *b)
+{
+    while (*a && lower(*a) == lower(*b)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+/* telling is the part of a name that tells it from others. */
+static size_t telling(const char *name)
+{
+    static const char *const endings[] = {"Error", "Exception", "Failure"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t end = strlen(endings[i]);
+        if (length > end && strcmp(name + length - end, endings[i]) == 0)
+            return length - end;
+    }
+    return length;
+}
+
+/* is_slip: one letter more or less, another one, or two that changed places. Digits and capitals
+ * are how names are told apart, so that only small letters count as slips. */
+static int is_slip(const char *a, const char *b)
+{
+    size_t at = 0, m = strlen(a), n = strlen(b);
+    if (m < n)
+        return is_slip(b, a);
+    while (a[at] == b[at])
+        at++;
+    if (m == n + 1)
+        return is_lower(a[at]) && strcmp(a + at + 1, b + at) == 0;
+    if (m != n)
+        return 0;
+    if (is_lower(a[at]) && is_lower(b[at]) && strcmp(a + at + 1, b + at + 1) == 0)
+        return 1;
+    return is_lower(a[at]) && is_lower(b[at]) && a[at] == b[at + 1] && a[at + 1] == b[at] &&
+           strcmp(a + at + 2, b + at + 2) == 0;
+}
+
+static int looks_like(const char *a, const char *b)
+{
+    enum { SHORTEST = 6 }; /* of which one letter says little */
+    return differs_in_case_only(a, b) ||
+           (telling(a) >= SHORTEST && telling(b) >= SHORTEST && is_slip(a, b));
+}
+
+/* ---- All types ------------------------------------------------------------------------------- */
+
+/* letters_of has a bit for each letter of a name, whatever its case, so that names that look alike
+ * differ in two bits at most. */
+static uint64_t letters_of(const char *name)
+{
+    uint64_t letters = 0;
+    for (; *name; name++)
+        letters |= UINT64_C(1) << ((unsigned char)lower(*name) % 64);
+    return letters;
+}
+
+/* model is a type that another one may be meant to be. */
+typedef struct model {
+    uint64_t letters;
+    uint32_t type;
+    int known;
+} model;
+
+static size_t find_models(model *models, const mull__table *table, const usage *usages)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < table->type_count; i++)
+        if ((usages[i].known || usages[i].uses > 1) && strlen(table->types[i].name) <= LONGEST)
+            models[count++] = (model){letters_of(table->types[i].name), i, usages[i].known};
+    return count;
+}
+
+static int differs_in_few(uint64_t a, uint64_t b)
+{
+    uint64_t bits = a ^ b;
+    bits &= bits - 1;
+    return (bits & (bits - 1)) == 0;
+}
+
+/* look ends as soon as the search is stopped. */
+static void look(mull__finder *f, const usage *it, const char *name, const model *models,
+                 size_t count)
+{
+    enum { MODEL_NS = 2, NAME_NS = 100 };
+    const mull_rule *place = &it->first->source;
+    uint64_t letters = letters_of(name);
+    for (size_t i = 0; i < count; i++) {
+        const char *other = f->table->types[models[i].type].name;
+        int better = other != name && (models[i].known || it->uses == 1);
+        int alike = better && differs_in_few(letters, models[i].letters);
+        if (!mull__can_go_on(f, MODEL_NS) || (alike && !mull__can_go_on(f, NAME_NS))) {
+            mull__stop(f, "misspelt", place->file, place->line);
+            return;
+        }
+        if (alike && looks_like(name, other)) {
+            mull__found(f, it->first, (mull__finding){.other.type = other});
+            return;
+        }
+    }
+}
+
+void mull__find_misspelt(mull__finder *f, const mull__lint_item *item)
+{
+    size_t types = f->table->type_count;
+    usage *usages = mull__zalloc(f->allocator, types, sizeof *usages);
+    model *models = mull__zalloc(f->allocator, types, sizeof *models);
+    (void)item;
+    f->status = usages && models ? MULL_OK : MULL_ENOMEM;
+    if (f->status == MULL_OK) {
+        know(usages, f->table);
+        f->search = usages;
+        mull__search(f, MULL__OWN_RULES | MULL__DECLARATIONS, use);
+        size_t count = find_models(models, f->table, usages);
+        for (size_t i = 0; i < types && !f->stopped; i++) {
+            const char *name = f->table->types[i].name;
+            if (!usages[i].known && usages[i].uses > 0 && strlen(name) <= LONGEST)
+                look(f, &usages[i], name, models, count);
+        }
+    }
+    mull__free(f->allocator, models);
+    mull__free(f->allocator, usages);
+}

@@ -1,0 +1,158 @@
+/* lint_unused.c: options of a chain that make no difference. A plain tier has its defaults filled
+ * in, so an option counts as named where it isn't what it would be without. */
+#include "lint.h"
+#include "policy/resolve.h"
+
+typedef struct defaults {
+    int64_t base_ms, max_delay_ms;
+    double jitter;
+} defaults;
+
+static const defaults of_retry = {200, 30 * 1000, 0.25},
+                      of_redeliver = {300 * 1000, 3600 * 1000, 0.25};
+
+/* longest_ms is the longest wait of a tier, as if it had no cap. */
+static int64_t longest_ms(const mull__plain_tier *tier)
+{
+    mull__plain_tier uncapped = *tier;
+    uncapped.max_delay_ms = MULL__NO_CAP;
+    return mull__longest_step_ms(&uncapped);
+}
+
+static int waits_for_nothing(const mull__plain_tier *tier)
+{
+    return !tier->hint && longest_ms(tier) == 0;
+}
+
+static int names_jitter(const mull__plain_tier *tier, const defaults *d)
+{
+    return tier->jitter_kind != MULL__JITTER_FRACTION ||
+           (tier->jitter != 0 && (tier->delays || tier->jitter != d->jitter));
+}
+
+/* caps_nothing: no delay reaches the cap, nor that which would be there without it. A hint may be
+ * as long as it likes, a cap of 365 days says that there is to be none, and redeliver() without
+ * arguments is a list with the usual cap. */
+static int caps_nothing(const mull__plain_tier *tier, const defaults *d)
+{
+    int64_t cap_ms = tier->max_delay_ms, usual_ms = tier->delays ? INT64_MAX : d->max_delay_ms;
+    if (cap_ms == MULL__NO_CAP || cap_ms == d->max_delay_ms || cap_ms == MULL__DELAY_MAX_MS ||
+        tier->hint)
+        return 0;
+    int64_t ms = longest_ms(tier);
+    return ms <= cap_ms && ms <= usual_ms;
+}
+
+static int grows_nothing(const mull__plain_tier *tier)
+{
+    return tier->backoff == MULL__EXPONENTIAL && !tier->delays && tier->factor != 2 &&
+           (tier->attempts == 1 || tier->base_ms == 0);
+}
+
+/* is_cut: the first delay is over the cap already, and each is as long as that. Whoever names a cap
+ * alone means the usual delays to be cut. */
+static int is_cut(const mull__plain_tier *tier, const defaults *d)
+{
+    return !tier->delays && tier->base_ms > tier->max_delay_ms && tier->base_ms != d->base_ms;
+}
+
+static void look_at_tier(const mull__finder *f, const mull__rule *rule,
+                         const mull__plain_tier *tier, const defaults *d)
+{
+    mull__finding finding = {.word = NULL};
+    if (tier->attempts == 0)
+        return;
+    if (names_jitter(tier, d) && waits_for_nothing(tier))
+        finding.word = "jitter";
+    else if (is_cut(tier, d))
+        finding =
+            (mull__finding){.word = "delay", .number = tier->base_ms, .limit = tier->max_delay_ms};
+    else if (caps_nothing(tier, d))
+        finding.word = "max_delay";
+    else if (grows_nothing(tier))
+        finding.word = "factor";
+    if (finding.word)
+        mull__found(f, rule, finding);
+}
+
+/* A chain of retry(0) alone is how one says that nothing is to happen, and then what. */
+void mull__find_no_effect(mull__finder *f, const mull__lint_item *item)
+{
+    const mull__rule *rule = item->rule;
+    const mull__plain_tier *retry = &rule->retry, *redeliver = &rule->redeliver;
+    const char *word = NULL;
+    if (redeliver->on && redeliver->attempts == 0)
+        word = retry->on ? "then_redeliver(0)" : "redeliver(0)";
+    else if (retry->on && retry->attempts == 0 && redeliver->on)
+        word = "retry(0)";
+    if (word)
+        mull__found(f, rule, (mull__finding){.word = word});
+    look_at_tier(f, rule, retry, &of_retry);
+    look_at_tier(f, rule, redeliver, &of_redeliver);
+}
+
+/* ---- max_age --------------------------------------------------------------------------------- */
+
+/* reach is what the max_age of a scope comes to, over all that it may hold for. */
+typedef struct reach {
+    const mull__scope *setter;
+    int used, needed;
+} reach;
+
+static int redelivers(const mull__scope *scope)
+{
+    for (size_t i = 0; scope && i < mull__scope_rules(scope); i++)
+        if (mull__rule_at(scope, i)->redeliver.attempts != 0)
+            return 1;
+    return 0;
+}
+
+static void use_layer(mull__finder *f, reach *r, const char *consumer, const char *transport)
+{
+    enum { LAYER_NS = 100, RULE_NS = 2 };
+    const mull__plain_place *place = &r->setter->places[MULL__MAX_AGE];
+    const mull__layer layer = mull__layer_named(f->table, consumer, transport);
+    if (!mull__can_go_on(f, LAYER_NS)) {
+        mull__stop(f, "max_age", place->file, place->line);
+        return;
+    }
+    if (mull__setting_scope(f->table, &layer, MULL__MAX_AGE) != r->setter)
+        return;
+    r->used = 1;
+    r->needed |= layer.bounds.override > 0 || redelivers(layer.rules);
+    if (layer.rules)
+        f->effort -= RULE_NS * (int64_t)mull__scope_rules(layer.rules);
+}
+
+/* use_transports is for a consumer, which may have no scope, on each transport that the setter may
+ * hold for, and on any other one. */
+static void use_transports(mull__finder *f, reach *r, const char *consumer)
+{
+    int is_transport = r->setter->kind == MULL__TRANSPORT;
+    int have_transports = f->table->transport_count > 0 && !is_transport;
+    size_t count = have_transports ? f->table->scope_count : 0;
+    use_layer(f, r, consumer, is_transport ? r->setter->name : NULL);
+    f->effort -= (int64_t)count;
+    for (size_t i = 0; i < count && !r->needed && !f->stopped; i++)
+        if (f->table->scopes[i].kind == MULL__TRANSPORT)
+            use_layer(f, r, consumer, f->table->scopes[i].name);
+}
+
+/* mull__find_nothing_redelivered: wherever the scope's max_age holds, nothing is redelivered. */
+void mull__find_nothing_redelivered(mull__finder *f, const mull__lint_item *item)
+{
+    const mull__scope *setter = item->scope, *scopes = f->table->scopes;
+    const mull__plain_place *place = &setter->places[MULL__MAX_AGE];
+    const char *consumer = setter->kind == MULL__CONSUMER ? setter->name : NULL;
+    reach r = {.setter = setter};
+    if (!mull__is_set(&setter->settings, MULL__MAX_AGE) || setter->settings.max_age_ms < 0)
+        return;
+    use_transports(f, &r, consumer);
+    for (size_t i = 0; i < f->table->scope_count && !r.needed && !f->stopped && !consumer; i++)
+        if (scopes[i].kind == MULL__CONSUMER)
+            use_transports(f, &r, scopes[i].name);
+    if (r.used && !r.needed && !f->stopped)
+        mull__found(
+            f, NULL,
+            (mull__finding){.file = place->file, .line = place->line, .scope = setter->label});
+}

@@ -1,0 +1,451 @@
+/* satisfiability.c: see satisfiability.h. */
+#include "satisfiability.h"
+
+#include <string.h>
+
+#include "policy/fact.h"
+#include "policy/value.h"
+
+/* ---- Facts ----------------------------------------------------------------------------------- */
+
+static int is_count(int fact)
+{
+    return (fact >= MULL__ATTEMPT && fact <= MULL__AGE) || fact == MULL__MESSAGE_SIZE;
+}
+
+static int is_text(int fact)
+{
+    return fact != MULL__NO_FACT && fact != MULL__ERROR_FIELD && !is_count(fact);
+}
+
+static int always_there(int fact)
+{
+    return is_count(fact) || fact == MULL__ERROR_TYPE_NAME || fact == MULL__ERROR_MESSAGE ||
+           fact == MULL__ERROR_STACK;
+}
+
+static int64_t least_count(int fact)
+{
+    return fact == MULL__ATTEMPT || fact == MULL__DELIVERIES || fact == MULL__CALLS;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* cost_of is what a look at a value takes, in nanoseconds, roughly. */
+static int64_t cost_of(const mull__plain_value *value, const mull_value *given)
+{
+    enum { BYTES = 16 }; /* of a text, in one nanosecond */
+    int64_t text =
+        given && given->kind == MULL_STRING ? (int64_t)strlen(given->as.string) / BYTES : 0;
+    while (value->kind == MULL__NOT)
+        value = value->inner;
+    if (value->kind == MULL__ONE_OF)
+        return 10 + (int64_t)value->literal_count * (4 + text);
+    return 20 + text + (value->text ? (int64_t)strlen(value->text) / BYTES : 0);
+}
+
+/* passes: a pattern that can't be tried to its end may. */
+static int passes(const mull__plain_value *value, const mull_value *given, int64_t *effort)
+{
+    enum { MOST_STEPS = 100000, STEP_NS = 5 };
+    int64_t steps = MOST_STEPS;
+    if (*effort > 0)
+        *effort -= cost_of(value, given);
+    if (*effort <= 0)
+        return 0;
+    int answer = mull__value_passes(value, given, &steps) != 0;
+    *effort -= STEP_NS * (MOST_STEPS - steps);
+    return answer;
+}
+
+static int is_whole(const mull_value *value)
+{
+    if (value->kind == MULL_INTEGER)
+        return 1;
+    double number = value->kind == MULL_NUMBER ? value->as.number : 0.5;
+    return number >= -0x1p63 && number < 0x1p63 && number == (double)(int64_t)number;
+}
+
+/* from_least is what every count is in. */
+static mull__plain_value from_least(int fact)
+{
+    return (mull__plain_value){.kind = MULL__BETWEEN,
+                               .low = {.kind = MULL_INTEGER, .as.integer = least_count(fact)}};
+}
+
+/* can_be: a fact may have a literal as its value. */
+static int can_be(int fact, const mull_value *literal, int64_t *effort)
+{
+    mull__plain_value counts = from_least(fact);
+    if (is_text(fact))
+        return literal->kind == MULL_STRING;
+    return !is_count(fact) || (is_whole(literal) && passes(&counts, literal, effort));
+}
+
+static int none_can_be(int fact, const mull__plain_value *value, int64_t *effort)
+{
+    for (size_t i = 0; i < value->literal_count; i++)
+        if (can_be(fact, &value->literals[i], effort))
+            return 0;
+    return 1;
+}
+
+/* no_count_in: every whole number from the least on is over `high`, or below `low` as well. */
+static int no_count_in(int fact, const mull__plain_value *value, int64_t *effort)
+{
+    const mull_value least = {.kind = MULL_INTEGER, .as.integer = least_count(fact)};
+    mull__plain_value up_to_high = {.kind = MULL__BETWEEN, .high = value->high};
+    if (value->high.kind != MULL_NIL && !passes(&up_to_high, &least, effort))
+        return 1;
+    if (value->low.kind != MULL_NUMBER || value->high.kind == MULL_NIL ||
+        value->low.as.number < 0 || value->low.as.number >= 0x1p53)
+        return 0;
+    int64_t whole = (int64_t)value->low.as.number;
+    const mull_value next = {.kind = MULL_INTEGER,
+                             .as.integer = whole + ((double)whole < value->low.as.number)};
+    return !passes(&up_to_high, &next, effort);
+}
+
+static int always(int fact, const mull__plain_value *value, int64_t *effort);
+
+static int never(int fact, const mull__plain_value *value, int64_t *effort)
+{
+    if (fact == MULL__NO_FACT)
+        return !passes(value, NULL, effort);
+    switch (value->kind) {
+    case MULL__ONE_OF:
+        return none_can_be(fact, value, effort);
+    case MULL__BETWEEN:
+        return is_text(fact) || (is_count(fact) && no_count_in(fact, value, effort));
+    case MULL__CONTAINS:
+    case MULL__MATCHES:
+        return is_count(fact);
+    case MULL__ABSENT:
+        return always_there(fact);
+    case MULL__NOT:
+        return always(fact, value->inner, effort);
+    case MULL__PRESENT:
+        break;
+    }
+    return 0;
+}
+
+static int always(int fact, const mull__plain_value *value, int64_t *effort)
+{
+    const mull_value least = {.kind = MULL_INTEGER, .as.integer = least_count(fact)};
+    if (fact == MULL__NO_FACT)
+        return passes(value, NULL, effort);
+    switch (value->kind) {
+    case MULL__BETWEEN:
+        return is_count(fact) && value->high.kind == MULL_NIL && passes(value, &least, effort);
+    case MULL__PRESENT:
+        return always_there(fact);
+    case MULL__NOT:
+        return never(fact, value->inner, effort);
+    case MULL__ONE_OF:
+    case MULL__CONTAINS:
+    case MULL__MATCHES:
+    case MULL__ABSENT:
+        break;
+    }
+    return 0;
+}
+
+static int same_text(const char *a, const char *b, int64_t *effort)
+{
+    size_t at = 0;
+    while (a[at] && a[at] == b[at])
+        at++;
+    *effort -= 2 + (int64_t)at;
+    return a[at] == b[at];
+}
+
+static int same_literal(const mull_value *a, const mull_value *b, int64_t *effort)
+{
+    const mull__plain_value value = {.kind = MULL__ONE_OF, .literals = a, .literal_count = 1};
+    return a->kind == MULL_NIL || b->kind == MULL_NIL ? a->kind == b->kind
+                                                      : passes(&value, b, effort);
+}
+
+static int same_value(const mull__plain_value *a, const mull__plain_value *b, int64_t *effort)
+{
+    if (a->kind != b->kind || a->literal_count != b->literal_count)
+        return 0;
+    for (size_t i = 0; i < a->literal_count; i++)
+        if (!same_literal(&a->literals[i], &b->literals[i], effort))
+            return 0;
+    switch (a->kind) {
+    case MULL__BETWEEN:
+        return same_literal(&a->low, &b->low, effort) && same_literal(&a->high, &b->high, effort);
+    case MULL__CONTAINS:
+    case MULL__MATCHES:
+        return same_text(a->text, b->text, effort);
+    case MULL__NOT:
+        return same_value(a->inner, b->inner, effort);
+    case MULL__ONE_OF:
+    case MULL__PRESENT:
+    case MULL__ABSENT:
+        break;
+    }
+    return 1;
+}
+
+/* ---- Two tests of one fact ------------------------------------------------------------------- */
+
+static int same_subject(const mull__plain_test *a, const mull__plain_test *b, int64_t *effort)
+{
+    return a->subject == b->subject && same_text(a->name, b->name, effort);
+}
+
+static int same_test(const mull__plain_test *a, const mull__plain_test *b, int64_t *effort)
+{
+    return same_subject(a, b, effort) && same_value(&a->value, &b->value, effort);
+}
+
+/* apart: two ranges have no number in common. If they have one, the greater of their lows is. */
+static int apart(const mull__plain_value *a, const mull__plain_value *b, int64_t *effort)
+{
+    int has_low = a->low.kind != MULL_NIL || b->low.kind != MULL_NIL;
+    return has_low && !(a->low.kind != MULL_NIL && passes(b, &a->low, effort)) &&
+           !(b->low.kind != MULL_NIL && passes(a, &b->low, effort));
+}
+
+static int is_for_texts(const mull__plain_value *value)
+{
+    return value->kind == MULL__CONTAINS || value->kind == MULL__MATCHES;
+}
+
+/* rules_out: no value is `a` and `b`, as far as is seen from `a`. */
+static int rules_out(const mull__plain_value *a, const mull__plain_value *b, int64_t *effort)
+{
+    switch (a->kind) {
+    case MULL__ONE_OF:
+        for (size_t i = 0; i < a->literal_count; i++)
+            if (passes(b, &a->literals[i], effort))
+                return 0;
+        return 1;
+    case MULL__ABSENT:
+        return !passes(b, NULL, effort);
+    case MULL__BETWEEN:
+        return is_for_texts(b) || (b->kind == MULL__BETWEEN && apart(a, b, effort));
+    case MULL__NOT:
+        return same_value(a->inner, b, effort);
+    case MULL__CONTAINS:
+    case MULL__MATCHES:
+    case MULL__PRESENT:
+        break;
+    }
+    return 0;
+}
+
+static int clash(const mull__plain_test *a, const mull__plain_test *b, int64_t *effort)
+{
+    return same_subject(a, b, effort) &&
+           (rules_out(&a->value, &b->value, effort) || rules_out(&b->value, &a->value, effort));
+}
+
+/* ---- Matchers -------------------------------------------------------------------------------- */
+
+/* bundle is tests that all must pass for a matcher to. */
+enum { BUNDLE = 32 };
+
+typedef struct bundle {
+    const mull__plain_test *tests[BUNDLE];
+    size_t count;
+} bundle;
+
+static void gather(bundle *b, const mull__plain_matcher *matcher, int64_t *effort)
+{
+    *effort -= 5;
+    for (size_t i = 0; i < matcher->test_count && b->count < BUNDLE; i++)
+        b->tests[b->count++] = &matcher->tests[i];
+    if (matcher->kind == MULL__MATCH_ALL)
+        for (size_t i = 0; i < matcher->part_count && b->count<BUNDLE && * effort> 0; i++)
+            gather(b, &matcher->parts[i], effort);
+}
+
+static int contradicts_itself(const mull__plain_matcher *matcher, int64_t *effort)
+{
+    bundle b = {.count = 0};
+    gather(&b, matcher, effort);
+    for (size_t i = 0; i < b.count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (clash(b.tests[i], b.tests[j], effort))
+                return 1;
+    return 0;
+}
+
+/* has_test: for some test a judgement of its fact and value is so; 0: it is the other way for all.
+ */
+static int has_test(const mull__plain_matcher *matcher,
+                    int (*is)(int fact, const mull__plain_value *value, int64_t *effort), int so,
+                    int64_t *effort)
+{
+    for (size_t i = 0; i < matcher->test_count; i++)
+        if (is((int)matcher->tests[i].fact, &matcher->tests[i].value, effort) == so)
+            return 1;
+    return 0;
+}
+
+/* judgement is something that may be certain of a matcher. Of each part no more than one is asked
+ * for, or nests would take time by their depth's power of two. */
+typedef int judgement(const mull__plain_matcher *matcher, int64_t *effort);
+
+/* has_part is the same for some part. */
+static int has_part(const mull__plain_matcher *matcher, judgement *is, int so, int64_t *effort)
+{
+    for (size_t i = 0; i < matcher->part_count; i++)
+        if (is(&matcher->parts[i], effort) == so)
+            return 1;
+    return 0;
+}
+
+static judgement never_passes;
+
+/* never_loses: it passes, or raises. */
+static int never_loses(const mull__plain_matcher *matcher, int64_t *effort)
+{
+    *effort -= 10;
+    switch (matcher->kind) {
+    case MULL__MATCH_TESTS:
+        return !has_test(matcher, always, 0, effort);
+    case MULL__MATCH_ALL:
+        return !has_part(matcher, never_loses, 0, effort);
+    case MULL__MATCH_ANY:
+        return has_part(matcher, never_loses, 1, effort);
+    case MULL__MATCH_NONE:
+        return !has_part(matcher, never_passes, 0, effort);
+    case MULL__MATCH_ALWAYS:
+        return 1;
+    case MULL__MATCH_FUNCTION:
+        break;
+    }
+    return 0;
+}
+
+static int never_passes(const mull__plain_matcher *matcher, int64_t *effort)
+{
+    *effort -= 10;
+    switch (matcher->kind) {
+    case MULL__MATCH_TESTS:
+        return has_test(matcher, never, 1, effort) || contradicts_itself(matcher, effort);
+    case MULL__MATCH_ALL:
+        return has_part(matcher, never_passes, 1, effort) || contradicts_itself(matcher, effort);
+    case MULL__MATCH_ANY:
+        return !has_part(matcher, never_passes, 0, effort);
+    case MULL__MATCH_NONE:
+        return has_part(matcher, never_loses, 1, effort);
+    case MULL__MATCH_ALWAYS:
+    case MULL__MATCH_FUNCTION:
+        break;
+    }
+    return 0;
+}
+
+int mull__never_passes(const mull__plain_matcher *matcher, int64_t *effort)
+{
+    return never_passes(matcher, effort) && *effort > 0;
+}
+
+static int same_matcher(const mull__plain_matcher *a, const mull__plain_matcher *b, int64_t *effort)
+{
+    *effort -= 10;
+    if (a->kind != b->kind || a->test_count != b->test_count || a->part_count != b->part_count ||
+        (a->kind == MULL__MATCH_FUNCTION && a->function != b->function))
+        return 0;
+    for (size_t i = 0; i < a->test_count; i++)
+        if (!same_test(&a->tests[i], &b->tests[i], effort))
+            return 0;
+    for (size_t i = 0; i < a->part_count; i++)
+        if (!same_matcher(&a->parts[i], &b->parts[i], effort))
+            return 0;
+    return 1;
+}
+
+/* ---- One matcher behind another -------------------------------------------------------------- */
+
+/* has_pattern: how it ends depends on the steps that are left. */
+static int has_pattern(const mull__plain_value *value)
+{
+    return value->kind == MULL__MATCHES || (value->kind == MULL__NOT && has_pattern(value->inner));
+}
+
+/* all_in: two lists mostly have their order in common, so that what follows a literal in the one is
+ * first looked for behind it in the other. */
+static int all_in(const mull__plain_value *literals, const mull__plain_value *list, int64_t *effort)
+{
+    size_t at = 0, count = list->literal_count;
+    for (size_t i = 0; i < literals->literal_count; i++) {
+        size_t left = count;
+        for (; left > 0 && !same_literal(&list->literals[at], &literals->literals[i], effort);
+             left--)
+            at = at + 1 < count ? at + 1 : 0;
+        if (left == 0)
+            return 0;
+    }
+    return 1;
+}
+
+static int all_pass(const mull__plain_value *literals, const mull__plain_value *wide,
+                    int64_t *effort)
+{
+    if (wide->kind == MULL__ONE_OF)
+        return all_in(literals, wide, effort);
+    for (size_t i = 0; i < literals->literal_count; i++)
+        if (!passes(wide, &literals->literals[i], effort))
+            return 0;
+    return 1;
+}
+
+/* is_within: a range has its end on a side where the wide one has one, and not beyond it. */
+static int is_within(const mull__plain_value *narrow, const mull__plain_value *wide,
+                     int64_t *effort)
+{
+    const mull__plain_value from = {.kind = MULL__BETWEEN, .low = wide->low};
+    const mull__plain_value to = {.kind = MULL__BETWEEN, .high = wide->high};
+    int low = narrow->low.kind != MULL_NIL && passes(&from, &narrow->low, effort);
+    int high = narrow->high.kind != MULL_NIL && passes(&to, &narrow->high, effort);
+    return (low || wide->low.kind == MULL_NIL) && (high || wide->high.kind == MULL_NIL);
+}
+
+/* implies: what passes `narrow` passes `wide`. */
+static int implies(const mull__plain_value *narrow, const mull__plain_value *wide, int64_t *effort)
+{
+    if (same_value(narrow, wide, effort))
+        return 1;
+    if (narrow->kind == MULL__ONE_OF)
+        return !has_pattern(wide) && all_pass(narrow, wide, effort);
+    return narrow->kind == MULL__BETWEEN && wide->kind == MULL__BETWEEN &&
+           is_within(narrow, wide, effort);
+}
+
+static int asks_for(const mull__plain_matcher *matcher, const mull__plain_test *test,
+                    int64_t *effort)
+{
+    for (size_t i = 0; i < matcher->test_count; i++)
+        if (same_subject(&matcher->tests[i], test, effort) &&
+            implies(&matcher->tests[i].value, &test->value, effort))
+            return 1;
+    return 0;
+}
+
+/* covers: the tests of `narrow` ask for what those of `wide` do, each for itself. A pattern costs
+ * steps, of which the one may have too few left where the other has enough. */
+static int covers(const mull__plain_matcher *wide, const mull__plain_matcher *narrow,
+                  int64_t *effort)
+{
+    if (wide->kind == MULL__MATCH_ALWAYS || same_matcher(wide, narrow, effort))
+        return 1;
+    if (wide->kind != MULL__MATCH_TESTS || narrow->kind != MULL__MATCH_TESTS)
+        return 0;
+    for (size_t i = 0; i < wide->test_count; i++)
+        if (!asks_for(narrow, &wide->tests[i], effort))
+            return 0;
+    return 1;
+}
+
+int mull__covers(const mull__plain_matcher *wide, const mull__plain_matcher *narrow,
+                 int64_t *effort)
+{
+    return covers(wide, narrow, effort) && *effort > 0;
+}

@@ -1,0 +1,71 @@
+/* scope_usage.h: with which settings a scope's rules are in force. */
+#ifndef MULL__SCOPE_USAGE_H
+#define MULL__SCOPE_USAGE_H
+
+#include "bounds.h"
+#include "reachability.h"
+
+/* mull__user is a consumer as a service.lua has it. */
+typedef struct mull__user {
+    const char *consumer, *transport, *queue;
+    int64_t handler_ms;       /* MULL__FOREVER: no timeout */
+    int64_t longest_delay_ms; /* of the transport; 0: any */
+} mull__user;
+
+/* mull__users are all of them; a `count` of 0: they aren't known, so that consumers of any name may
+ * be on any transport. */
+typedef struct mull__users {
+    const mull__user *items;
+    size_t count;
+    int64_t handler_ms;            /* where they aren't known */
+    const char *const *transports; /* names, those that nobody uses too */
+    size_t transport_count;
+} mull__users;
+
+/* mull__mix is settings in force together, all from one layer. */
+typedef struct mull__mix {
+    int64_t max_age_ms, max_attempts; /* MULL__OFF: none */
+    int64_t handler_ms;
+    int overridden, unrecoverable; /* some type is, besides the built-in one */
+} mull__mix;
+
+typedef struct mull__mixes {
+    mull__mix *items; /* each once */
+    size_t count, room;
+    const mull_allocator *allocator;
+    int rough; /* they are too many: there are two, all of the most that any lets through, and all
+                  of the least */
+} mull__mixes;
+
+/* mull__mixes_of finds those with which a scope's rules are in force; none: they never are. Where
+ * no known consumer uses the scope, all that may. `effort` is as of mull__walks. MULL_ENOMEM. */
+int mull__mixes_of(mull__mixes *mixes, const mull__table *table, const mull__scope *scope,
+                   const mull__users *users, int64_t *effort, const mull_allocator *allocator);
+void mull__mixes_free(mull__mixes *mixes);
+
+/* mull__written_in: a rule was written in the scope that has it. */
+int mull__written_in(const mull__scope *scope, const mull__rule *rule);
+
+int mull__is_cause_rule(const mull__scope *scope, const mull__rule *rule);
+
+/* mull__has_default: some rule for Error has no matcher. */
+int mull__has_default(const mull__scope *scope);
+
+/* mull__courses_of are those of the rules that may decide, with room for each rule; how many. */
+size_t mull__courses_of(mull__course *courses, const mull__fates *fates, const mull__scope *scope);
+
+/* mull__walks_of are the walks in a scope with some settings. */
+mull__walks mull__walks_of(const mull__scope *scope, const mull__mix *mix,
+                           const mull__course *courses, size_t count, int64_t *effort);
+
+/* mull__extent_of_scope is of all walks with any of the settings. MULL_ENOMEM. */
+int mull__extent_of_scope(mull__extent *extent, const mull__fates *fates, const mull__scope *scope,
+                          const mull__mixes *mixes, int64_t *effort);
+
+/* mull__extent_of_rule is of those on which one rule decides every failure. `before` is the rule
+ * whose extent is there already, with the same settings: chains that are alike are measured once.
+ * NULL: none is. */
+void mull__extent_of_rule(mull__extent *extent, const mull__rule *rule, const mull__rule *before,
+                          const mull__mixes *mixes, int64_t *effort);
+
+#endif

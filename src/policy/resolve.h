@@ -1,0 +1,51 @@
+/* resolve.h: the first stage of a decision: what a failure's names, or ids, mean in a table: the
+ * number of its error's type, and the settings in force where it failed. */
+#ifndef MULL__RESOLVE_H
+#define MULL__RESOLVE_H
+
+#include "shape.h"
+
+/* mull__target is what a failure is judged by besides its counters and its error's fields. */
+typedef struct mull__target {
+    uint32_t type; /* MULL__ERROR_TYPE for one that the table doesn't know */
+    const mull__site *site;
+} mull__target;
+
+/* mull__type_number is that of a type by its name. */
+static inline uint32_t mull__type_number(const mull__table *table, const char *name)
+{
+    uint64_t hash;
+    uint32_t number = mull__names_look_up(&table->type_names, name, &hash);
+    return number == MULL__NONE ? MULL__ERROR_TYPE : number;
+}
+
+/* mull__site_of is for a consumer on a transport; each may be NULL. */
+mull__site mull__site_of(const mull__table *table, const char *consumer, const char *transport);
+
+/* mull__layer_named is what is in force there. */
+static inline mull__layer mull__layer_named(const mull__table *table, const char *consumer,
+                                            const char *transport)
+{
+    return mull__site_of(table, consumer, transport).in_force;
+}
+
+/* ---- Scopes ---------------------------------------------------------------------------------- */
+
+/* mull__layers_ready fills in what can be said of settings before a failure comes, and makes scopes
+ * found by name, once all of them are there. */
+void mull__layers_ready(mull__table *table);
+
+/* mull__scope_of is the scope of a kind that a layer is made of, NULL where there is none. */
+const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *layer,
+                                  mull__scope_kind kind);
+
+/* mull__setting_scope is the nearest scope that sets a setting; NULL: none, so that its default
+ * holds. Its place in that scope says where. */
+const mull__scope *mull__setting_scope(const mull__table *table, const mull__layer *layer,
+                                       mull__setting setting);
+
+/* mull__built_in_holds: a message that couldn't be read is unrecoverable, because no rule in force
+ * is written for MessageDeserializationError. */
+int mull__built_in_holds(const mull__layer *layer);
+
+#endif

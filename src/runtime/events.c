@@ -1,0 +1,275 @@
+/* events.c: who hears of events, and when. See events.h. */
+#include "events.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* mull__pending is an event of which notify hears later. One block. */
+typedef struct mull__pending {
+    mull__link link;
+    mull_event_kind kind;
+    const mull_rule *rule; /* in the delivery's generation; NULL: none */
+    char generation[33];   /* of policy_loaded, policy_refused */
+    char text[];
+} mull__pending;
+
+/* ---- Calling notify -------------------------------------------------------------------------- */
+
+static void notify_failed(mull_engine *engine, const mull_event *event, const char *why)
+{
+    const mull_engine_options *options = &engine->options;
+    engine->counts.notify_failed++;
+    if (!options->event) {
+        const mull_failure *failure = event->failure;
+        mull__engine_log(engine, MULL_WARNING, "%s%snotify_failed: at %s%s%s: %s",
+                         failure ? failure->consumer : "", failure ? ": " : "",
+                         mull_event_name(event->kind), failure ? " of message " : "",
+                         failure ? failure->message->id : "", why);
+        return;
+    }
+    mull_event failed = *event;
+    failed.kind = MULL_EVENT_NOTIFY_FAILED;
+    failed.rule = NULL;
+    failed.text = why;
+    options->event(&failed, options->data);
+}
+
+/* call calls a notify, which takes its steps from those that are left. */
+static void call(mull_engine *engine, mull__seat *seat, uint32_t notify, const mull_event *event,
+                 int64_t *steps)
+{
+    char why[512] = "";
+    if (mull__seat_notify(seat, notify, event, steps, why, sizeof why) < 0)
+        notify_failed(engine, event, why);
+}
+
+/* keep_event copies what is told later. NULL: there is no memory for it, which is logged. */
+static mull__pending *keep_event(mull_engine *engine, const mull_event *event)
+{
+    size_t size = strlen(event->text) + 1;
+    mull__pending *kept = mull__alloc(&engine->allocator, sizeof *kept + size);
+    if (!kept) {
+        mull__engine_log(engine, MULL_ERROR_LEVEL, "not enough memory for notify to hear of %s: %s",
+                         mull_event_name(event->kind), event->text);
+        return NULL;
+    }
+    *kept = (mull__pending){.kind = event->kind, .rule = event->rule};
+    memcpy(kept->generation, event->generation, sizeof kept->generation);
+    memcpy(kept->text, event->text, size);
+    return kept;
+}
+
+/* notify_for says which function hears of what happens to a consumer and transport, by name or
+ * NULL, where the decider is at. -1: none does. */
+static int64_t notify_for(const mull_engine *engine, const char *consumer, const char *transport)
+{
+    const mull__table *table = mull__generation_table(mull__decider_generation(engine->decider));
+    if (mull__table_functions(table) == 0)
+        return -1;
+    mull__in_force in_force;
+    mull__table_in_force(table, consumer, transport, &in_force);
+    return in_force.notify == MULL__OFF ? -1 : in_force.notify - 1;
+}
+
+/* ---- About a message ------------------------------------------------------------------------- */
+
+void mull__failure_of(const mull__delivery *d, mull_failure *failure)
+{
+    const mull_port *port = d->consumer->port;
+    *failure = (mull_failure){.size = sizeof *failure,
+                              .error = d->error,
+                              .message = &d->message,
+                              .consumer = d->consumer->name,
+                              .transport = port->name,
+                              .attempt = d->attempt,
+                              .redeliveries = d->redeliveries,
+                              .calls = d->calls_before + d->crashes + d->attempt,
+                              .deliveries = d->message.deliveries,
+                              .age_ms = d->age_ms,
+                              .chance = d->chance,
+                              .flags = MULL_HAS_CHANCE};
+    if (!port->abilities.can_retry)
+        failure->flags |= MULL_CANNOT_RETRY;
+    if (!port->abilities.can_delay)
+        failure->flags |= MULL_CANNOT_DELAY;
+}
+
+void mull__events_begin(mull__delivery *d)
+{
+    mull_engine *engine = d->consumer->engine;
+    int64_t notify = notify_for(engine, d->consumer->name, d->consumer->port->name);
+    if (notify < 0)
+        return;
+    d->seat = mull__decider_seat(engine->decider);
+    d->notify = (uint32_t)notify;
+}
+
+/* hear is told what the decider comes across. */
+static void hear(const mull_event *event, void *data)
+{
+    mull_engine *engine = data;
+    mull__delivery *d = engine->judged;
+    if (!d || !d->seat)
+        return;
+    mull__pending *kept = keep_event(engine, event);
+    if (kept)
+        mull__list_push(&d->pending, &kept->link);
+}
+
+/* not_told says once of how many events a notify doesn't hear: `event` is the last of them. */
+static void not_told(mull_engine *engine, const mull_event *event, uint32_t count)
+{
+    char why[128];
+    snprintf(why, sizeof why,
+             "not told of %u event(s) of this message: those before took ten calls' budget", count);
+    notify_failed(engine, event, why);
+}
+
+/* tell_pending: what came up on the way to one verdict shares a budget. */
+static void tell_pending(mull__delivery *d, const mull_event *about)
+{
+    mull_engine *engine = d->consumer->engine;
+    int64_t steps = MULL__DECISION_STEPS;
+    uint32_t skipped = 0;
+    for (mull__link *link; (link = mull__list_pop(&d->pending));) {
+        mull__pending *kept = MULL__ENTRY(link, mull__pending, link);
+        mull_event event = *about;
+        event.kind = kept->kind;
+        event.rule = kept->rule;
+        event.text = kept->text;
+        if (steps > 0)
+            call(engine, d->seat, d->notify, &event, &steps);
+        else
+            skipped++;
+        if (skipped > 0 && !mull__list_first(&d->pending))
+            not_told(engine, &event, skipped);
+        mull__free(&engine->allocator, kept);
+    }
+}
+
+static void drop_seat(mull__delivery *d)
+{
+    mull__seat_drop(d->seat);
+    d->seat = NULL;
+}
+
+void mull__event_tell(mull__delivery *d, const mull_event *event)
+{
+    mull_engine *engine = d->consumer->engine;
+    int64_t steps = MULL__DECISION_STEPS;
+    if (engine->options.event)
+        engine->options.event(event, engine->options.data);
+    if (!d->seat)
+        return;
+    tell_pending(d, event);
+    call(engine, d->seat, d->notify, event, &steps);
+    drop_seat(d);
+}
+
+/* verdict_of gives the event of a delivery's verdict; it points to `failure`. */
+static mull_event verdict_of(const mull__delivery *d, mull_failure *failure)
+{
+    mull__failure_of(d, failure);
+    return (mull_event){.kind = MULL_EVENT_DECIDED,
+                        .failure = failure,
+                        .verdict = &d->verdict,
+                        .rule = d->verdict.rule.file ? &d->verdict.rule : NULL,
+                        .generation = d->verdict.generation};
+}
+
+void mull__event_decided(mull__delivery *d)
+{
+    mull_failure failure;
+    mull_event event = verdict_of(d, &failure);
+    mull__event_tell(d, &event);
+}
+
+void mull__event_header_ignored(mull__delivery *d, const char *name)
+{
+    mull_failure failure;
+    mull__failure_of(d, &failure);
+    mull__decider_latest(d->consumer->engine->decider);
+    mull__events_begin(d);
+    mull__event_tell(
+        d, &(mull_event){.kind = MULL_EVENT_HEADER_IGNORED, .failure = &failure, .text = name});
+}
+
+void mull__events_end(mull__delivery *d)
+{
+    if (!d->seat)
+        return;
+    mull_failure failure;
+    mull_event event = verdict_of(d, &failure);
+    tell_pending(d, &event);
+    drop_seat(d);
+}
+
+/* ---- About the policy ------------------------------------------------------------------------ */
+
+/* mull__policy_event_add keeps what the policy in force has no ear for, too: the next one may have.
+ */
+void mull__policy_event_add(void *data, const mull_event *event)
+{
+    mull_engine *engine = data;
+    mull__pending *kept = keep_event(engine, event);
+    if (!kept)
+        return;
+    uv_mutex_lock(&engine->mutex);
+    mull__list_push(&engine->policy_events, &kept->link);
+    mull__engine_wake(engine);
+    uv_mutex_unlock(&engine->mutex);
+}
+
+/* mull__policy_event_of_start: a notify that can hear of reloads hears first what it is in. */
+void mull__policy_event_of_start(mull_engine *engine)
+{
+    char text[1024];
+    const mull__generation *generation = mull__decider_latest(engine->decider);
+    if (notify_for(engine, NULL, NULL) < 0)
+        return;
+    mull__policy_say_loaded(engine->options.policy, generation, text, sizeof text);
+    mull__policy_event_add(engine, &(mull_event){.kind = MULL_EVENT_POLICY_LOADED,
+                                                 .text = text,
+                                                 .generation = mull__generation_name(generation)});
+}
+
+static mull__pending *next_policy_event(mull_engine *engine)
+{
+    uv_mutex_lock(&engine->mutex);
+    mull__link *link = mull__list_pop(&engine->policy_events);
+    uv_mutex_unlock(&engine->mutex);
+    return link ? MULL__ENTRY(link, mull__pending, link) : NULL;
+}
+
+/* mull__policy_events_tell: of several reloads in a row the notify of the last one hears; not of
+ * one that came just as the engine stopped. */
+void mull__policy_events_tell(mull_engine *engine)
+{
+    for (mull__pending *kept; (kept = next_policy_event(engine));) {
+        int64_t steps = MULL__DECISION_STEPS;
+        mull__decider_latest(engine->decider);
+        int64_t notify = notify_for(engine, NULL, NULL);
+        if (notify >= 0 && !engine->told_stopped) {
+            mull__seat *seat = mull__decider_seat(engine->decider);
+            call(engine, seat, (uint32_t)notify,
+                 &(mull_event){
+                     .kind = kept->kind, .text = kept->text, .generation = kept->generation},
+                 &steps);
+            mull__seat_drop(seat);
+        }
+        mull__free(&engine->allocator, kept);
+    }
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+void mull__events_open(mull_engine *engine)
+{
+    mull__decider_hear(engine->decider, hear, engine);
+}
+
+void mull__events_close(mull_engine *engine)
+{
+    for (mull__pending *kept; (kept = next_policy_event(engine));)
+        mull__free(&engine->allocator, kept);
+}

@@ -1,0 +1,435 @@
+/* loop.c: the life of an engine, its loop, and what one turn of it does.
+ *
+ * Transports, timers and other threads only post what happened to the engine's state. It is drained
+ * once before and once after the loop waits, since a host may turn its loop once and no more:
+ *
+ *   ended calls ── policy events ── stop? ── calls that are admitted (again, while anything was
+ *   posted) ── credit ── are the queues empty? ── has it stopped? ── may it close?
+ */
+#include "admission.h"
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/given.h"
+#include "calls.h"
+#include "check.h"
+#include "delivery.h"
+#include "events.h"
+#include "port.h"
+#include "reload.h"
+#include "setup.h"
+#include "stop.h"
+#include "timers.h"
+
+/* ---- Draining -------------------------------------------------------------------------------- */
+
+static void close_handles(mull_engine *engine);
+
+static void drain_once(mull_engine *engine)
+{
+    engine->dirty = 0;
+    for (mull__delivery *d; (d = mull__calls_take_ended(engine));)
+        mull__delivery_ended(d);
+    mull__policy_events_tell(engine);
+    if (mull__engine_stop_asked(engine))
+        mull__stop_begin(engine);
+    for (mull__delivery *d; (d = mull__admission_next(engine));)
+        mull__delivery_call(d);
+}
+
+static void drain(mull_engine *engine)
+{
+    if (engine->draining || !engine->dirty)
+        return;
+    engine->draining = 1;
+    atomic_store_explicit(&engine->drains, mull__this_thread(), memory_order_relaxed);
+    while (engine->dirty)
+        drain_once(engine);
+    mull__admission_credit(engine);
+    mull__empty_look(engine);
+    mull__stop_look(engine);
+    if (!engine->dirty) /* who was told of the stop may have posted more, for the next turn */
+        uv_idle_stop(&engine->posted);
+    atomic_store_explicit(&engine->drains, 0, memory_order_relaxed);
+    engine->draining = 0;
+    if (mull__setup_close(engine))
+        close_handles(engine);
+}
+
+static void before_waiting(uv_prepare_t *handle)
+{
+    drain(handle->data);
+}
+
+static void after_waiting(uv_check_t *handle)
+{
+    drain(handle->data);
+}
+
+static void on_wake(uv_async_t *handle)
+{
+    mull_engine *engine = handle->data;
+    atomic_store(&engine->woken, 0);
+    mull__engine_touch(engine);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    if (number == SIGHUP)
+        mull__reload_ask(handle->data);
+    else
+        mull_stop(handle->data);
+}
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+static int64_t real_monotonic(void *data)
+{
+    (void)data;
+    return mull__monotonic_ms();
+}
+
+static int64_t real_wall(void *data)
+{
+    (void)data;
+    return mull__wall_ms();
+}
+
+static int take_options(mull_engine *engine, const mull_engine_options *options)
+{
+    engine->options = *options;
+    if (engine->options.grace_ms == 0)
+        engine->options.grace_ms = MULL__GRACE_MS;
+    engine->manual = options->clock != NULL;
+    engine->clock =
+        options->clock ? *options->clock : (mull_clock){real_monotonic, real_wall, NULL};
+    mull__rand_init(&engine->rand, options->seed);
+    mull__list_init(&engine->schemes);
+    mull__list_init(&engine->ports);
+    mull__list_init(&engine->consumers);
+    mull__list_init(&engine->deliveries);
+    mull__list_init(&engine->inbox);
+    mull__list_init(&engine->policy_events);
+    engine->counts.size = sizeof engine->counts;
+    int status = mull__reload_new(engine);
+    if (status != 0)
+        return status;
+    status = mull_decider_new(&engine->decider, options->policy);
+    if (status == 0)
+        mull__events_open(engine);
+    return status;
+}
+
+/* adopt takes in an open handle. The wake handle alone keeps the loop alive. */
+static void adopt(mull_engine *engine, void *opened)
+{
+    uv_handle_t *handle = opened;
+    handle->data = engine;
+    if (opened != &engine->wake)
+        uv_unref(handle);
+    engine->handles[engine->handle_count++] = handle;
+}
+
+static void open_handles(mull_engine *engine)
+{
+    uv_timer_init(engine->loop, &engine->alarm);
+    uv_prepare_init(engine->loop, &engine->before);
+    uv_prepare_start(&engine->before, before_waiting);
+    uv_check_init(engine->loop, &engine->after);
+    uv_check_start(&engine->after, after_waiting);
+    uv_idle_init(engine->loop, &engine->posted);
+    adopt(engine, &engine->wake);
+    adopt(engine, &engine->alarm);
+    adopt(engine, &engine->before);
+    adopt(engine, &engine->after);
+    adopt(engine, &engine->posted);
+}
+
+static int open_signals(mull_engine *engine)
+{
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+    for (int i = 0; i < 3; i++) {
+        uv_signal_t *handle = &engine->signals[i];
+        if (!(numbers[i] == SIGHUP ? engine->options.reload_on_sighup
+                                   : engine->options.stop_on_signals))
+            continue;
+        if (uv_signal_init(engine->loop, handle) != 0)
+            return MULL_EIO;
+        adopt(engine, handle);
+        if (uv_signal_start(handle, on_signal, numbers[i]) != 0)
+            return MULL_EIO;
+    }
+    return 0;
+}
+
+static void free_memory(mull_engine *engine)
+{
+    mull_allocator allocator = engine->allocator;
+    if (engine->decider)
+        mull_decider_free(engine->decider);
+    mull__reload_free(engine);
+    mull__schemes_free(engine);
+    mull__timers_free(engine);
+    mull__calls_free(engine);
+    mull__events_close(engine);
+    uv_mutex_destroy(&engine->mutex);
+    uv_mutex_destroy(&engine->log_mutex);
+    mull__free(&allocator, engine);
+}
+
+/* have_descriptors: without those that libuv takes for a process's first loop, it aborts. */
+static int have_descriptors(mull_engine *engine)
+{
+    enum { OF_FIRST_LOOP = 6 };
+    char why[256];
+    if (!mull__descriptors_lack(OF_FIRST_LOOP, why, sizeof why))
+        return 1;
+    mull__engine_problem(engine, MULL_EIO, "there is no loop for the engine: %s", why);
+    return 0;
+}
+
+/* open_loop prepares the loop and the one handle that can fail. */
+static int open_loop(mull_engine *engine)
+{
+    engine->loop = engine->options.loop;
+    if (!engine->loop) {
+        if (!have_descriptors(engine) || uv_loop_init(&engine->own_loop) != 0)
+            return MULL_EIO;
+        engine->loop = &engine->own_loop;
+    }
+    engine->wake.data = engine;
+    if (uv_async_init(engine->loop, &engine->wake, on_wake) == 0)
+        return 0;
+    if (engine->loop == &engine->own_loop)
+        uv_loop_close(&engine->own_loop);
+    return MULL_EIO;
+}
+
+static int init_mutexes(mull_engine *engine)
+{
+    if (uv_mutex_init(&engine->mutex) != 0)
+        return -1;
+    if (uv_mutex_init(&engine->log_mutex) == 0)
+        return 0;
+    uv_mutex_destroy(&engine->mutex);
+    return -1;
+}
+
+/* refuse_options says what is wrong with an engine's options, if anything. */
+static int refuse_options(const mull_engine_options *options)
+{
+    const mull_clock *clock = options->clock;
+    const char *why = !options->policy        ? "an engine's `policy` is required"
+                      : options->grace_ms < 0 ? "an engine's `grace_ms` is below 0"
+                      : clock && (!clock->monotonic_ms || !clock->wall_ms)
+                          ? "a clock's `monotonic_ms` and `wall_ms` are both required"
+                          : NULL;
+    if (why && options->problem)
+        options->problem(NULL, 0, why, options->data);
+    return why ? MULL_EINVAL : 0;
+}
+
+int mull_engine_new(mull_engine **out, const mull_engine_options *given)
+{
+    if (!out)
+        return MULL_EINVAL;
+    *out = NULL;
+    mull_engine_options options;
+    if (!mull__struct_take(&options, sizeof options, MULL__ENGINE_OPTIONS_LEAST, given) ||
+        refuse_options(&options) != 0)
+        return MULL_EINVAL;
+    mull_allocator allocator = mull__allocator_or_default(options.allocator);
+    mull_engine *engine = mull__zalloc(&allocator, 1, sizeof *engine);
+    if (!engine)
+        return MULL_ENOMEM;
+    engine->allocator = allocator;
+    if (init_mutexes(engine) != 0) {
+        mull__free(&allocator, engine);
+        return MULL_EIO;
+    }
+    int status = take_options(engine, &options);
+    if (status == 0)
+        status = open_loop(engine);
+    if (status != 0) {
+        free_memory(engine);
+        return status;
+    }
+    open_handles(engine);
+    status = open_signals(engine);
+    if (status != 0) {
+        mull_engine_close(engine, NULL, NULL);
+        return status;
+    }
+    *out = engine;
+    return 0;
+}
+
+/* ---- Starting and running -------------------------------------------------------------------- */
+
+static int subscribe_all(mull_engine *engine)
+{
+    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+        if (c->subscribed)
+            continue;
+        int status = mull__refusal(c->port->ops->subscribe(c->port->self, c, c->queue));
+        if (status != 0)
+            return mull__engine_problem(engine, status,
+                                        "consumer '%s' can't read the queue '%s': %s", c->name,
+                                        c->queue, mull_strerror(status));
+        c->subscribed = 1;
+    }
+    return 0;
+}
+
+int mull_engine_start(mull_engine *engine)
+{
+    if (!engine)
+        return MULL_EINVAL;
+    if (engine->state != MULL__NEW || engine->closing)
+        return MULL_ESTATE;
+    if (!mull__next_port(engine, NULL))
+        return mull__engine_problem(
+            engine, MULL_EINVAL,
+            "the engine has no transport, so it can neither take nor send messages; add one before "
+            "the start, and a consumer for each queue that it is to read");
+    int status = mull__check_begin(engine);
+    if (status == 0 && (status = subscribe_all(engine)) != 0)
+        mull__check_end(engine);
+    if (status != 0)
+        return status;
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        mull__port_begin_holding(port);
+    if (!mull__next_consumer(engine, NULL))
+        mull__engine_log(engine, MULL_INFO, "there is no consumer, so no messages are taken");
+    engine->state = MULL__RUNNING;
+    mull__policy_event_of_start(engine);
+    mull__reload_start(engine);
+    mull__engine_touch(engine);
+    return 0;
+}
+
+/* leave_loop frees an engine that was closed inside of a uv_run of ours. 1: it is gone. */
+static int leave_loop(mull_engine *engine)
+{
+    engine->in_loop--;
+    if (engine->closing != MULL__CLOSE_DONE || engine->in_loop > 0)
+        return 0;
+    void (*closed)(void *data) = engine->closed;
+    void *data = engine->closed_data;
+    if (engine->loop == &engine->own_loop)
+        uv_loop_close(&engine->own_loop);
+    free_memory(engine);
+    if (closed)
+        closed(data);
+    return 1;
+}
+
+int mull__engine_started(const mull_engine *engine)
+{
+    return engine->state != MULL__NEW;
+}
+
+int mull_engine_run(mull_engine *engine)
+{
+    if (!engine)
+        return MULL_EINVAL;
+    if (engine->loop != &engine->own_loop || engine->in_loop || engine->manual ||
+        engine->told_stopped)
+        return MULL_ESTATE;
+    int status = engine->state == MULL__NEW ? mull_engine_start(engine) : 0;
+    if (status != 0)
+        return status;
+    engine->in_loop++;
+    while (engine->closing ? engine->closing != MULL__CLOSE_DONE : !engine->told_stopped)
+        uv_run(engine->loop, UV_RUN_DEFAULT);
+    status = engine->status;
+    leave_loop(engine);
+    return status;
+}
+
+int mull_engine_status(const mull_engine *engine)
+{
+    return engine ? engine->status : MULL_EINVAL;
+}
+
+/* quiet says whether nothing is open but what only time brings. */
+static int quiet(mull_engine *engine)
+{
+    return !engine->dirty && !atomic_load(&engine->woken) && engine->working == 0 &&
+           mull__timers_next(engine) > mull__engine_now(engine);
+}
+
+/* turn is one turn of our own loop: by a test's clock it waits for transports at work alone. */
+static void turn(mull_engine *engine)
+{
+    if (engine->manual)
+        mull__timers_fire(engine);
+    drain(engine);
+    int waits = !engine->dirty && (!engine->manual || engine->working > 0);
+    uv_run(engine->loop, waits ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+}
+
+int64_t mull_engine_turn(mull_engine *engine)
+{
+    if (!engine || !engine->manual || engine->in_loop)
+        return INT64_MAX;
+    engine->in_loop++;
+    do {
+        turn(engine);
+    } while (engine->closing != MULL__CLOSE_DONE && !quiet(engine));
+    int64_t next = engine->closing == MULL__CLOSE_DONE ? INT64_MAX : mull__timers_next(engine);
+    return leave_loop(engine) ? INT64_MAX : next;
+}
+
+int mull_engine_counts(const mull_engine *engine, mull_counts *counts)
+{
+    if (!engine ||
+        !mull__struct_give(counts, MULL__COUNTS_LEAST, &engine->counts, sizeof engine->counts))
+        return MULL_EINVAL;
+    return 0;
+}
+
+/* ---- Closing --------------------------------------------------------------------------------- */
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    mull_engine *engine = handle->data;
+    if (--engine->handle_count > 0)
+        return;
+    engine->closing = MULL__CLOSE_DONE;
+    if (engine->loop == &engine->own_loop)
+        uv_stop(engine->loop);
+    if (engine->in_loop == 0) {
+        engine->in_loop = 1; /* on the embedder's loop: nothing of ours is on the stack */
+        leave_loop(engine);
+    }
+}
+
+static void close_handles(mull_engine *engine)
+{
+    engine->closing = MULL__CLOSE_HANDLES;
+    for (int i = 0; i < engine->handle_count; i++)
+        uv_close(engine->handles[i], on_handle_closed);
+}
+
+void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *data)
+{
+    if (!engine || engine->closing)
+        return;
+    engine->closing = MULL__CLOSE_ASKED;
+    engine->closed = closed;
+    engine->closed_data = data;
+    engine->options.grace_ms = 0;
+    mull_stop(engine);
+    mull__stop_now(engine);
+    mull__engine_touch(engine);
+    if (engine->loop != &engine->own_loop || engine->in_loop || engine->draining)
+        return;
+    engine->in_loop++;
+    while (engine->closing != MULL__CLOSE_DONE) {
+        turn(engine);
+        /* A test's clock stands still: all that can come is the end of a call on another thread. */
+        if (engine->manual && quiet(engine))
+            uv_sleep(1);
+    }
+    leave_loop(engine);
+}

@@ -1,0 +1,182 @@
+/* state.c: clocks, ids, lines of log, what wakes the loop, and faults for tests. See state.h. */
+#include "state.h"
+
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Clocks and ids -------------------------------------------------------------------------- */
+
+int64_t mull__engine_now(const mull_engine *engine)
+{
+    return engine->clock.monotonic_ms(engine->clock.data);
+}
+
+int64_t mull__engine_wall(const mull_engine *engine)
+{
+    return engine->clock.wall_ms(engine->clock.data);
+}
+
+int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms)
+{
+    int64_t now = mull__engine_wall(engine);
+    if (delay_ms <= 0)
+        return 0;
+    return delay_ms > INT64_MAX - now ? INT64_MAX : now + delay_ms;
+}
+
+void mull__engine_id(mull_engine *engine, char id[33])
+{
+    uv_mutex_lock(&engine->mutex);
+    mull__rand_id(&engine->rand, id);
+    uv_mutex_unlock(&engine->mutex);
+}
+
+/* ---- Telling --------------------------------------------------------------------------------- */
+
+void mull__engine_log(mull_engine *engine, mull_level level, const char *format, ...)
+{
+    if (!engine->options.log)
+        return;
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    mull__utf8_mend(line, strlen(line)); /* its end may be cut off */
+    uv_mutex_lock(&engine->log_mutex);
+    engine->options.log(level, line, engine->options.data);
+    uv_mutex_unlock(&engine->log_mutex);
+}
+
+int mull__engine_problem(mull_engine *engine, int code, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (engine->options.problem)
+        engine->options.problem(NULL, 0, text, engine->options.data);
+    return code;
+}
+
+/* ---- Posting --------------------------------------------------------------------------------- */
+
+uintptr_t mull__this_thread(void)
+{
+    return (uintptr_t)uv_thread_self();
+}
+
+static void go_on(uv_idle_t *posted)
+{
+    (void)posted;
+}
+
+/* mull__engine_touch: an embedder's prepare handle may post when this turn's first look is over. */
+void mull__engine_touch(mull_engine *engine)
+{
+    engine->dirty = 1;
+    if (engine->closing < MULL__CLOSE_HANDLES)
+        uv_idle_start(&engine->posted, go_on);
+}
+
+/* mull__engine_wake: what the draining thread posts wakes nobody, since it looks again before it
+ * ends. */
+void mull__engine_wake(mull_engine *engine)
+{
+    if (atomic_load_explicit(&engine->drains, memory_order_relaxed) == mull__this_thread()) {
+        mull__engine_touch(engine);
+        return;
+    }
+    atomic_store(&engine->woken, 1);
+    uv_async_send(&engine->wake);
+}
+
+void mull_stop(mull_engine *engine)
+{
+    if (!engine)
+        return;
+    uv_mutex_lock(&engine->mutex);
+    engine->stop_asked = 1;
+    mull__engine_wake(engine);
+    uv_mutex_unlock(&engine->mutex);
+}
+
+int mull__engine_stop_asked(mull_engine *engine)
+{
+    uv_mutex_lock(&engine->mutex);
+    int asked = engine->stop_asked;
+    uv_mutex_unlock(&engine->mutex);
+    return asked;
+}
+
+/* ---- What there is --------------------------------------------------------------------------- */
+
+static mull__link *next_of(mull__list *list, mull__link *after)
+{
+    return after ? mull__list_after(list, after) : mull__list_first(list);
+}
+
+struct mull_subscription *mull__next_consumer(mull_engine *engine, struct mull_subscription *after)
+{
+    mull__link *link = next_of(&engine->consumers, after ? &after->link : NULL);
+    return link ? MULL__ENTRY(link, struct mull_subscription, link) : NULL;
+}
+
+mull_port *mull__next_port(mull_engine *engine, mull_port *after)
+{
+    mull__link *link = next_of(&engine->ports, after ? &after->link : NULL);
+    return link ? MULL__ENTRY(link, mull_port, link) : NULL;
+}
+
+mull__delivery *mull__next_delivery(mull_engine *engine, mull__delivery *after)
+{
+    mull__link *link = next_of(&engine->deliveries, after ? &after->engine_link : NULL);
+    return link ? MULL__ENTRY(link, mull__delivery, engine_link) : NULL;
+}
+
+mull_port *mull__port_named(mull_engine *engine, const char *name)
+{
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        if (strcmp(port->name, name) == 0)
+            return port;
+    return NULL;
+}
+
+/* ---- Faults ---------------------------------------------------------------------------------- */
+
+int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
+                       uint32_t skip, uint32_t times, int code)
+{
+    static const char *const names[] = {[MULL__SETTLE] = "settle",
+                                        [MULL__PUBLISH] = "publish",
+                                        [MULL__DEPTH] = "depth",
+                                        [MULL__HOLD] = "hold"};
+    mull_port *port = mull__port_named(engine, transport);
+    if (code >= 0 || code == MULL_ELOST)
+        return MULL_EINVAL; /* only a transport can lose a claim */
+    for (int i = 0; port && i < MULL__OPERATIONS; i++)
+        if (strcmp(names[i], operation) == 0) {
+            port->faults[i] = (mull__fault){.skip = skip, .times = times, .code = code};
+            return 0;
+        }
+    return MULL_EINVAL;
+}
+
+/* mull__fault_hit says whether a test wants this operation to fail, and how. */
+int mull__fault_hit(mull_port *port, mull__operation operation, int *code)
+{
+    mull__fault *fault = &port->faults[operation];
+    if (fault->times == 0)
+        return 0;
+    if (fault->skip > 0) {
+        fault->skip--;
+        return 0;
+    }
+    fault->times--;
+    *code = fault->code;
+    return 1;
+}

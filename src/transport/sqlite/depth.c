@@ -1,0 +1,115 @@
+/* depth.c: how many messages there are. All that is asked for at once is counted in one transaction
+ * that only reads: nobody waits for it, and what moves from one queue to another meanwhile is in
+ * one of them.
+ */
+#include "store.h"
+
+#include <string.h>
+
+static int count(mull__store *store, mull__statement statement, const char *queue, uint64_t *out)
+{
+    sqlite3_stmt *read = store->statements[statement];
+    mull__bind_text(read, 1, queue);
+    if (sqlite3_step(read) == SQLITE_ROW)
+        *out += (uint64_t)sqlite3_column_int64(read, 0);
+    return sqlite3_reset(read);
+}
+
+static int count_fresh(mull__store *store, const char *queue, mull_depth *depth)
+{
+    sqlite3_stmt *read = store->statements[MULL__SQL_COUNT_FRESH];
+    int64_t wall = mull_port_wall(store->port); /* first, so that it isn't beyond the other */
+    int64_t now = mull__store_now(store);
+    mull__bind_text(read, 1, queue);
+    sqlite3_bind_int64(read, 2, now);
+    if (sqlite3_step(read) == SQLITE_ROW) {
+        depth->ready = (uint64_t)sqlite3_column_int64(read, 0);
+        depth->delayed = (uint64_t)sqlite3_column_int64(read, 1);
+        if (depth->delayed)
+            depth->next_due_ms = sqlite3_column_int64(read, 2) - now + wall;
+    }
+    return sqlite3_reset(read);
+}
+
+static int count_queue(mull__store *store, const char *queue, mull_depth *depth)
+{
+    *depth = (mull_depth){.next_due_ms = INT64_MAX};
+    int code = count_fresh(store, queue, depth);
+    if (code == SQLITE_OK)
+        code = count(store, MULL__SQL_COUNT_SUSPECT, queue, &depth->ready);
+    if (code == SQLITE_OK)
+        code = count(store, MULL__SQL_COUNT_CLAIMED, queue, &depth->claimed);
+    return code;
+}
+
+static mull__counting *counting_of(mull__link *link)
+{
+    return MULL__ENTRY(MULL__ENTRY(link, mull__job, link), mull__counting, job);
+}
+
+/* count_queues counts all; `*busy`: some are ready or claimed. */
+static int count_queues(mull__store *store, mull__list *jobs, int *busy)
+{
+    for (mull__link *link = mull__list_first(jobs); link; link = mull__list_after(jobs, link)) {
+        mull__counting *counting = counting_of(link);
+        int code = count_queue(store, counting->queue, &counting->depth);
+        counting->job.status = 0;
+        if (code != SQLITE_OK)
+            return code;
+        *busy |= counting->depth.ready > 0 || counting->depth.claimed > 0;
+    }
+    return SQLITE_OK;
+}
+
+/* add_hidden: they are ready as soon as they have been shown. */
+static void add_hidden(mull__list *jobs, const char *queue, int64_t hidden)
+{
+    for (mull__link *link = mull__list_first(jobs); link; link = mull__list_after(jobs, link)) {
+        mull__counting *counting = counting_of(link);
+        if (strcmp(counting->queue, queue) == 0)
+            counting->depth.ready += (uint64_t)hidden;
+    }
+}
+
+static int count_hidden(mull__store *store, mull__list *jobs)
+{
+    sqlite3_stmt *read = store->statements[MULL__SQL_COUNT_HIDDEN];
+    int code = SQLITE_OK;
+    while (code == SQLITE_OK && sqlite3_step(read) == SQLITE_ROW) {
+        const char *queue = (const char *)sqlite3_column_text(read, 0);
+        store->state.hidden = 1;
+        if (queue)
+            add_hidden(jobs, queue, sqlite3_column_int64(read, 1));
+        else
+            code = SQLITE_NOMEM;
+    }
+    int ended = sqlite3_reset(read);
+    return code != SQLITE_OK ? code : ended;
+}
+
+static int count_all(mull__store *store, mull__list *jobs, int thoroughly)
+{
+    int busy = 0;
+    int64_t version;
+    int code = mull__store_version(store, &version);
+    if (code == SQLITE_OK)
+        code = count_queues(store, jobs, &busy);
+    if (code != SQLITE_OK || !thoroughly || busy || version == store->none_version)
+        return code;
+    code = count_hidden(store, jobs);
+    if (code == SQLITE_OK && !store->state.hidden)
+        store->none_version = version;
+    return code;
+}
+
+int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly)
+{
+    int code = mull__place_check(store);
+    if (code == SQLITE_OK)
+        code = mull__store_run(store, MULL__SQL_BEGIN_READING);
+    if (code != SQLITE_OK)
+        return code;
+    code = count_all(store, jobs, thoroughly);
+    int ended = mull__store_run(store, MULL__SQL_ROLLBACK); /* nothing was written */
+    return code != SQLITE_OK ? code : ended;
+}

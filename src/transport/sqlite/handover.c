@@ -1,0 +1,49 @@
+/* handover.c: jobs to the worker's thread, and its answers from there; on the loop's thread. See
+ * worker.h. */
+#include "worker.h"
+
+void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke,
+                       int due)
+{
+    uv_mutex_lock(&worker->mutex);
+    mull__list_append(&worker->inbox, jobs);
+    for (mull__link *at = mull__list_first(readers); at; at = mull__list_after(readers, at)) {
+        mull__reader *reader = MULL__ENTRY(at, mull__reader, own_link);
+        reader->given = reader->wish;
+    }
+    worker->pokes += poke != 0;
+    worker->due |= due;
+    uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_add(mull__worker *worker, mull__reader *reader)
+{
+    reader->next_due_ms = INT64_MAX;
+    uv_mutex_lock(&worker->mutex);
+    mull__list_push(&worker->arrivals, &reader->link);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_take(mull__worker *worker, mull__answers *answers)
+{
+    uv_mutex_lock(&worker->mutex);
+    *answers = worker->answers;
+    mull__list_init(&answers->jobs);
+    mull__list_init(&answers->claims);
+    mull__list_append(&answers->jobs, &worker->answers.jobs);
+    mull__list_append(&answers->claims, &worker->answers.claims);
+    worker->answers.state_news = 0;
+    worker->unread = 0;
+    worker->reading = 1;
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_taken(mull__worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    worker->reading = 0;
+    if (worker->closing)
+        uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
+}
