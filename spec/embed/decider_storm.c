@@ -511,7 +511,7 @@ static void no_verdict_is_mixed_and_nothing_is_left(void **state)
     long after = held_bytes(&s);
     print_message("%ld decisions, %ld reloads; %ld bytes before, %ld after, %ld at most\n",
                   decided(&s), s.reloads, before, after, most);
-    assert_in_range(after, before - before / 50, before + before / 50); /* names stay */
+    assert_in_range(after, before - before / 20, before + before / 20); /* names stay */
     assert_true(most < 3 * before); /* what functions leave is collected now and then */
     stage_close(&s);
 }

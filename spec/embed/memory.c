@@ -93,8 +93,9 @@ static void called_functions_find_none_once(void **state)
 static void called_functions_find_none_twice(void **state)
 {
     (void)state;
-    fail_some(&called, STEP_OF_CALLS, TWICE, HEALED);
-    assert_true(skipped > 0);
+    do
+        fail_some(&called, STEP_OF_CALLS, TWICE, HEALED);
+    while (skipped == 0); /* few requests make a call fail: a sample may miss them all */
 }
 
 static void called_functions_have_memory_again_at_last(void **state)

@@ -42,12 +42,14 @@ static inline uint64_t sample_seed(void)
     return seed;
 }
 
+/* sample_of begins a sample, another one with each call. */
 static inline sample sample_of(long step)
 {
+    static uint64_t samples;
     const char *every = getenv("MULL_EVERY");
     if (every && atol(every) > 0)
         step = atol(every);
-    return (sample){.state = sample_seed(), .step = step};
+    return (sample){.state = sample_seed() + samples++, .step = step};
 }
 
 /* sample_after gives the next number behind `at`; 0: the first one. */
