@@ -1,9 +1,19 @@
-/* reachability.c: see reachability.h. */
+/* reachability.c: which rules can never decide. The rules for a type are kept by keys, so that
+ * those that pass wherever a matcher does are found without looking at all of them.
+ *
+ *   key ──> its rules, in order          a rule is kept by one of its tests: by the one whose keys
+ *   "A" status 503 ──> 3, 17             the fewest rules have so far
+ *   "A" code "c1"  ──> 4
+ *
+ * A rule that covers a matcher asks for the same as one of the matcher's tests, or for something
+ * that this test implies: it is looked up by all that the tests imply. */
 #include "reachability.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "satisfiability.h"
-#include "subsumption.h"
 
 /* What may be spent on all rules together, in nanoseconds, roughly. */
 enum { EFFORT = 300000000 };
@@ -12,23 +22,265 @@ enum { EFFORT = 300000000 };
  * scope's, the others hold wherever it is in force. */
 enum { OWN, OF_BUS, OF_HOST, DECLARERS };
 
+/* bucket has the rules of some keys, those of others among them. */
+typedef struct bucket {
+    uint32_t first, last; /* entries; MULL__NONE: there are none */
+    uint32_t count;
+} bucket;
+
+typedef struct entry {
+    uint32_t rule, next; /* MULL__NONE: the last */
+} entry;
+
+/* cover is the rules of a list that were added so far, by key. */
+typedef struct cover {
+    const mull__rules *rules;
+    const mull_allocator *allocator;
+    bucket *buckets;
+    uint64_t mask;
+    entry *entries;
+    uint32_t entry_count;
+} cover;
+
 typedef struct seeker {
     mull__fates *fates;
-    mull__cover rules, cause_rules; /* of the scope, as far as they were looked at */
-    mull__cover declared[DECLARERS];
+    cover rules, cause_rules; /* of the scope, as far as they were looked at */
+    cover declared[DECLARERS];
     int64_t effort;
 } seeker;
+
+/* ---- Keys ------------------------------------------------------------------------------------ */
+
+/* A rule is kept by each of the literals of a list up to so many. */
+enum { MOST_KEYS = 16 };
+
+/* What a key says of a fact: one value that it has; the very same test; or anything else, such as
+ * a range. WHOLE is of all of a matcher without tests. */
+typedef enum aspect { LITERAL, SAME_TEST, ANY, WHOLE } aspect;
+
+/* Texts are read to their ends, which costs effort. */
+static uint64_t hash_of_text(const char *text, int64_t *effort)
+{
+    if (!text)
+        return 0;
+    size_t length = strlen(text);
+    *effort -= 5 + (int64_t)(length / 8);
+    return mull__hash(text, length);
+}
+
+/* hash_of_literal is the same for literals that are equal: 503 and 503.0 are. */
+static uint64_t hash_of_literal(const mull_value *literal, int64_t *effort)
+{
+    double number = 0;
+    uint64_t bits;
+    if (literal->kind == MULL_STRING)
+        return hash_of_text(literal->as.string, effort);
+    if (literal->kind == MULL_INTEGER)
+        number = (double)literal->as.integer;
+    else if (literal->kind == MULL_NUMBER)
+        number = literal->as.number + 0.0; /* -0.0 is 0 */
+    else if (literal->kind == MULL_BOOLEAN)
+        number = literal->as.boolean ? 1 : 0;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
+static uint64_t hash_of_value(const mull__plain_value *value, int64_t *effort)
+{
+    uint64_t hash = 0;
+    for (; value; value = value->kind == MULL__NOT ? value->inner : NULL) {
+        const uint64_t words[] = {hash, value->kind, hash_of_literal(&value->low, effort),
+                                  hash_of_literal(&value->high, effort),
+                                  hash_of_text(value->text, effort)};
+        hash = mull__hash_words(words, 5);
+        for (size_t i = 0; i < value->literal_count; i++)
+            hash = mull__stir(hash ^ hash_of_literal(&value->literals[i], effort));
+    }
+    return hash;
+}
+
+static uint64_t hash_of_matcher(const mull__plain_matcher *matcher, int64_t *effort)
+{
+    uint64_t hash = mull__stir(matcher->kind + ((uint64_t)matcher->function << 32));
+    for (size_t i = 0; i < matcher->test_count; i++) {
+        const mull__plain_test *test = &matcher->tests[i];
+        const uint64_t words[] = {hash, test->subject, hash_of_text(test->name, effort),
+                                  hash_of_value(&test->value, effort)};
+        hash = mull__hash_words(words, 4);
+    }
+    for (size_t i = 0; i < matcher->part_count; i++)
+        hash = mull__stir(hash ^ hash_of_matcher(&matcher->parts[i], effort));
+    return hash;
+}
+
+static uint64_t key_of(uint64_t about, aspect as, uint64_t value)
+{
+    const uint64_t words[] = {about, as, value};
+    return mull__hash_words(words, 3);
+}
+
+/* keys_of_test gives what a rule is kept by, for one of its tests; or, where it is `asked` for,
+ * what a rule that covers the test may be kept by. */
+static size_t keys_of_test(uint64_t keys[MOST_KEYS], uint32_t type, const mull__plain_test *test,
+                           int asked, int64_t *effort)
+{
+    const mull__plain_value *value = &test->value;
+    const uint64_t words[] = {type, test->subject, hash_of_text(test->name, effort)};
+    uint64_t about = mull__hash_words(words, 3);
+    size_t count = 0, literals = value->literal_count;
+    if (asked && literals > 1)
+        literals = 1;
+    for (size_t i = 0; i < literals && literals <= MOST_KEYS; i++)
+        keys[count++] = key_of(about, LITERAL, hash_of_literal(&value->literals[i], effort));
+    int is_list = value->kind == MULL__ONE_OF;
+    int is_wide = value->kind == MULL__BETWEEN || value->kind == MULL__PRESENT;
+    int covers_lists = value->kind == MULL__CONTAINS || value->kind == MULL__NOT;
+    if (is_wide || (is_list && (asked || count == 0)) || (covers_lists && !asked))
+        keys[count++] = key_of(about, ANY, 0);
+    if (!is_wide && !is_list)
+        keys[count++] = key_of(about, SAME_TEST, hash_of_value(value, effort));
+    return count;
+}
+
+/* key_of_whole is of a matcher that isn't of tests. */
+static uint64_t key_of_whole(uint32_t type, const mull__plain_matcher *matcher, int64_t *effort)
+{
+    int is_open = matcher->kind == MULL__MATCH_ALWAYS || matcher->kind == MULL__MATCH_TESTS;
+    return key_of(type, WHOLE, is_open ? 0 : hash_of_matcher(matcher, effort));
+}
+
+/* ---- Rules by key ---------------------------------------------------------------------------- */
+
+static bucket *bucket_of(const cover *c, uint64_t key)
+{
+    return &c->buckets[key & c->mask];
+}
+
+static void cover_free(cover *c)
+{
+    mull__free(c->allocator, c->buckets);
+    mull__free(c->allocator, c->entries);
+    *c = (cover){.rules = NULL};
+}
+
+/* cover_init is for rules none of which is added yet. MULL_ENOMEM. */
+static int cover_init(cover *c, const mull__rules *rules, const mull_allocator *allocator)
+{
+    size_t count = 2;
+    while (count < 2 * rules->count)
+        count *= 2;
+    *c = (cover){.rules = rules, .allocator = allocator, .mask = count - 1};
+    if (rules->count == 0)
+        return MULL_OK;
+    c->buckets = mull__zalloc(allocator, count, sizeof *c->buckets);
+    c->entries = mull__zalloc(allocator, rules->count, MOST_KEYS * sizeof *c->entries);
+    if (!c->buckets || !c->entries) {
+        cover_free(c);
+        return MULL_ENOMEM;
+    }
+    for (size_t i = 0; i < count; i++)
+        c->buckets[i].first = MULL__NONE;
+    return MULL_OK;
+}
+
+/* crowd is how many rules the fullest of some buckets has. */
+static uint32_t crowd(const cover *c, const uint64_t *keys, size_t count)
+{
+    uint32_t most = 0;
+    while (count-- > 0) {
+        uint32_t rules = bucket_of(c, keys[count])->count;
+        most = rules > most ? rules : most;
+    }
+    return most;
+}
+
+/* best_keys gives what a rule is kept by. */
+static size_t best_keys(uint64_t best[MOST_KEYS], const cover *c, const mull__rule *rule)
+{
+    int64_t uncounted = 0;
+    uint32_t least = UINT32_MAX;
+    size_t best_count = 1;
+    best[0] = rule->matcher.test_count ? 0 : key_of_whole(rule->type, &rule->matcher, &uncounted);
+    for (size_t i = 0; i < rule->matcher.test_count && least > 0; i++) {
+        uint64_t keys[MOST_KEYS];
+        size_t count = keys_of_test(keys, rule->type, &rule->matcher.tests[i], 0, &uncounted);
+        uint32_t rules = crowd(c, keys, count);
+        if (rules < least) {
+            least = rules;
+            best_count = count;
+            memcpy(best, keys, sizeof keys);
+        }
+    }
+    return best_count;
+}
+
+/* cover_add takes in a rule by its index; in their order, each once. */
+static void cover_add(cover *c, size_t index)
+{
+    uint64_t keys[MOST_KEYS];
+    size_t count = best_keys(keys, c, &c->rules->items[index]);
+    while (count-- > 0) {
+        bucket *b = bucket_of(c, keys[count]);
+        uint32_t added = c->entry_count++;
+        c->entries[added] = (entry){(uint32_t)index, MULL__NONE};
+        if (b->first == MULL__NONE)
+            b->first = added;
+        else
+            c->entries[b->last].next = added;
+        b->last = added;
+        b->count++;
+    }
+}
+
+/* look_by gives the first rule that covers a matcher, as mull__covers says, by one key of it; those
+ * behind `found` aren't looked at. */
+static uint32_t look_by(const cover *c, uint64_t key, uint32_t type,
+                        const mull__plain_matcher *matcher, uint32_t found, int64_t *effort)
+{
+    const mull__rule *items = c->rules->items;
+    uint32_t at = bucket_of(c, key)->first;
+    for (; at != MULL__NONE && *effort > 0; at = c->entries[at].next) {
+        uint32_t rule = c->entries[at].rule;
+        if (rule >= found)
+            break;
+        *effort -= 5;
+        if (items[rule].type == type && mull__covers(&items[rule].matcher, matcher, effort))
+            return rule;
+    }
+    return found;
+}
+
+/* cover_find is the first of the rules added that covers a matcher; NULL: none, or it isn't
+ * certain. */
+static const mull__rule *cover_find(const cover *c, uint32_t type,
+                                    const mull__plain_matcher *matcher, int64_t *effort)
+{
+    static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
+    uint64_t keys[MOST_KEYS];
+    if (c->entry_count == 0)
+        return NULL;
+    uint32_t found =
+        look_by(c, key_of_whole(type, &always, effort), type, matcher, MULL__NONE, effort);
+    if (matcher->test_count == 0)
+        found = look_by(c, key_of_whole(type, matcher, effort), type, matcher, found, effort);
+    for (size_t i = 0; i < matcher->test_count; i++) {
+        size_t count = keys_of_test(keys, type, &matcher->tests[i], 1, effort);
+        while (count-- > 0)
+            found = look_by(c, keys[count], type, matcher, found, effort);
+    }
+    return found != MULL__NONE && *effort > 0 ? &c->rules->items[found] : NULL;
+}
 
 /* ---- Declarations ---------------------------------------------------------------------------- */
 
 /* declare makes the declarations of a scope, which may be NULL, found. */
-static int declare(mull__cover *declared, const mull__scope *scope, const mull_allocator *allocator)
+static int declare(cover *declared, const mull__scope *scope, const mull_allocator *allocator)
 {
     static const mull__rules none;
     const mull__rules *rules = scope ? &scope->unrecoverable : &none;
-    int status = mull__cover_init(declared, rules, allocator);
+    int status = cover_init(declared, rules, allocator);
     for (size_t i = 0; i < rules->count && status == MULL_OK; i++)
-        mull__cover_add(declared, i);
+        cover_add(declared, i);
     return status;
 }
 
@@ -39,7 +291,7 @@ static int is_declared(const seeker *s, uint32_t type)
 }
 
 /* of_ancestors is a declaration for one of a type's ancestors, Error left out. */
-static const mull__rule *of_ancestors(seeker *s, const mull__cover *declared, uint32_t type,
+static const mull__rule *of_ancestors(seeker *s, const cover *declared, uint32_t type,
                                       const mull__plain_matcher *matcher)
 {
     const mull__type *types = s->fates->table->types;
@@ -47,7 +299,7 @@ static const mull__rule *of_ancestors(seeker *s, const mull__cover *declared, ui
     while (!found && s->effort > 0 && type != MULL__ERROR_TYPE &&
            (type = types[type].parent) != MULL__ERROR_TYPE && is_declared(s, type)) {
         s->effort -= 10;
-        found = mull__cover_find(declared, type, matcher, &s->effort);
+        found = cover_find(declared, type, matcher, &s->effort);
     }
     return found;
 }
@@ -71,10 +323,10 @@ static void find_taker(seeker *s, const mull__rule *rule, int is_cause, mull__fa
         return;
     fate->is_unreadable = !is_cause && is_unreadable(s, rule->type);
     for (int i = 0; i < DECLARERS; i++) {
-        const mull__cover *declared = &s->declared[i];
-        const mull__rule *found = mull__cover_find(declared, MULL__ERROR_TYPE, matcher, &s->effort);
+        const cover *declared = &s->declared[i];
+        const mull__rule *found = cover_find(declared, MULL__ERROR_TYPE, matcher, &s->effort);
         if (!found && !is_cause)
-            found = mull__cover_find(declared, rule->type, matcher, &s->effort);
+            found = cover_find(declared, rule->type, matcher, &s->effort);
         if (found)
             fate->may_decide = 0;
         else if (!is_cause && !fate->taken_by)
@@ -86,14 +338,14 @@ static void find_taker(seeker *s, const mull__rule *rule, int is_cause, mull__fa
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
-static void look_at(seeker *s, mull__cover *before, size_t index, int is_cause, mull__fate *fate)
+static void look_at(seeker *s, cover *before, size_t index, int is_cause, mull__fate *fate)
 {
     const mull__rule *rule = &before->rules->items[index];
     *fate = (mull__fate){.may_decide = 1};
     if (s->fates->stopped)
         return;
-    fate->hidden_by = mull__cover_find(before, rule->type, &rule->matcher, &s->effort);
-    mull__cover_add(before, index);
+    fate->hidden_by = cover_find(before, rule->type, &rule->matcher, &s->effort);
+    cover_add(before, index);
     find_taker(s, rule, is_cause, fate);
     fate->never_passes = mull__never_passes(&rule->matcher, &s->effort);
     if (fate->hidden_by || fate->never_passes)
@@ -109,16 +361,16 @@ static int look_at_scope(seeker *s, const mull__scope *scope, mull__fate *fates)
     const mull_allocator *a = s->fates->allocator;
     int status = declare(&s->declared[OWN], scope, a);
     if (status == MULL_OK)
-        status = mull__cover_init(&s->rules, &scope->rules, a);
+        status = cover_init(&s->rules, &scope->rules, a);
     if (status == MULL_OK)
-        status = mull__cover_init(&s->cause_rules, &scope->cause_rules, a);
+        status = cover_init(&s->cause_rules, &scope->cause_rules, a);
     for (size_t i = 0; i < scope->rules.count && status == MULL_OK; i++)
         look_at(s, &s->rules, i, 0, fates++);
     for (size_t i = 0; i < scope->cause_rules.count && status == MULL_OK; i++)
         look_at(s, &s->cause_rules, i, 1, fates++);
-    mull__cover_free(&s->declared[OWN]);
-    mull__cover_free(&s->rules);
-    mull__cover_free(&s->cause_rules);
+    cover_free(&s->declared[OWN]);
+    cover_free(&s->rules);
+    cover_free(&s->cause_rules);
     return status;
 }
 
@@ -161,8 +413,8 @@ int mull__fates_of(mull__fates *fates, const mull__table *table, const mull__sco
         if (s.effort > 0)
             fates->known = i + 1;
     }
-    mull__cover_free(&s.declared[OF_BUS]);
-    mull__cover_free(&s.declared[OF_HOST]);
+    cover_free(&s.declared[OF_BUS]);
+    cover_free(&s.declared[OF_HOST]);
     return status;
 }
 

@@ -58,95 +58,61 @@ static int passes(const mull__plain_value *value, const mull_value *given, int64
     return answer;
 }
 
-static int is_whole(const mull_value *value)
-{
-    if (value->kind == MULL_INTEGER)
-        return 1;
-    double number = value->kind == MULL_NUMBER ? value->as.number : 0.5;
-    return number >= -0x1p63 && number < 0x1p63 && number == (double)(int64_t)number;
-}
-
-/* from_least is what every count is in. */
-static mull__plain_value from_least(int fact)
-{
-    return (mull__plain_value){.kind = MULL__BETWEEN,
-                               .low = {.kind = MULL_INTEGER, .as.integer = least_count(fact)}};
-}
-
 /* can_be: a fact may have a literal as its value. */
-static int can_be(int fact, const mull_value *literal, int64_t *effort)
+static int can_be(int fact, const mull_value *literal)
 {
-    mull__plain_value counts = from_least(fact);
+    double number = literal->kind == MULL_NUMBER ? literal->as.number : -1;
     if (is_text(fact))
         return literal->kind == MULL_STRING;
-    return !is_count(fact) || (is_whole(literal) && passes(&counts, literal, effort));
+    if (!is_count(fact))
+        return 1;
+    if (literal->kind == MULL_INTEGER)
+        return literal->as.integer >= least_count(fact);
+    return number >= (double)least_count(fact) && number < 0x1p63 &&
+           number == (double)(int64_t)number;
 }
 
-static int none_can_be(int fact, const mull__plain_value *value, int64_t *effort)
+static int none_can_be(int fact, const mull__plain_value *value)
 {
     for (size_t i = 0; i < value->literal_count; i++)
-        if (can_be(fact, &value->literals[i], effort))
+        if (can_be(fact, &value->literals[i]))
             return 0;
     return 1;
 }
 
-/* no_count_in: every whole number from the least on is over `high`, or below `low` as well. */
+/* no_count_in: the least whole number that isn't below the range is above it. */
 static int no_count_in(int fact, const mull__plain_value *value, int64_t *effort)
 {
-    const mull_value least = {.kind = MULL_INTEGER, .as.integer = least_count(fact)};
-    mull__plain_value up_to_high = {.kind = MULL__BETWEEN, .high = value->high};
-    if (value->high.kind != MULL_NIL && !passes(&up_to_high, &least, effort))
-        return 1;
-    if (value->low.kind != MULL_NUMBER || value->high.kind == MULL_NIL ||
-        value->low.as.number < 0 || value->low.as.number >= 0x1p53)
-        return 0;
-    int64_t whole = (int64_t)value->low.as.number;
-    const mull_value next = {.kind = MULL_INTEGER,
-                             .as.integer = whole + ((double)whole < value->low.as.number)};
-    return !passes(&up_to_high, &next, effort);
+    const mull__plain_value up_to_high = {.kind = MULL__BETWEEN, .high = value->high};
+    mull_value least = {.kind = MULL_INTEGER, .as.integer = least_count(fact)};
+    double low = value->low.kind == MULL_NUMBER ? value->low.as.number : 0;
+    if (low > (double)least.as.integer && low < 0x1p53)
+        least.as.integer = (int64_t)low + ((double)(int64_t)low < low);
+    return value->high.kind != MULL_NIL && !passes(&up_to_high, &least, effort);
 }
 
-static int always(int fact, const mull__plain_value *value, int64_t *effort);
-
-static int never(int fact, const mull__plain_value *value, int64_t *effort)
+/* decides: whatever a fact is, a test for a value passes, or with `passing` 0 it never does. */
+static int decides(int fact, const mull__plain_value *value, int passing, int64_t *effort)
 {
+    const mull_value least = {.kind = MULL_INTEGER, .as.integer = least_count(fact)};
     if (fact == MULL__NO_FACT)
-        return !passes(value, NULL, effort);
+        return passes(value, NULL, effort) == passing;
     switch (value->kind) {
     case MULL__ONE_OF:
-        return none_can_be(fact, value, effort);
+        return !passing && none_can_be(fact, value);
     case MULL__BETWEEN:
+        if (passing)
+            return is_count(fact) && value->high.kind == MULL_NIL && passes(value, &least, effort);
         return is_text(fact) || (is_count(fact) && no_count_in(fact, value, effort));
     case MULL__CONTAINS:
     case MULL__MATCHES:
-        return is_count(fact);
-    case MULL__ABSENT:
-        return always_there(fact);
-    case MULL__NOT:
-        return always(fact, value->inner, effort);
+        return !passing && is_count(fact);
     case MULL__PRESENT:
-        break;
-    }
-    return 0;
-}
-
-static int always(int fact, const mull__plain_value *value, int64_t *effort)
-{
-    const mull_value least = {.kind = MULL_INTEGER, .as.integer = least_count(fact)};
-    if (fact == MULL__NO_FACT)
-        return passes(value, NULL, effort);
-    switch (value->kind) {
-    case MULL__BETWEEN:
-        return is_count(fact) && value->high.kind == MULL_NIL && passes(value, &least, effort);
-    case MULL__PRESENT:
-        return always_there(fact);
-    case MULL__NOT:
-        return never(fact, value->inner, effort);
-    case MULL__ONE_OF:
-    case MULL__CONTAINS:
-    case MULL__MATCHES:
+        return passing && always_there(fact);
     case MULL__ABSENT:
-        break;
+        return !passing && always_there(fact);
+    case MULL__NOT:
+        return decides(fact, value->inner, !passing, effort);
     }
     return 0;
 }
@@ -275,76 +241,30 @@ static int contradicts_itself(const mull__plain_matcher *matcher, int64_t *effor
     return 0;
 }
 
-/* has_test: for some test a judgement of its fact and value is so; 0: it is the other way for all.
- */
-static int has_test(const mull__plain_matcher *matcher,
-                    int (*is)(int fact, const mull__plain_value *value, int64_t *effort), int so,
-                    int64_t *effort)
+/* is_certain: a matcher always passes, or raises; with `passing` 0 it never passes. Of each part no
+ * more than one answer is asked for, or nests would take time by their depth's power of two. */
+static int is_certain(const mull__plain_matcher *matcher, int passing, int64_t *effort)
 {
-    for (size_t i = 0; i < matcher->test_count; i++)
-        if (is((int)matcher->tests[i].fact, &matcher->tests[i].value, effort) == so)
-            return 1;
-    return 0;
-}
-
-/* judgement is something that may be certain of a matcher. Of each part no more than one is asked
- * for, or nests would take time by their depth's power of two. */
-typedef int judgement(const mull__plain_matcher *matcher, int64_t *effort);
-
-/* has_part is the same for some part. */
-static int has_part(const mull__plain_matcher *matcher, judgement *is, int so, int64_t *effort)
-{
+    int of_part = matcher->kind == MULL__MATCH_NONE ? !passing : passing;
+    int one_is_enough = matcher->kind == MULL__MATCH_ANY ? passing : !passing;
+    *effort -= 10;
+    if (matcher->kind == MULL__MATCH_ALWAYS || matcher->kind == MULL__MATCH_FUNCTION)
+        return passing && matcher->kind == MULL__MATCH_ALWAYS;
+    for (size_t i = 0; i < matcher->test_count; i++) {
+        const mull__plain_test *test = &matcher->tests[i];
+        if (decides((int)test->fact, &test->value, passing, effort) == one_is_enough)
+            return one_is_enough;
+    }
     for (size_t i = 0; i < matcher->part_count; i++)
-        if (is(&matcher->parts[i], effort) == so)
-            return 1;
-    return 0;
-}
-
-static judgement never_passes;
-
-/* never_loses: it passes, or raises. */
-static int never_loses(const mull__plain_matcher *matcher, int64_t *effort)
-{
-    *effort -= 10;
-    switch (matcher->kind) {
-    case MULL__MATCH_TESTS:
-        return !has_test(matcher, always, 0, effort);
-    case MULL__MATCH_ALL:
-        return !has_part(matcher, never_loses, 0, effort);
-    case MULL__MATCH_ANY:
-        return has_part(matcher, never_loses, 1, effort);
-    case MULL__MATCH_NONE:
-        return !has_part(matcher, never_passes, 0, effort);
-    case MULL__MATCH_ALWAYS:
-        return 1;
-    case MULL__MATCH_FUNCTION:
-        break;
-    }
-    return 0;
-}
-
-static int never_passes(const mull__plain_matcher *matcher, int64_t *effort)
-{
-    *effort -= 10;
-    switch (matcher->kind) {
-    case MULL__MATCH_TESTS:
-        return has_test(matcher, never, 1, effort) || contradicts_itself(matcher, effort);
-    case MULL__MATCH_ALL:
-        return has_part(matcher, never_passes, 1, effort) || contradicts_itself(matcher, effort);
-    case MULL__MATCH_ANY:
-        return !has_part(matcher, never_passes, 0, effort);
-    case MULL__MATCH_NONE:
-        return has_part(matcher, never_loses, 1, effort);
-    case MULL__MATCH_ALWAYS:
-    case MULL__MATCH_FUNCTION:
-        break;
-    }
-    return 0;
+        if (is_certain(&matcher->parts[i], of_part, effort) == one_is_enough)
+            return one_is_enough;
+    int all_must_pass = matcher->kind == MULL__MATCH_TESTS || matcher->kind == MULL__MATCH_ALL;
+    return !one_is_enough || (all_must_pass && contradicts_itself(matcher, effort));
 }
 
 int mull__never_passes(const mull__plain_matcher *matcher, int64_t *effort)
 {
-    return never_passes(matcher, effort) && *effort > 0;
+    return is_certain(matcher, 0, effort) && *effort > 0;
 }
 
 static int same_matcher(const mull__plain_matcher *a, const mull__plain_matcher *b, int64_t *effort)
@@ -370,27 +290,9 @@ static int has_pattern(const mull__plain_value *value)
     return value->kind == MULL__MATCHES || (value->kind == MULL__NOT && has_pattern(value->inner));
 }
 
-/* all_in: two lists mostly have their order in common, so that what follows a literal in the one is
- * first looked for behind it in the other. */
-static int all_in(const mull__plain_value *literals, const mull__plain_value *list, int64_t *effort)
-{
-    size_t at = 0, count = list->literal_count;
-    for (size_t i = 0; i < literals->literal_count; i++) {
-        size_t left = count;
-        for (; left > 0 && !same_literal(&list->literals[at], &literals->literals[i], effort);
-             left--)
-            at = at + 1 < count ? at + 1 : 0;
-        if (left == 0)
-            return 0;
-    }
-    return 1;
-}
-
 static int all_pass(const mull__plain_value *literals, const mull__plain_value *wide,
                     int64_t *effort)
 {
-    if (wide->kind == MULL__ONE_OF)
-        return all_in(literals, wide, effort);
     for (size_t i = 0; i < literals->literal_count; i++)
         if (!passes(wide, &literals->literals[i], effort))
             return 0;
@@ -429,23 +331,15 @@ static int asks_for(const mull__plain_matcher *matcher, const mull__plain_test *
     return 0;
 }
 
-/* covers: the tests of `narrow` ask for what those of `wide` do, each for itself. A pattern costs
- * steps, of which the one may have too few left where the other has enough. */
-static int covers(const mull__plain_matcher *wide, const mull__plain_matcher *narrow,
-                  int64_t *effort)
-{
-    if (wide->kind == MULL__MATCH_ALWAYS || same_matcher(wide, narrow, effort))
-        return 1;
-    if (wide->kind != MULL__MATCH_TESTS || narrow->kind != MULL__MATCH_TESTS)
-        return 0;
-    for (size_t i = 0; i < wide->test_count; i++)
-        if (!asks_for(narrow, &wide->tests[i], effort))
-            return 0;
-    return 1;
-}
-
+/* The tests of `narrow` ask for what those of `wide` do, each for itself. A pattern costs steps, of
+ * which the one may have too few left where the other has enough. */
 int mull__covers(const mull__plain_matcher *wide, const mull__plain_matcher *narrow,
                  int64_t *effort)
 {
-    return covers(wide, narrow, effort) && *effort > 0;
+    int covers = wide->kind == MULL__MATCH_TESTS && narrow->kind == MULL__MATCH_TESTS;
+    if (wide->kind == MULL__MATCH_ALWAYS || same_matcher(wide, narrow, effort))
+        return *effort > 0;
+    for (size_t i = 0; i < wide->test_count && covers; i++)
+        covers = asks_for(narrow, &wide->tests[i], effort);
+    return covers && *effort > 0;
 }

@@ -1,4 +1,4 @@
-/* subsumption.c: which rule decides before another one is found without looking at all of them,
+/* reachability.c: which rule decides before another one is found without looking at all of them,
  * and is the same that one finds who does. MULL_SEED repeats a run. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include "analysis/reachability.h"
 #include "analysis/satisfiability.h"
 #include "analysis/scope_usage.h"
-#include "analysis/subsumption.h"
 #include "base/alloc.h"
 #include "base/rand.h"
 #include "fixtures.h"
