@@ -95,63 +95,43 @@ void mull__find_no_effect(mull__finder *f, const mull__lint_item *item)
 
 /* reach is what the max_age of a scope comes to, over all that it may hold for. */
 typedef struct reach {
+    mull__finder *finder;
     const mull__scope *setter;
-    int used, needed;
+    int used;
 } reach;
 
-static int redelivers(const mull__scope *scope)
+/* needs_age: a redelivery, or whatever an override answers, may come in a layer where the setter's
+ * max_age holds. */
+static int needs_age(void *data, const mull__layer *layer)
 {
-    for (size_t i = 0; scope && i < mull__scope_rules(scope); i++)
-        if (mull__rule_at(scope, i)->redeliver.attempts != 0)
-            return 1;
-    return 0;
-}
-
-static void use_layer(mull__finder *f, reach *r, const char *consumer, const char *transport)
-{
-    enum { LAYER_NS = 100, RULE_NS = 2 };
-    const mull__plain_place *place = &r->setter->places[MULL__MAX_AGE];
-    const mull__layer layer = mull__layer_named(f->table, consumer, transport);
-    if (!mull__can_go_on(f, LAYER_NS)) {
-        mull__stop(f, "max_age", place->file, place->line);
-        return;
-    }
-    if (mull__setting_scope(f->table, &layer, MULL__MAX_AGE) != r->setter)
-        return;
+    enum { RULE_NS = 2 };
+    reach *r = data;
+    const mull__scope *scope = layer->rules;
+    int needed = layer->bounds.override > 0;
+    if (mull__setting_scope(r->finder->table, layer, MULL__MAX_AGE) != r->setter)
+        return 0;
     r->used = 1;
-    r->needed |= layer.bounds.override > 0 || redelivers(layer.rules);
-    if (layer.rules)
-        f->effort -= RULE_NS * (int64_t)mull__scope_rules(layer.rules);
-}
-
-/* use_transports is for a consumer, which may have no scope, on each transport that the setter may
- * hold for, and on any other one. */
-static void use_transports(mull__finder *f, reach *r, const char *consumer)
-{
-    int is_transport = r->setter->kind == MULL__TRANSPORT;
-    int have_transports = f->table->transport_count > 0 && !is_transport;
-    size_t count = have_transports ? f->table->scope_count : 0;
-    use_layer(f, r, consumer, is_transport ? r->setter->name : NULL);
-    f->effort -= (int64_t)count;
-    for (size_t i = 0; i < count && !r->needed && !f->stopped; i++)
-        if (f->table->scopes[i].kind == MULL__TRANSPORT)
-            use_layer(f, r, consumer, f->table->scopes[i].name);
+    for (size_t i = 0; scope && !needed && i < mull__scope_rules(scope); i++) {
+        r->finder->effort -= RULE_NS;
+        needed = mull__rule_at(scope, i)->redeliver.attempts != 0;
+    }
+    return needed;
 }
 
 /* mull__find_nothing_redelivered: wherever the scope's max_age holds, nothing is redelivered. */
 void mull__find_nothing_redelivered(mull__finder *f, const mull__lint_item *item)
 {
-    const mull__scope *setter = item->scope, *scopes = f->table->scopes;
+    const mull__scope *setter = item->scope;
     const mull__plain_place *place = &setter->places[MULL__MAX_AGE];
-    const char *consumer = setter->kind == MULL__CONSUMER ? setter->name : NULL;
-    reach r = {.setter = setter};
+    reach r = {.finder = f, .setter = setter};
+    const mull__visit all = {
+        .table = f->table, .scope = setter, .effort = &f->effort, .look = needs_age, .data = &r};
     if (!mull__is_set(&setter->settings, MULL__MAX_AGE) || setter->settings.max_age_ms < 0)
         return;
-    use_transports(f, &r, consumer);
-    for (size_t i = 0; i < f->table->scope_count && !r.needed && !f->stopped && !consumer; i++)
-        if (scopes[i].kind == MULL__CONSUMER)
-            use_transports(f, &r, scopes[i].name);
-    if (r.used && !r.needed && !f->stopped)
+    int needed = mull__visit_layers(&all);
+    if (!needed && f->effort <= 0)
+        mull__stop(f, "max_age", place->file, place->line);
+    else if (!needed && r.used)
         mull__found(
             f, NULL,
             (mull__finding){.file = place->file, .line = place->line, .scope = setter->label});

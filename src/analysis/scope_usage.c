@@ -6,7 +6,53 @@
 #include "base/alloc.h"
 #include "policy/resolve.h"
 
+/* ---- Places ---------------------------------------------------------------------------------- */
+
+enum { LOOK_NS = 1, LAYER_NS = 100 };
+
+/* is_passed_over: a nearer scope with rules of its own keeps away those of the scope in question.
+ */
+static int is_passed_over(const mull__visit *v, const mull__scope *other)
+{
+    return v->by_rules && other->kind < v->scope->kind && mull__scope_rules(other) > 0;
+}
+
+/* visit_kind tries, for one kind of names, the scope's own; or none, and then each that has a
+ * scope. */
+static int visit_kind(const mull__visit *v, mull__scope_kind kind, const char *names[2])
+{
+    const mull__table *table = v->table;
+    int is_own = v->scope->kind == kind, ends = 0;
+    size_t count =
+        is_own || (kind == MULL__TRANSPORT && !table->transport_count) ? 0 : table->scope_count;
+    names[kind] = is_own ? v->scope->name : NULL;
+    for (size_t i = 0;; i++) {
+        if (kind == MULL__CONSUMER) {
+            ends = visit_kind(v, MULL__TRANSPORT, names);
+        } else {
+            const mull__layer layer = mull__layer_named(table, names[0], names[1]);
+            *v->effort -= LAYER_NS;
+            ends = v->look(v->data, &layer);
+        }
+        for (; i < count && (table->scopes[i].kind != kind || is_passed_over(v, &table->scopes[i]));
+             i++)
+            *v->effort -= LOOK_NS;
+        if (ends || i >= count || *v->effort <= 0)
+            return ends;
+        names[kind] = table->scopes[i].name;
+    }
+}
+
+int mull__visit_layers(const mull__visit *visit)
+{
+    const char *names[2];
+    return visit_kind(visit, MULL__CONSUMER, names);
+}
+
 /* ---- Settings -------------------------------------------------------------------------------- */
+
+/* More settings than so many aren't told apart. */
+enum { MOST_MIXES = 100 };
 
 static int same_mix(const mull__mix *a, const mull__mix *b)
 {
@@ -15,94 +61,41 @@ static int same_mix(const mull__mix *a, const mull__mix *b)
            a->unrecoverable == b->unrecoverable;
 }
 
-/* More settings than so many aren't told apart. */
-enum { MOST_MIXES = 100 };
-
-static int64_t greater(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* looser and tighter are of two limits. */
 static int64_t looser(int64_t a, int64_t b)
 {
-    return a == MULL__OFF || b == MULL__OFF ? MULL__OFF : greater(a, b);
+    return a == MULL__OFF || b == MULL__OFF ? MULL__OFF : mull__greater(a, b);
 }
 
-static int64_t tighter(int64_t a, int64_t b)
+/* take_in lets `all` let through whatever another one does. */
+static void take_in(mull__mix *all, const mull__mix *by)
 {
-    return a == MULL__OFF ? b : b == MULL__OFF ? a : smaller(a, b);
-}
-
-static mull__mix mixed(const mull__mix *a, const mull__mix *b, int64_t (*limit)(int64_t, int64_t),
-                       int64_t (*time)(int64_t, int64_t))
-{
-    return (mull__mix){
-        .max_age_ms = limit(a->max_age_ms, b->max_age_ms),
-        .max_attempts = limit(a->max_attempts, b->max_attempts),
-        .handler_ms = time(a->handler_ms, b->handler_ms),
-        .overridden = a->overridden || b->overridden,
-        .unrecoverable = a->unrecoverable || b->unrecoverable,
-    };
-}
-
-/* take_in widens the two that stand for all. */
-static void take_in(mull__mixes *mixes, const mull__mix *mix)
-{
-    mixes->items[0] = mixed(&mixes->items[0], mix, looser, greater);
-    mixes->items[1] = mixed(&mixes->items[1], mix, tighter, smaller);
-}
-
-static void merge(mull__mixes *mixes)
-{
-    size_t count = mixes->count;
-    mull__mix first = mixes->items[0], second = mixes->items[1];
-    mixes->items[1] = first;
-    take_in(mixes, &second);
-    for (size_t i = 2; i < count; i++)
-        take_in(mixes, &mixes->items[i]);
-    mixes->count = 2;
-    mixes->rough = 1;
+    all->max_age_ms = looser(all->max_age_ms, by->max_age_ms);
+    all->max_attempts = looser(all->max_attempts, by->max_attempts);
+    all->handler_ms = mull__greater(all->handler_ms, by->handler_ms);
+    all->overridden |= by->overridden;
+    all->unrecoverable |= by->unrecoverable;
 }
 
 static int add_mix(mull__mixes *mixes, mull__mix mix)
 {
+    mull__mix *items = mixes->items;
     for (size_t i = 0; i < mixes->count; i++)
-        if (same_mix(&mixes->items[i], &mix))
+        if (same_mix(&items[i], &mix))
             return MULL_OK;
-    if (mixes->rough) {
-        take_in(mixes, &mix);
+    if (!items)
+        items = mixes->items = mull__zalloc(mixes->allocator, MOST_MIXES, sizeof *items);
+    if (!items)
+        return MULL_ENOMEM;
+    if (!mixes->rough && mixes->count < MOST_MIXES) {
+        items[mixes->count++] = mix;
         return MULL_OK;
     }
-    if (mixes->count == mixes->room) {
-        size_t room = 2 * mixes->room + 4;
-        mull__mix *grown = mull__grow(mixes->allocator, mixes->items, room, sizeof *grown);
-        if (!grown)
-            return MULL_ENOMEM;
-        mixes->items = grown;
-        mixes->room = room;
-    }
-    mixes->items[mixes->count++] = mix;
-    if (mixes->count > MOST_MIXES)
-        merge(mixes);
-    return MULL_OK;
-}
-
-/* add_all adds whatever there may be, where to look for it would take too long. */
-static int add_all(mull__mixes *mixes, int64_t handler_ms)
-{
-    const mull__mix loosest = {MULL__OFF, MULL__OFF, handler_ms, 1, 1};
-    const mull__mix tightest = {0, 1, handler_ms, 1, 1};
-    int status = add_mix(mixes, loosest);
-    if (status == MULL_OK)
-        status = add_mix(mixes, tightest);
+    for (; mixes->count > 1; mixes->count--)
+        take_in(&items[0], &items[mixes->count - 1]);
+    take_in(&items[0], &mix);
+    items[mixes->count++] = (mull__mix){0, 1, 0, 0, 1}; /* lets through the least that any can */
     mixes->rough = 1;
-    return status;
+    return MULL_OK;
 }
 
 static int declares(const mull__table *table, const mull__layer *layer)
@@ -115,84 +108,26 @@ static int declares(const mull__table *table, const mull__layer *layer)
     return 0;
 }
 
-/* add_layer adds what holds for a consumer on a transport, if the scope's rules do. */
-static int add_layer(mull__mixes *mixes, const mull__table *table, const mull__scope *scope,
-                     const mull__user *user)
+typedef struct search {
+    mull__mixes *mixes;
+    const mull__table *table;
+    const mull__scope *scope;
+    int64_t handler_ms;
+} search;
+
+/* add_layer adds what holds in a layer, if the scope's rules do. */
+static int add_layer(void *data, const mull__layer *layer)
 {
-    const mull__layer layer = mull__layer_named(table, user->consumer, user->transport);
-    if (layer.rules != scope)
+    const search *s = data;
+    if (layer->rules != s->scope)
         return MULL_OK;
-    mull__mix mix = {
-        .max_age_ms = layer.bounds.max_age_ms,
-        .max_attempts = layer.bounds.max_attempts,
-        .handler_ms = user->handler_ms,
-        .overridden = layer.bounds.override > 0,
-        .unrecoverable = declares(table, &layer),
-    };
-    return add_mix(mixes, mix);
-}
-
-/* may_be_under: a layer in which the scope's rules are in force may be made of `other` too. */
-static int may_be_under(const mull__scope *scope, const mull__scope *other, mull__scope_kind kind)
-{
-    if (other->kind != kind)
-        return 0;
-    return other == scope || (other->kind != scope->kind &&
-                              (mull__scope_rules(other) == 0 || other->kind > scope->kind));
-}
-
-enum { LOOK_NS = 1, LAYER_NS = 100 };
-
-/* named is how many scopes have to be gone through to find those of a kind that has names. */
-static size_t named(const mull__table *table, mull__scope_kind kind)
-{
-    size_t transports = table->transport_count;
-    size_t others = transports + (table->bus != NULL) + (table->host != NULL);
-    size_t count = kind == MULL__TRANSPORT ? transports : table->scope_count - others;
-    return count > 0 ? table->scope_count : 0;
-}
-
-/* add_consumer adds what may hold for a consumer, on any transport. */
-static int add_consumer(mull__mixes *mixes, const mull__table *table, const mull__scope *scope,
-                        mull__user user, int64_t *effort)
-{
-    size_t count = named(table, MULL__TRANSPORT);
-    if (scope->kind == MULL__TRANSPORT) {
-        user.transport = scope->name;
-        count = 0;
-    }
-    int status = add_layer(mixes, table, scope, &user);
-    *effort -= LAYER_NS;
-    for (size_t i = 0; i < count && status == MULL_OK && *effort > 0; i++) {
-        *effort -= LOOK_NS;
-        if (!may_be_under(scope, &table->scopes[i], MULL__TRANSPORT))
-            continue;
-        *effort -= LAYER_NS;
-        user.transport = table->scopes[i].name;
-        status = add_layer(mixes, table, scope, &user);
-    }
-    return status;
-}
-
-/* add_any adds what may hold for any consumer on any transport: for those without a scope too. */
-static int add_any(mull__mixes *mixes, const mull__table *table, const mull__scope *scope,
-                   int64_t handler_ms, int64_t *effort)
-{
-    mull__user user = {.handler_ms = handler_ms};
-    if (scope->kind == MULL__CONSUMER) {
-        user.consumer = scope->name;
-        return add_consumer(mixes, table, scope, user, effort);
-    }
-    int status = add_consumer(mixes, table, scope, user, effort);
-    size_t count = named(table, MULL__CONSUMER);
-    for (size_t i = 0; i < count && status == MULL_OK && *effort > 0; i++) {
-        *effort -= LOOK_NS;
-        if (!may_be_under(scope, &table->scopes[i], MULL__CONSUMER))
-            continue;
-        user.consumer = table->scopes[i].name;
-        status = add_consumer(mixes, table, scope, user, effort);
-    }
-    return status;
+    return add_mix(s->mixes, (mull__mix){
+                                 .max_age_ms = layer->bounds.max_age_ms,
+                                 .max_attempts = layer->bounds.max_attempts,
+                                 .handler_ms = s->handler_ms,
+                                 .overridden = layer->bounds.override > 0,
+                                 .unrecoverable = declares(s->table, layer),
+                             });
 }
 
 /* may_use: a known consumer may have a scope's rules in force, by its names. */
@@ -206,15 +141,31 @@ static int may_use(const mull__user *user, const mull__scope *scope)
 int mull__mixes_of(mull__mixes *mixes, const mull__table *table, const mull__scope *scope,
                    const mull__users *users, int64_t *effort, const mull_allocator *allocator)
 {
+    search s = {mixes, table, scope, users->handler_ms};
+    const mull__visit any = {.table = table,
+                             .scope = scope,
+                             .by_rules = 1,
+                             .effort = effort,
+                             .look = add_layer,
+                             .data = &s};
     *mixes = (mull__mixes){.allocator = allocator};
-    for (size_t i = 0; i < users->count; i++)
-        if (may_use(&users->items[i], scope) && add_layer(mixes, table, scope, &users->items[i]))
+    for (size_t i = 0; i < users->count; i++) {
+        const mull__user *user = &users->items[i];
+        if (!may_use(user, scope))
+            continue;
+        const mull__layer layer = mull__layer_named(table, user->consumer, user->transport);
+        s.handler_ms = user->handler_ms;
+        if (add_layer(&s, &layer))
             return MULL_ENOMEM;
+    }
     if (mixes->count > 0)
         return MULL_OK;
-    int status = add_any(mixes, table, scope, users->handler_ms, effort);
-    if (status == MULL_OK && *effort <= 0)
-        status = add_all(mixes, users->handler_ms);
+    s.handler_ms = users->handler_ms;
+    int status = mull__visit_layers(&any);
+    if (status == MULL_OK && *effort <= 0) { /* whatever there may be */
+        status = add_mix(mixes, (mull__mix){MULL__OFF, MULL__OFF, users->handler_ms, 1, 1});
+        mixes->rough = 1;
+    }
     return status;
 }
 
@@ -275,9 +226,9 @@ mull__walks mull__walks_of(const mull__scope *scope, const mull__mix *mix,
 
 static void widen(mull__extent *all, mull__extent one)
 {
-    all->calls = one.calls > all->calls ? one.calls : all->calls;
-    all->shortest_ms = one.shortest_ms < all->shortest_ms ? one.shortest_ms : all->shortest_ms;
-    all->longest_ms = one.longest_ms > all->longest_ms ? one.longest_ms : all->longest_ms;
+    all->calls = mull__greater(all->calls, one.calls);
+    all->shortest_ms = mull__smaller(all->shortest_ms, one.shortest_ms);
+    all->longest_ms = mull__greater(all->longest_ms, one.longest_ms);
     all->rough |= one.rough;
 }
 

@@ -22,6 +22,20 @@ typedef struct mull__users {
     size_t transport_count;
 } mull__users;
 
+/* mull__visit is a look at what is in force in all places where a scope may be: for its own
+ * consumer, or any with a scope and any without; and on its own transport, or any. */
+typedef struct mull__visit {
+    const mull__table *table;
+    const mull__scope *scope;
+    int by_rules;    /* places where its rules can't be in force may be left out */
+    int64_t *effort; /* as of mull__walks: it ends where there is none */
+    int (*look)(void *data, const mull__layer *layer); /* not 0: it ends */
+    void *data;
+} mull__visit;
+
+/* mull__visit_layers gives what the last look gave. */
+int mull__visit_layers(const mull__visit *visit);
+
 /* mull__mix is settings in force together, all from one layer. */
 typedef struct mull__mix {
     int64_t max_age_ms, max_attempts; /* MULL__OFF: none */
@@ -31,10 +45,10 @@ typedef struct mull__mix {
 
 typedef struct mull__mixes {
     mull__mix *items; /* each once */
-    size_t count, room;
+    size_t count;
     const mull_allocator *allocator;
-    int rough; /* they are too many: there are two, all of the most that any lets through, and all
-                  of the least */
+    int rough; /* they are too many: some stand for all, of the most and the least that any lets
+                  through */
 } mull__mixes;
 
 /* mull__mixes_of finds those with which a scope's rules are in force; none: they never are. Where
