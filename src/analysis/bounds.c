@@ -36,28 +36,14 @@ static mull__span retries(const line *l, int64_t count)
     return sum;
 }
 
-/* equal_steps is how many steps from `step` on have its span; MULL__FOREVER: all that come. Only an
- * unlimited tier has so many that it is worth a look; its delays never become less. */
+/* equal_steps is how many steps from `step` on have its span; MULL__FOREVER: all that come, which
+ * only those of an unlimited tier are asked for. */
 static int64_t equal_steps(const mull__plain_tier *tier, int64_t step)
 {
-    if (tier->attempts != MULL_UNLIMITED)
-        return 1;
-    mull__span span = mull__tier_span(tier, step);
-    if (mull__span_same(span, mull__tier_span(tier, MULL__FOREVER)))
-        return MULL__FOREVER;
-    int64_t least = 1, beyond = 2;
-    while (mull__span_same(span, mull__tier_span(tier, step + beyond - 1))) {
-        least = beyond;
-        beyond *= 2;
-    }
-    while (beyond - least > 1) {
-        int64_t middle = least + (beyond - least) / 2;
-        if (mull__span_same(span, mull__tier_span(tier, step + middle - 1)))
-            least = middle;
-        else
-            beyond = middle;
-    }
-    return least;
+    int is_last =
+        tier->attempts == MULL_UNLIMITED &&
+        mull__span_same(mull__tier_span(tier, step), mull__tier_span(tier, MULL__FOREVER));
+    return is_last ? MULL__FOREVER : 1;
 }
 
 /* fits is how many of the ages `ms`, `ms + step_ms`, ... are no more than a limit. */

@@ -1,4 +1,4 @@
-/* bounds_intervals.c: how soon and how late walks end that max_age or max_attempts may cut short.
+/* bounds_intervals.c: how soon and how late walks end.
  *
  * Where a message can be is followed round by round. At the first failure of a round all that
  * matters is how many calls there were (only where max_attempts may cut in) and the age; so there
@@ -23,6 +23,7 @@ typedef struct walker {
     size_t place_count;     /* in a round; place 0 is that of one call */
     mull__ages *now, *next; /* the places of this round and of the next */
     mull__ages here, then;  /* on the way through the attempts of a round */
+    int goes_on_for_ever;   /* no limit cuts unlimited courses short */
     int rough;
 } walker;
 
@@ -142,8 +143,9 @@ static int nothing_new(const walker *w)
 
 static void walk(walker *w)
 {
+    int64_t last = w->goes_on_for_ever ? w->paths->rounds : MULL__FOREVER;
     mull__ages_add(&w->now[0], (mull__span){0, 0});
-    for (int64_t round = 0; walk_round(w, round) && !nothing_new(w); round++) {
+    for (int64_t round = 0; walk_round(w, round) && !nothing_new(w) && round < last; round++) {
         mull__ages *was = w->now;
         w->now = w->next;
         w->next = was;
@@ -185,6 +187,7 @@ int mull__ages_of_walks(mull__extent *extent, mull__paths *paths)
         return MULL_OK;
     }
     w.place_count = (size_t)places;
+    w.goes_on_for_ever = paths->unlimited && !paths->capped && paths->max_age_ms == MULL__FOREVER;
     extent->shortest_ms = MULL__FOREVER;
     int status = take_memory(&w, &all, &spans);
     mull__paths_begin(paths);
@@ -193,7 +196,7 @@ int mull__ages_of_walks(mull__extent *extent, mull__paths *paths)
     mull__paths_end(paths);
     mull__free(paths->allocator, spans);
     mull__free(paths->allocator, all);
-    if (extent->shortest_ms == MULL__FOREVER)
+    if (extent->shortest_ms == MULL__FOREVER || w.goes_on_for_ever)
         extent->longest_ms = MULL__FOREVER;
     extent->rough |= w.rough;
     return status;

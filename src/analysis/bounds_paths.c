@@ -1,4 +1,5 @@
-/* bounds_paths.c: see bounds_paths.h. */
+/* bounds_paths.c: the extent of walks of which any of several courses may decide each failure; and
+ * what these courses allow together, see bounds_paths.h. */
 #include "bounds_paths.h"
 
 #include <stdlib.h>
@@ -202,4 +203,86 @@ void mull__paths_round(mull__paths *p, int64_t round)
     for (size_t i = 0; i < p->count; i++)
         fill_level(p, i, round);
     p->work += 20 * (int64_t)p->count;
+}
+
+/* ---- How soon there can be so many redeliveries ---------------------------------------------- */
+
+static int fill_in(mull__soonest *s, mull__paths *p)
+{
+    size_t rounds = (size_t)p->rounds + 2, attempts = (size_t)p->calls + 1;
+    s->round_ms = mull__zalloc(p->allocator, rounds + attempts, sizeof *s->round_ms);
+    if (!s->round_ms)
+        return MULL_ENOMEM;
+    s->attempt_ms = s->round_ms + rounds;
+    for (size_t i = 1; i < attempts; i++)
+        s->attempt_ms[i] = p->attempts[i].since.low_ms;
+    for (int64_t round = 0; round < p->rounds; round++) {
+        int64_t least_ms = MULL__FOREVER;
+        mull__paths_round(p, round);
+        for (int64_t attempt = p->exit; attempt <= p->calls; attempt++)
+            least_ms = mull__smaller(least_ms, mull__round_ms(p, attempt));
+        s->round_ms[round + 1] = mull__later(s->round_ms[round], least_ms);
+    }
+    return MULL_OK;
+}
+
+int mull__soonest_of(mull__soonest *s, const mull__walks *walks, const mull_allocator *allocator)
+{
+    *s = (mull__soonest){0};
+    mull__paths paths;
+    int status = mull__paths_init(&paths, walks, allocator);
+    if (status == MULL_OK && !paths.too_much)
+        status = fill_in(s, &paths);
+    mull__paths_free(&paths);
+    return status;
+}
+
+void mull__soonest_free(mull__soonest *s, const mull_allocator *allocator)
+{
+    mull__free(allocator, s->round_ms);
+}
+
+/* ---- Extents ----------------------------------------------------------------------------- */
+
+/* most_calls: as many retries as there can be in each round give the most calls, and only time can
+ * speak against them. */
+static int most_calls(mull__extent *extent, mull__paths *p)
+{
+    const mull__walks *w = p->walks;
+    int status = MULL_OK;
+    if (w->max_age_ms != MULL__OFF)
+        status = mull__calls_of_walks(extent, p);
+    else
+        extent->calls = p->unlimited ? MULL__FOREVER : p->calls * (p->rounds + 1);
+    if (w->max_attempts != MULL__OFF && extent->calls > w->max_attempts)
+        extent->calls = w->max_attempts; /* that many, since any walk may be cut short */
+    return status;
+}
+
+static int of_several(mull__extent *extent, mull__paths *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        extent->rough |= mull__drifts(&p->courses[i], p->walks);
+    int status = most_calls(extent, p);
+    return status == MULL_OK ? mull__ages_of_walks(extent, p) : status;
+}
+
+int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
+                          const mull_allocator *allocator)
+{
+    *extent = (mull__extent){1, 0, 0, 0}; /* the first failure ends it */
+    if (walks->count == 0)
+        return MULL_OK;
+    mull__paths paths;
+    int status = mull__paths_init(&paths, walks, allocator);
+    if (status == MULL_OK && paths.too_much)
+        *extent = mull__extent_at_a_glance(walks);
+    else if (status == MULL_OK && paths.count == 1)
+        *extent = mull__extent_of_course(paths.courses, walks);
+    else if (status == MULL_OK)
+        status = of_several(extent, &paths);
+    if (walks->may_end_at_once)
+        extent->shortest_ms = 0;
+    mull__paths_free(&paths);
+    return status;
 }
