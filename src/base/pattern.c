@@ -1,11 +1,12 @@
 /* pattern.c: see pattern.h. A pattern is a row of items without alternatives, so that the state of
  * its captures at any place in it is always the same, and a match is found by backtracking:
  *
- *   match      walks along the items; what has to be tried in several ways calls it for the rest
- *   step_item  a class with a suffix     most, fewest, optional
- *   step_escape  %b %f %1                balance, frontier, repeated
+ *   match_rest     walks along the items; what has to be tried in several ways calls it for the
+ * rest step_item      a class with a suffix     most, fewest, optional step_escape    %b %f %1
+ * balance, frontier, repeated
  *
- * A text position of NULL means that there is no match; why the search ended early is in `status`.
+ * Each gives where in the text it came to; NULL: no match. Why a search ended early is in `status`.
+ * A check is the same walk without a text: each item is read, and none is tried.
  */
 #include "pattern.h"
 
@@ -17,15 +18,8 @@ typedef struct search {
     const char *text, *text_end, *pattern_end;
     mull__pattern_match *match;
     mull__pattern_steps *steps;
-    int64_t left; /* of the steps, while it searches */
-    int depth, status;
+    int is_check, depth, status;
 } search;
-
-/* place is how far a match has come. */
-typedef struct place {
-    const char *text; /* NULL: no further */
-    const char *pattern;
-} place;
 
 static const char *match_rest(search *s, const char *text, const char *pattern);
 
@@ -35,19 +29,16 @@ static int ask_for_more(search *s)
 {
     if (s->status)
         return 0;
-    s->steps->left = s->left;
-    if (s->steps->more && s->steps->more(s->steps)) {
-        s->left = s->steps->left;
+    if (s->steps->more && s->steps->more(s->steps))
         return 1;
-    }
     s->status = MULL__PATTERN_SPENT;
     return 0;
 }
 
 static int spend(search *s, size_t steps)
 {
-    s->left -= (int64_t)steps;
-    return s->left >= 0 || ask_for_more(s);
+    s->steps->left -= (int64_t)steps;
+    return s->steps->left >= 0 || ask_for_more(s);
 }
 
 static const char *stop(search *s, int status, const char *wrong)
@@ -57,22 +48,19 @@ static const char *stop(search *s, int status, const char *wrong)
     return NULL;
 }
 
-static const char ends_with_escape[] = "malformed pattern (ends with '%')";
-static const char no_bracket[] = "malformed pattern (missing ']')";
-static const char no_arguments[] = "malformed pattern (missing arguments to '%b')";
-static const char no_set[] = "missing '[' after '%f' in pattern";
-static const char no_capture[] = "invalid pattern capture";
-static const char unfinished[] = "unfinished capture";
-static const char too_many[] = "too many captures";
+static const char *refuse(search *s, const char *wrong)
+{
+    return stop(s, MULL__PATTERN_WRONG, wrong);
+}
 
-static const char *no_index(char digit)
+static const char *refuse_index(search *s, char digit)
 {
     static const char texts[][sizeof "invalid capture index %0"] = {
         "invalid capture index %0", "invalid capture index %1", "invalid capture index %2",
         "invalid capture index %3", "invalid capture index %4", "invalid capture index %5",
         "invalid capture index %6", "invalid capture index %7", "invalid capture index %8",
         "invalid capture index %9"};
-    return texts[digit - '0'];
+    return refuse(s, texts[digit - '0']);
 }
 
 /* ---- Characters ------------------------------------------------------------------------------ */
@@ -87,74 +75,53 @@ static int is_digit(int c)
     return within(c, '0', '9');
 }
 
-static int is_letter(int c)
+/* classes has the ranges of each class, by its small letter. */
+static const struct class
 {
-    return within(c | 0x20, 'a', 'z');
-}
+    char letter, range_count;
+    unsigned char ranges[4][2];
+} classes[] = {
+    {'a', 2, {{'A', 'Z'}, {'a', 'z'}}},
+    {'c', 2, {{0, 0x1F}, {0x7F, 0x7F}}},
+    {'d', 1, {{'0', '9'}}},
+    {'g', 1, {{'!', '~'}}},
+    {'l', 1, {{'a', 'z'}}},
+    {'p', 4, {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
+    {'s', 2, {{'\t', '\r'}, {' ', ' '}}},
+    {'u', 1, {{'A', 'Z'}}},
+    {'w', 3, {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
+    {'x', 3, {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}},
+    {'z', 1, {{0, 0}}}, /* of Lua 5.1, and still there */
+};
 
-/* has_class says whether a character is of the class that a letter names; others name themselves.
- */
+/* has_class says whether a character is of the class that a letter names, a capital the opposite;
+ * others name themselves. */
 static int has_class(int c, int name)
 {
-    int holds;
-    switch (name | 0x20) {
-    case 'a':
-        holds = is_letter(c);
-        break;
-    case 'c':
-        holds = c < 0x20 || c == 0x7F;
-        break;
-    case 'd':
-        holds = is_digit(c);
-        break;
-    case 'g':
-        holds = within(c, 0x21, 0x7E);
-        break;
-    case 'l':
-        holds = within(c, 'a', 'z');
-        break;
-    case 'p':
-        holds = within(c, 0x21, 0x7E) && !is_letter(c) && !is_digit(c);
-        break;
-    case 's':
-        holds = c == ' ' || within(c, '\t', '\r');
-        break;
-    case 'u':
-        holds = within(c, 'A', 'Z');
-        break;
-    case 'w':
-        holds = is_letter(c) || is_digit(c);
-        break;
-    case 'x':
-        holds = is_digit(c) || within(c | 0x20, 'a', 'f');
-        break;
-    case 'z': /* of Lua 5.1, and still there */
-        holds = c == 0;
-        break;
-    default:
+    const struct class *class = classes, *end = classes + sizeof classes / sizeof *classes;
+    while (class < end && class->letter != (name | 0x20))
+        class ++;
+    if (class == end)
         return name == c;
-    }
-    return within(name, 'A', 'Z') ? !holds : holds;
+    int holds = 0;
+    for (int i = 0; i < class->range_count; i++)
+        holds |= within(c, class->ranges[i][0], class->ranges[i][1]);
+    return holds != within(name, 'A', 'Z');
 }
 
-/* class_end gives what follows the single character class at `p`, or NULL and what is wrong. */
-static const char *class_end(const char *p, const char *end, const char **wrong)
+/* class_end gives what follows the single character class at `p`; NULL: it is wrong. */
+static const char *class_end(search *s, const char *p)
 {
-    if (*p == '%') {
-        if (p + 1 < end)
-            return p + 2;
-        *wrong = ends_with_escape;
-        return NULL;
-    }
+    const char *end = s->pattern_end;
+    if (*p == '%')
+        return p + 1 < end ? p + 2 : refuse(s, "malformed pattern (ends with '%')");
     if (*p++ != '[')
         return p;
     if (p < end && *p == '^')
         p++;
     do { /* a ']' that comes first is one of the set */
-        if (p == end) {
-            *wrong = no_bracket;
-            return NULL;
-        }
+        if (p == end)
+            return refuse(s, "malformed pattern (missing ']')");
         if (*p++ == '%' && p < end)
             p++;
     } while (p == end || *p != ']');
@@ -233,45 +200,29 @@ static const char *fewest(search *s, const char *text, const char *p, const char
     return NULL;
 }
 
-/* end_at ends the walk along the items: the rest was matched up to `text`, or not. */
-static void end_at(const search *s, place *at, const char *text)
+/* step_item takes a class with or without a suffix; what follows a repetition is matched with it.
+ */
+static const char *step_item(search *s, const char *text, const char *p, const char **pattern)
 {
-    *at = (place){text, s->pattern_end};
-}
-
-static void step_item(search *s, place *at)
-{
-    const char *p = at->pattern, *wrong, *end = class_end(p, s->pattern_end, &wrong);
-    if (!end) {
-        end_at(s, at, stop(s, MULL__PATTERN_WRONG, wrong));
-        return;
-    }
+    const char *end = class_end(s, p);
+    if (!end)
+        return NULL;
     spend(s, (size_t)(end - p));
-    switch (end < s->pattern_end ? *end : '\0') {
-    case '*':
-        end_at(s, at, most(s, at->text, p, end, 0));
-        return;
-    case '+':
-        end_at(s, at, most(s, at->text, p, end, 1));
-        return;
-    case '-':
-        end_at(s, at, fewest(s, at->text, p, end));
-        return;
-    case '?':
-        if (is_one(s, at->text, p, end)) {
-            const char *rest = match_rest(s, at->text + 1, end + 1);
-            if (rest || s->status) {
-                end_at(s, at, rest);
-                return;
-            }
-        }
-        at->pattern = end + 1;
-        return;
-    default:
-        at->text = is_one(s, at->text, p, end) ? at->text + 1 : NULL;
-        at->pattern = end;
-        return;
+    char suffix = end < s->pattern_end && strchr("*+-?", *end) ? *end : '\0';
+    *pattern = suffix ? end + 1 : end;
+    if (s->is_check)
+        return text;
+    if (!suffix)
+        return is_one(s, text, p, end) ? text + 1 : NULL;
+    if (suffix == '?') {
+        const char *rest = is_one(s, text, p, end) ? match_rest(s, text + 1, end + 1) : NULL;
+        if (!rest && !s->status)
+            return text;
+        *pattern = s->pattern_end;
+        return rest;
     }
+    *pattern = s->pattern_end;
+    return suffix == '-' ? fewest(s, text, p, end) : most(s, text, p, end, suffix == '+');
 }
 
 /* ---- %b %f %1 -------------------------------------------------------------------------------- */
@@ -305,7 +256,9 @@ static const char *repeated(search *s, const char *text, char digit)
     int index = digit - '1';
     if (index < 0 || index >= s->match->capture_count ||
         s->match->captures[index].length == MULL__CAPTURE_OPEN)
-        return stop(s, MULL__PATTERN_WRONG, no_index(digit));
+        return refuse_index(s, digit);
+    if (s->is_check)
+        return text;
     const mull__capture *capture = &s->match->captures[index];
     if (capture->length < 0 || s->text_end - text < capture->length)
         return NULL;
@@ -314,33 +267,25 @@ static const char *repeated(search *s, const char *text, char digit)
     return memcmp(capture->start, text, length) == 0 ? text + length : NULL;
 }
 
-/* step_escape takes an item that begins with '%' and has no suffix; 0: it isn't such a one. */
-static int step_escape(search *s, place *at)
+/* step_escape takes an item that has no suffix: `p` is behind its '%', at b, f or a digit. */
+static const char *step_escape(search *s, const char *text, const char *p, const char **pattern)
 {
-    const char *p = at->pattern + 1;
-    if (p == s->pattern_end)
-        return 0;
+    *pattern = p + 1;
+    if (is_digit(*p))
+        return repeated(s, text, *p);
     if (*p == 'b') {
         if (s->pattern_end - p < 3)
-            end_at(s, at, stop(s, MULL__PATTERN_WRONG, no_arguments));
-        else
-            *at = (place){balance(s, at->text, p[1], p[2]), p + 3};
-        return 1;
+            return refuse(s, "malformed pattern (missing arguments to '%b')");
+        *pattern = p + 3;
+        return s->is_check ? text : balance(s, text, p[1], p[2]);
     }
-    if (*p == 'f') {
-        const char *wrong = no_set, *set = p + 1, *end = NULL;
-        if (set < s->pattern_end && *set == '[')
-            end = class_end(set, s->pattern_end, &wrong);
-        if (!end)
-            end_at(s, at, stop(s, MULL__PATTERN_WRONG, wrong));
-        else if (spend(s, (size_t)(end - set)))
-            *at = (place){frontier(s, at->text, set, end) ? at->text : NULL, end};
-        return 1;
-    }
-    if (!is_digit(*p))
-        return 0;
-    *at = (place){repeated(s, at->text, *p), p + 1};
-    return 1;
+    const char *set = p + 1;
+    if (set == s->pattern_end || *set != '[')
+        return refuse(s, "missing '[' after '%f' in pattern");
+    const char *end = *pattern = class_end(s, set);
+    if (!end || !spend(s, (size_t)(end - set)))
+        return NULL;
+    return s->is_check || frontier(s, text, set, end) ? text : NULL;
 }
 
 /* ---- Captures -------------------------------------------------------------------------------- */
@@ -349,7 +294,7 @@ static const char *open_capture(search *s, const char *text, const char *p)
 {
     mull__pattern_match *match = s->match;
     if (match->capture_count >= MULL__PATTERN_CAPTURES)
-        return stop(s, MULL__PATTERN_WRONG, too_many);
+        return refuse(s, "too many captures");
     int is_position = p < s->pattern_end && *p == ')';
     match->captures[match->capture_count++] =
         (mull__capture){text, is_position ? MULL__CAPTURE_POSITION : MULL__CAPTURE_OPEN};
@@ -370,7 +315,7 @@ static const char *close_capture(search *s, const char *text, const char *p)
 {
     int index = last_open(s->match->captures, s->match->capture_count);
     if (index < 0)
-        return stop(s, MULL__PATTERN_WRONG, no_capture);
+        return refuse(s, "invalid pattern capture");
     mull__capture *capture = &s->match->captures[index];
     capture->length = text - capture->start;
     const char *rest = match_rest(s, text, p);
@@ -387,40 +332,38 @@ static const char *match_rest(search *s, const char *text, const char *pattern)
         return stop(s, MULL__PATTERN_COMPLEX, NULL);
     s->depth++;
     spend(s, 1);
-    place at = {text, pattern};
-    while (at.text && at.pattern < s->pattern_end && !s->status) {
-        const char *p = at.pattern;
+    const char *end = s->pattern_end;
+    while (text && pattern < end && !s->status) {
+        const char *p = pattern;
+        pattern = end; /* a bracket matches what follows it, too */
         if (*p == '(')
-            end_at(s, &at, open_capture(s, at.text, p + 1));
+            text = open_capture(s, text, p + 1);
         else if (*p == ')')
-            end_at(s, &at, close_capture(s, at.text, p + 1));
-        else if (*p == '$' && p + 1 == s->pattern_end)
-            end_at(s, &at, at.text == s->text_end ? at.text : NULL);
-        else if (*p != '%' || !step_escape(s, &at))
-            step_item(s, &at);
+            text = close_capture(s, text, p + 1);
+        else if (*p == '$' && p + 1 == end)
+            text = s->is_check || text == s->text_end ? text : NULL;
+        else if (*p == '%' && p + 1 < end && (p[1] == 'b' || p[1] == 'f' || is_digit(p[1])))
+            text = step_escape(s, text, p + 1, &pattern);
+        else
+            text = step_item(s, text, p, &pattern);
     }
     s->depth--;
-    return s->status ? NULL : at.text;
+    return s->status ? NULL : text;
 }
 
-static int look(mull__pattern_match *match, search *s, const char *text, const char *pattern)
+static int look(search *s, const char *text, const char *pattern)
 {
-    s->status = s->depth = 0;
-    match->capture_count = 0;
-    match->start = text;
-    match->end = match_rest(s, text, pattern);
-    return s->status ? s->status : match->end != NULL;
+    s->match->capture_count = 0;
+    s->match->start = text;
+    s->match->end = match_rest(s, text, pattern);
+    return s->status ? s->status : s->match->end != NULL;
 }
 
 int mull__pattern_at(mull__pattern_match *match, const char *text, size_t size, size_t at,
                      const char *pattern, size_t pattern_size, mull__pattern_steps *steps)
 {
-    if (at > size)
-        return MULL__PATTERN_NONE;
-    search s = {text, text + size, pattern + pattern_size, match, steps, steps->left, 0, 0};
-    int found = look(match, &s, text + at, pattern);
-    steps->left = s.left;
-    return found;
+    search s = {text, text + size, pattern + pattern_size, match, steps, 0, 0, 0};
+    return at <= size ? look(&s, text + at, pattern) : MULL__PATTERN_NONE;
 }
 
 int mull__pattern_find(mull__pattern_match *match, const char *text, size_t size, size_t init,
@@ -428,85 +371,19 @@ int mull__pattern_find(mull__pattern_match *match, const char *text, size_t size
 {
     if (pattern_size > 0 && *pattern == '^')
         return mull__pattern_at(match, text, size, init, pattern + 1, pattern_size - 1, steps);
-    search s = {text, text + size, pattern + pattern_size, match, steps, steps->left, 0, 0};
+    search s = {text, text + size, pattern + pattern_size, match, steps, 0, 0, 0};
     int found = MULL__PATTERN_NONE;
     for (size_t at = init; at <= size && found == MULL__PATTERN_NONE; at++)
-        found = look(match, &s, text + at, pattern);
-    steps->left = s.left;
+        found = look(&s, text + at, pattern);
     return found;
-}
-
-/* ---- Checking -------------------------------------------------------------------------------- */
-
-/* check_capture takes a bracket, or the digit of %1; `state` has the captures as they are there. It
- * gives what follows, or NULL and what is wrong. */
-static const char *check_capture(mull__pattern_match *state, const char *p, const char *end,
-                                 const char **wrong)
-{
-    int count = state->capture_count;
-    if (*p == '(') {
-        int is_position = p + 1 < end && p[1] == ')';
-        *wrong = count == MULL__PATTERN_CAPTURES ? too_many : NULL;
-        if (*wrong)
-            return NULL;
-        state->captures[state->capture_count++].length =
-            is_position ? MULL__CAPTURE_POSITION : MULL__CAPTURE_OPEN;
-        return p + 1 + is_position;
-    }
-    if (*p == ')') {
-        int index = last_open(state->captures, count);
-        *wrong = index < 0 ? no_capture : NULL;
-        if (*wrong)
-            return NULL;
-        state->captures[index].length = 0;
-        return p + 1;
-    }
-    if (*p == '0' || *p - '0' > count || state->captures[*p - '1'].length == MULL__CAPTURE_OPEN)
-        *wrong = no_index(*p);
-    return *wrong ? NULL : p + 1;
-}
-
-/* check_escape takes an item that begins with '%' and has no suffix; NULL: it isn't such a one, or
- * it is wrong. */
-static const char *check_escape(mull__pattern_match *state, const char *p, const char *end,
-                                const char **wrong)
-{
-    if (p + 1 == end)
-        return NULL;
-    if (is_digit(p[1]))
-        return check_capture(state, p + 1, end, wrong);
-    if (p[1] == 'b') {
-        if (end - p < 4)
-            *wrong = no_arguments;
-        return *wrong ? NULL : p + 4;
-    }
-    if (p[1] != 'f')
-        return NULL;
-    if (p + 2 == end || p[2] != '[')
-        *wrong = no_set;
-    return *wrong ? NULL : class_end(p + 2, end, wrong);
 }
 
 const char *mull__pattern_check(const char *pattern, size_t size)
 {
-    mull__pattern_match state = {0};
-    const char *p = pattern, *end = pattern + size, *wrong = NULL;
-    if (size > 0 && *p == '^')
-        p++;
-    while (p < end) {
-        const char *next = NULL;
-        if (*p == '(' || *p == ')')
-            next = check_capture(&state, p, end, &wrong);
-        else if (*p == '%')
-            next = check_escape(&state, p, end, &wrong);
-        if (!next && !wrong) {
-            next = class_end(p, end, &wrong);
-            if (next && next < end && memchr("*+-?", *next, 4))
-                next++;
-        }
-        if (wrong)
-            return wrong;
-        p = next;
-    }
-    return last_open(state.captures, state.capture_count) >= 0 ? unfinished : NULL;
+    mull__pattern_match match;
+    mull__pattern_steps steps = {.left = INT64_MAX};
+    search s = {"", "", pattern + size, &match, &steps, 1, 0, 0};
+    if (look(&s, s.text, pattern + (size > 0 && *pattern == '^')) == MULL__PATTERN_WRONG)
+        return match.wrong;
+    return last_open(match.captures, match.capture_count) >= 0 ? "unfinished capture" : NULL;
 }
