@@ -6,12 +6,42 @@
 #ifndef MULL__DECIDE_H
 #define MULL__DECIDE_H
 
+#include <pthread.h>
+
 #include "base/list.h"
 #include "policy/table.h"
-#include "report.h"
 
 typedef struct mull__generation mull__generation;
 typedef struct mull__seat mull__seat;
+
+/* ---- What a policy says to people ------------------------------------------------------------ */
+
+/* mull__report passes each mistake on to `problem`, and keeps the first, with its place, for those
+ * who have room for one line only. It allocates nothing. */
+typedef struct mull__report {
+    mull_problem_fn problem; /* NULL: nobody */
+    void *data;
+    size_t count;
+    char first[1024]; /* "policy.lua:3: text" */
+} mull__report;
+
+/* mull__report_add is a mull_problem_fn whose data is a mull__report. */
+void mull__report_add(const char *file, int line, const char *text, void *report);
+
+/* mull__report_say writes the first mistake and how many more there are; where there is none, what
+ * the code `status` says. What doesn't fit into `size` is cut off; it is UTF-8 all the same. */
+void mull__report_say(const mull__report *report, int status, char *text, size_t size);
+
+/* mull__log takes what a policy prints, a line at a time, from whichever decider's thread. */
+typedef struct mull__log {
+    pthread_mutex_t one; /* held while the embedder's function runs, which must not print in turn */
+    mull_log_fn log;     /* NULL: lines go nowhere */
+    void *data;
+} mull__log;
+
+void mull__log_write(mull__log *log, mull_level level, const char *text);
+
+/* ---- Policies and deciders ------------------------------------------------------------------- */
 
 /* mull__load is one load of a policy: what it is made from, and what came of it. */
 typedef struct mull__load {

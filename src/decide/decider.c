@@ -10,7 +10,6 @@
 #include "base/given.h"
 #include "base/rare.h"
 #include "holder.h"
-#include "named.h"
 #include "policy/delay.h"
 #include "policy/evaluate.h"
 
@@ -22,9 +21,8 @@ static int ask(void *state, uint32_t function, const mull_failure *failure, int6
                char *why, size_t why_size)
 {
     const mull_decider *decider = state;
-    void *data;
-    const mull__guest *guest = mull__holder_guest(decider->policy, &data);
-    return guest->match(decider->seat->state, function, failure, steps, why, why_size);
+    return decider->policy->guest.match(decider->seat->state, function, failure, steps, why,
+                                        why_size);
 }
 
 static int ask_override(void *state, uint32_t function, const mull_failure *failure,
@@ -32,10 +30,8 @@ static int ask_override(void *state, uint32_t function, const mull_failure *fail
                         mull__answer *answer, char *why, size_t why_size)
 {
     const mull_decider *decider = state;
-    void *data;
-    const mull__guest *guest = mull__holder_guest(decider->policy, &data);
-    return guest->override(decider->seat->state, function, failure, verdict, config, answer, why,
-                           why_size);
+    return decider->policy->guest.override(decider->seat->state, function, failure, verdict, config,
+                                           answer, why, why_size);
 }
 
 static void tell(const mull_decider *decider, mull_event *event)
@@ -64,6 +60,24 @@ static void override_failed(void *data, const mull_failure *failure, const mull_
 
 /* ---- Coming and going ------------------------------------------------------------------------ */
 
+/* join gives a decider its first seat and has the holder take it in. Errors as mull__seat_new;
+ * MULL_ESTATE: called out of a load of the same policy. */
+static int join(mull_policy *policy, mull_decider *decider)
+{
+    if (pthread_mutex_lock(&policy->building))
+        return MULL_ESTATE;
+    mull__report report = {.problem = policy->problem, .data = policy->data};
+    int status = mull__seat_new(&decider->seat, policy, policy->current, &report);
+    if (status == MULL_OK) {
+        atomic_fetch_add_explicit(&policy->users, 1, memory_order_relaxed);
+        pthread_mutex_lock(&policy->lock);
+        mull__list_push(&policy->deciders, &decider->link);
+        pthread_mutex_unlock(&policy->lock);
+    }
+    pthread_mutex_unlock(&policy->building);
+    return status;
+}
+
 int mull_decider_new(mull_decider **out, mull_policy *policy)
 {
     if (!out)
@@ -71,8 +85,7 @@ int mull_decider_new(mull_decider **out, mull_policy *policy)
     *out = NULL;
     if (!policy)
         return MULL_EINVAL;
-    const mull_allocator *a = mull__holder_allocator(policy);
-    mull_decider *decider = mull__zalloc(a, 1, sizeof *decider);
+    mull_decider *decider = mull__zalloc(&policy->allocator, 1, sizeof *decider);
     if (!decider)
         return MULL_ENOMEM;
     decider->policy = policy;
@@ -80,32 +93,32 @@ int mull_decider_new(mull_decider **out, mull_policy *policy)
 #if defined(MULL__CHECKS)
     atomic_flag_clear_explicit(&decider->entered, memory_order_relaxed);
 #endif
-    void *data;
-    const mull__guest *guest = mull__holder_guest(policy, &data);
     decider->runner = (mull__runner){
         .match = ask,
-        .override = guest->override ? ask_override : NULL,
+        .override = ask_override,
         .state = decider,
         .failed = matcher_failed,
         .override_failed = override_failed,
         .data = decider,
     };
-    int status = mull__holder_join(policy, decider);
-    if (status) {
-        mull__free(a, decider);
-        return status;
-    }
-    *out = decider;
-    return MULL_OK;
+    int status = join(policy, decider);
+    if (status)
+        mull__free(&policy->allocator, decider);
+    else
+        *out = decider;
+    return status;
 }
 
 void mull_decider_free(mull_decider *decider)
 {
     if (!decider)
         return;
-    /* Its seat still keeps what the policy may be the last to have let go of. */
-    const mull_allocator a = *mull__holder_allocator(decider->policy);
-    mull__holder_leave(decider->policy, decider);
+    mull_policy *policy = decider->policy;
+    const mull_allocator a = policy->allocator;
+    pthread_mutex_lock(&policy->lock);
+    mull__list_remove(&policy->deciders, &decider->link); /* no reload touches it any more */
+    pthread_mutex_unlock(&policy->lock);
+    mull_policy_free(policy); /* its memory stays while a seat keeps it */
     uintptr_t waiting = atomic_load_explicit(&decider->slot, memory_order_acquire);
     mull__seat_drop((mull__seat *)(waiting & ~MULL__FRESH));
     mull__seat_drop(decider->seat);
@@ -198,7 +211,7 @@ static int complete(const mull_decider *decider, mull_failure *f, const mull_fai
     if (!(f->flags & MULL_HAS_CHANCE))
         f->chance = mull__chance_by_id(f->message);
     f->flags |= MULL_HAS_CHANCE;
-    return mull__name_all(f, mull__holder_ids(decider->policy), room);
+    return mull__name_all(f, &decider->policy->ids, room);
 }
 
 /* ---- Deciding -------------------------------------------------------------------------------- */

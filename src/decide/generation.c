@@ -1,7 +1,6 @@
-/* generation.c: see generation.h. */
-#include "generation.h"
+/* generation.c: a policy as it was loaded at one moment, and the seats that decide by it. */
+#include "holder.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,32 +17,17 @@ struct mull__generation {
 
 /* ---- Generations ----------------------------------------------------------------------------- */
 
-static void free_load(mull_policy *policy, mull__table *table, void *source)
-{
-    void *data;
-    const mull__guest *guest = mull__holder_guest(policy, &data);
-    mull__table_free(table);
-    guest->source_free(data, source);
-}
-
 int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load)
 {
     *out = NULL;
     if (load->text && load->text_size == 0)
         load->text_size = strlen(load->text);
-    mull__generation *g = mull__zalloc(mull__holder_allocator(policy), 1, sizeof *g);
+    mull__generation *g = mull__zalloc(&policy->allocator, 1, sizeof *g);
     if (!g)
         return MULL_ENOMEM;
-    void *data;
-    const mull__guest *guest = mull__holder_guest(policy, &data);
-    int status = guest->compile(data, load);
-    if (status == MULL_OK) {
-        status = mull__resolved_init(&g->resolved, mull__holder_ids(policy), load->table);
-        if (status)
-            free_load(policy, load->table, load->source);
-    }
+    int status = policy->guest.compile(policy->guest_data, load);
     if (status) {
-        mull__free(mull__holder_allocator(policy), g);
+        mull__free(&policy->allocator, g);
         return status;
     }
     atomic_init(&g->keepers, 1);
@@ -51,7 +35,11 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
     g->source = load->source;
     memcpy(g->name, load->name, sizeof g->name);
     g->policy = policy;
-    mull__holder_keep(policy);
+    atomic_fetch_add_explicit(&policy->keepers, 1, memory_order_relaxed);
+    if (mull__resolved_init(&g->resolved, &policy->ids, load->table)) {
+        mull__generation_drop(g);
+        return MULL_ENOMEM;
+    }
     if (mull__table_functions(g->table) > 0)
         mull__table_digest(g->table, g->digest);
     *out = g;
@@ -70,8 +58,9 @@ void mull__generation_drop(mull__generation *generation)
         return;
     mull_policy *policy = generation->policy;
     mull__resolved_free(&generation->resolved);
-    free_load(policy, generation->table, generation->source);
-    mull__free(mull__holder_allocator(policy), generation);
+    mull__table_free(generation->table);
+    policy->guest.source_free(policy->guest_data, generation->source);
+    mull__free(&policy->allocator, generation);
     mull__holder_drop(policy);
 }
 
@@ -91,16 +80,14 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
                    mull__report *report)
 {
     *out = NULL;
-    const mull_allocator *a = mull__holder_allocator(policy);
+    const mull_allocator *a = &policy->allocator;
     size_t words = mull__table_seen(generation->table);
     mull__seat *seat = mull__zalloc(a, 1, sizeof *seat + words * sizeof *seat->seen + MULL__LINE);
     if (!seat)
         return MULL_ENOMEM;
     if (mull__table_functions(generation->table) > 0) {
-        void *data;
-        const mull__guest *guest = mull__holder_guest(policy, &data);
-        int status =
-            guest->state_new(data, generation->source, generation->digest, report, &seat->state);
+        int status = policy->guest.state_new(policy->guest_data, generation->source,
+                                             generation->digest, report, &seat->state);
         if (status) {
             mull__free(a, seat);
             return status;
@@ -128,21 +115,15 @@ void mull__seat_drop(mull__seat *seat)
     /* The generation goes last: it may be what keeps the guest and the allocator alive. */
     mull__generation *generation = seat->generation;
     mull_policy *policy = generation->policy;
-    if (seat->state) {
-        void *data;
-        mull__holder_guest(policy, &data)->state_free(data, seat->state);
-    }
-    mull__free(mull__holder_allocator(policy), seat);
+    if (seat->state)
+        policy->guest.state_free(policy->guest_data, seat->state);
+    mull__free(&policy->allocator, seat);
     mull__generation_drop(generation);
 }
 
 int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, int64_t *steps,
                       char *why, size_t why_size)
 {
-    void *data;
-    const mull__guest *guest = mull__holder_guest(seat->generation->policy, &data);
-    if (guest->notify)
-        return guest->notify(seat->state, function, event, steps, why, why_size);
-    snprintf(why, why_size, "there is nobody who could call a notify function");
-    return MULL_ESTATE;
+    const mull__guest *guest = &seat->generation->policy->guest;
+    return guest->notify(seat->state, function, event, steps, why, why_size);
 }

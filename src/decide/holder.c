@@ -8,11 +8,6 @@
 
 /* ---- The holder's life ----------------------------------------------------------------------- */
 
-void mull__holder_keep(mull_policy *policy)
-{
-    atomic_fetch_add_explicit(&policy->keepers, 1, memory_order_relaxed);
-}
-
 void mull__holder_drop(mull_policy *policy)
 {
     if (atomic_fetch_sub_explicit(&policy->keepers, 1, memory_order_acq_rel) > 1)
@@ -28,17 +23,6 @@ void mull__holder_drop(mull_policy *policy)
     mull__free(&a, policy->path);
     mull__free(&a, policy);
     guest.data_free(data);
-}
-
-const mull_allocator *mull__holder_allocator(const mull_policy *policy)
-{
-    return &policy->allocator;
-}
-
-const mull__guest *mull__holder_guest(const mull_policy *policy, void **data)
-{
-    *data = policy->guest_data;
-    return &policy->guest;
 }
 
 /* make_checked_lock: one that knows its owner, so that an embedder who loads again, or makes a
@@ -116,27 +100,16 @@ int mull__policy_new(mull_policy **out, const mull_policy_options *options,
     return MULL_OK;
 }
 
-/* stop_using: without users nothing is in force any more. */
-static void stop_using(mull_policy *policy)
+/* mull_policy_free: without users nothing is in force any more. */
+void mull_policy_free(mull_policy *policy)
 {
-    if (atomic_fetch_sub_explicit(&policy->users, 1, memory_order_acq_rel) > 1)
+    if (!policy || atomic_fetch_sub_explicit(&policy->users, 1, memory_order_acq_rel) > 1)
         return;
     mull__generation_drop(policy->current);
     mull__holder_drop(policy);
 }
 
-void mull_policy_free(mull_policy *policy)
-{
-    if (policy)
-        stop_using(policy);
-}
-
 /* ---- Names ----------------------------------------------------------------------------------- */
-
-mull__ids *mull__holder_ids(mull_policy *policy)
-{
-    return &policy->ids;
-}
 
 int mull_type_intern(mull_type *out, mull_policy *policy, const char *name)
 {
@@ -191,30 +164,4 @@ void mull__holder_tell(const mull_policy *policy, const mull_event *event)
 {
     if (policy->event)
         policy->event(event, policy->data);
-}
-
-/* ---- Deciders come and go -------------------------------------------------------------------- */
-
-int mull__holder_join(mull_policy *policy, mull_decider *decider)
-{
-    if (pthread_mutex_lock(&policy->building))
-        return MULL_ESTATE;
-    mull__report report = {.problem = policy->problem, .data = policy->data};
-    int status = mull__seat_new(&decider->seat, policy, policy->current, &report);
-    if (status == MULL_OK) {
-        atomic_fetch_add_explicit(&policy->users, 1, memory_order_relaxed);
-        pthread_mutex_lock(&policy->lock);
-        mull__list_push(&policy->deciders, &decider->link);
-        pthread_mutex_unlock(&policy->lock);
-    }
-    pthread_mutex_unlock(&policy->building);
-    return status;
-}
-
-void mull__holder_leave(mull_policy *policy, mull_decider *decider)
-{
-    pthread_mutex_lock(&policy->lock);
-    mull__list_remove(&policy->deciders, &decider->link);
-    pthread_mutex_unlock(&policy->lock);
-    stop_using(policy);
 }

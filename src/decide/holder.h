@@ -1,4 +1,9 @@
-/* holder.h: a mull_policy from inside. */
+/* holder.h: a mull_policy from inside, its generations, and the seats that decide by them.
+ *
+ *   holder (counted) <── generation (counted): table, kept text, name
+ *                              ^
+ *                              └── seat: a state of the guest for its functions, scratch
+ */
 #ifndef MULL__HOLDER_H
 #define MULL__HOLDER_H
 
@@ -6,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
-#include "generation.h"
+#include "decide.h"
 #include "ids.h"
 
 /* mull_policy. Three locks and that of the ids, taken in this order:
@@ -43,6 +48,31 @@ struct mull_policy {
     char why[sizeof((mull__standing *)0)->why]; /* "": the last load of them was good */
 };
 
+/* mull__generation_new makes of a load a generation that the caller keeps once; `load->files` is
+ * the caller's. Errors as mull__guest.compile. */
+int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load);
+
+/* MULL__LINE is how far what one thread writes stays from what others have: the bytes of a cache
+ * line, which moves from core to core as a whole. Two seats or deciders may lie side by side. */
+enum { MULL__LINE = 64 };
+
+/* mull__seat is what one decider needs to decide by one generation, which it keeps. It is counted:
+ * whoever has still to call its `notify` keeps it, too. */
+struct mull__seat {
+    atomic_size_t keepers;
+    mull__generation *generation;
+    const mull__table *table; /* the generation's, as these are */
+    const mull__resolved_ids *resolved;
+    const char *name;
+    void *state; /* the guest's; NULL where the table has no functions */
+    char apart[MULL__LINE];
+    uint64_t seen[]; /* mull__table_seen words, and MULL__LINE bytes that nobody uses */
+};
+
+/* mull__seat_new makes one that the caller keeps once: errors as mull__guest.state_new. */
+int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation,
+                   mull__report *report);
+
 /* FRESH is the mark on a seat in a decider's slot that the decider hasn't taken yet. */
 #define MULL__FRESH ((uintptr_t)1)
 
@@ -67,13 +97,9 @@ struct mull_decider {
     char apart[MULL__LINE];
 };
 
-/* mull__holder_join takes in a decider and gives it its first seat. Errors as mull__seat_new;
- * MULL_ESTATE: called out of a load of the same policy. */
-int mull__holder_join(mull_policy *policy, mull_decider *decider);
-
-/* mull__holder_leave: from its return no reload touches the decider again. The policy may be gone
- * then. */
-void mull__holder_leave(mull_policy *policy, mull_decider *decider);
+/* mull__holder_drop lets go of the holder's guest and memory, which its users, until the last of
+ * them has left, and each generation keep. */
+void mull__holder_drop(mull_policy *policy);
 
 /* mull__holder_first loads a policy's first generation. */
 int mull__holder_first(mull_policy *policy, const mull_policy_options *options);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/given.h"
 #include "base/hash.h"
 #include "policy/resolve.h"
 
@@ -174,12 +175,6 @@ static int resolve_all(mull__resolved_ids *r, const mull__id_list *list)
     return MULL_OK;
 }
 
-static void free_all(mull__resolved_ids *r)
-{
-    mull__append_free(&r->types, &r->ids->allocator);
-    mull__append_free(&r->sites, &r->ids->allocator);
-}
-
 int mull__resolved_init(mull__resolved_ids *resolved, mull__ids *ids, const mull__table *table)
 {
     memset(&resolved->link, 0, sizeof resolved->link);
@@ -194,8 +189,6 @@ int mull__resolved_init(mull__resolved_ids *resolved, mull__ids *ids, const mull
     if (status == MULL_OK)
         mull__list_push(&ids->resolved, &resolved->link);
     pthread_mutex_unlock(&ids->lock);
-    if (status)
-        free_all(resolved);
     return status;
 }
 
@@ -204,7 +197,8 @@ void mull__resolved_free(mull__resolved_ids *resolved)
     pthread_mutex_lock(&resolved->ids->lock);
     mull__list_remove(&resolved->ids->resolved, &resolved->link);
     pthread_mutex_unlock(&resolved->ids->lock);
-    free_all(resolved);
+    mull__append_free(&resolved->types, &resolved->ids->allocator);
+    mull__append_free(&resolved->sites, &resolved->ids->allocator);
 }
 
 /* ---- Ids ------------------------------------------------------------------------------------- */
@@ -284,4 +278,51 @@ int mull__ids_add_site(mull__ids *ids, uint32_t *out, const char *consumer, cons
     if (is_too_long(consumer) || is_too_long(transport))
         return MULL_ETOOBIG;
     return add(ids, &ids->sites, out, site_key(&ids->allocator, consumer, transport));
+}
+
+/* ---- Names in the place of ids --------------------------------------------------------------- */
+
+/* leads_back: an error is a cause of its own. */
+static int leads_back(const mull_error *error)
+{
+    const mull_error *cause = mull__cause(error);
+    for (int i = 0; i < MULL__ROUND && cause && cause != error; i++)
+        cause = mull__cause(cause);
+    return cause == error;
+}
+
+/* lead_back copies the causes on the way from an error to itself, so that they come round to its
+ * copy, which has its name. */
+static void lead_back(mull__named *room, const mull_error *error)
+{
+    mull_error *last = &room->error;
+    for (int i = 0; last->cause != error; i++) {
+        mull__struct_take(&room->causes[i], sizeof *room->causes, MULL__ERROR_LEAST, last->cause);
+        last->cause = &room->causes[i];
+        last = &room->causes[i];
+    }
+    last->cause = &room->error;
+}
+
+static int name_type(mull_failure *failure, const mull__ids *ids, mull__named *room)
+{
+    const mull_error *given = failure->error;
+    if (!mull__struct_take(&room->error, sizeof room->error, MULL__ERROR_LEAST, given))
+        room->error = MULL_INIT(mull_error);
+    else if (leads_back(given))
+        lead_back(room, given);
+    room->error.type = mull__ids_type(ids, failure->type);
+    failure->error = &room->error;
+    return room->error.type ? MULL_OK : MULL_EINVAL;
+}
+
+int mull__name_all(mull_failure *failure, const mull__ids *ids, mull__named *room)
+{
+    if (failure->type && name_type(failure, ids, room))
+        return MULL_EINVAL;
+    if (failure->site &&
+        mull__ids_site(ids, failure->site, &failure->consumer, &failure->transport))
+        return MULL_EINVAL;
+    failure->type = failure->site = 0;
+    return MULL_OK;
 }

@@ -51,7 +51,7 @@ int mull__ids_init(mull__ids *ids, const mull_allocator *allocator);
 void mull__ids_free(mull__ids *ids);
 
 /* mull__resolved_init works out what every id means in a table, and goes on to do so for those that
- * are still to come, until mull__resolved_free. MULL_ENOMEM, and nothing is left to free. */
+ * are still to come, until mull__resolved_free, which is due after MULL_ENOMEM, too. */
 int mull__resolved_init(mull__resolved_ids *resolved, mull__ids *ids, const mull__table *table);
 void mull__resolved_free(mull__resolved_ids *resolved);
 
@@ -64,6 +64,25 @@ int mull__ids_add_site(mull__ids *ids, uint32_t *out, const char *consumer, cons
 const char *mull__ids_type(const mull__ids *ids, uint32_t id);
 int mull__ids_site(const mull__ids *ids, uint32_t id, const char **consumer,
                    const char **transport);
+
+/* ---- Names in the place of ids --------------------------------------------------------------- */
+
+/* MULL__ROUND is how many causes may lie between an error and itself for anybody to come round:
+ * 16 count, and a function that is asked about one of them sees 16 of its own. */
+enum { MULL__ROUND = 32 };
+
+/* mull__named is room for an error with the name of its type, and for causes that lead back to it.
+ */
+typedef struct mull__named {
+    mull_error error;
+    mull_error causes[MULL__ROUND];
+} mull__named;
+
+/* mull__name_all puts names in the place of a failure's ids; what it points to then is in `room`.
+ * MULL_EINVAL: an id was never given. */
+int mull__name_all(mull_failure *failure, const mull__ids *ids, mull__named *room);
+
+/* ---- Ids in a decision ----------------------------------------------------------------------- */
 
 /* mull__resolved_type and mull__resolved_site are NULL for an id that was never given. */
 static MULL__IN_PLACE const uint32_t *mull__resolved_type(const mull__resolved_ids *resolved,

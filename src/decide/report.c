@@ -1,5 +1,5 @@
-/* report.c: see report.h. */
-#include "report.h"
+/* report.c: what a policy says to people: mistakes, and what it prints. */
+#include "decide.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,4 +30,13 @@ void mull__report_say(const mull__report *report, int status, char *text, size_t
     else
         snprintf(text, size, "%s (and %zu more)", report->first, report->count - 1);
     mull__utf8_mend(text, strlen(text));
+}
+
+void mull__log_write(mull__log *log, mull_level level, const char *text)
+{
+    if (!log->log)
+        return;
+    pthread_mutex_lock(&log->one);
+    log->log(level, text, log->data);
+    pthread_mutex_unlock(&log->one);
 }

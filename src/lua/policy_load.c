@@ -15,14 +15,14 @@ typedef struct guest {
     char *main;   /* the first file's name */
     char *text;   /* NULL: it is read from its file */
     size_t text_size;
-    mull__log *log;
+    mull__log log;
 } guest;
 
 static void guest_free(void *data)
 {
     guest *g = data;
     const mull_allocator a = g->allocator;
-    mull__log_free(g->log);
+    pthread_mutex_destroy(&g->log.one);
     mull__free(&a, g->folder);
     mull__free(&a, g->main);
     mull__free(&a, g->text);
@@ -36,9 +36,9 @@ enum { TURNS = 3 }; /* tries to find the files at rest */
 
 /* run runs a source's files: for the first time or AGAIN, which prints nothing; QUIETLY prints
  * nothing the first time. The sandbox is there after MULL_EPOLICY as well, to say why. */
-static int run(mull__sandbox **out, const guest *g, mull__source *source, int how)
+static int run(mull__sandbox **out, guest *g, mull__source *source, int how)
 {
-    int status = mull__sandbox_new(out, &g->allocator, source, g->main, g->log, how == AGAIN);
+    int status = mull__sandbox_new(out, &g->allocator, source, g->main, &g->log, how == AGAIN);
     if (status)
         return status;
     if (how == QUIETLY)
@@ -65,7 +65,7 @@ static int open_source(mull__source **out, const guest *g, const mull__load *loa
 /* run_at_rest runs the files as they were at one moment: where they change while they are read,
  * what came of that mix is dropped, and they are read anew. Source and sandbox are the caller's,
  * NULL or not, whatever it returns. */
-static int run_at_rest(mull__sandbox **sandbox, mull__source **source, const guest *g,
+static int run_at_rest(mull__sandbox **sandbox, mull__source **source, guest *g,
                        const mull__load *load)
 {
     for (int turn = 1; turn <= TURNS; turn++) {
@@ -89,7 +89,7 @@ static int run_at_rest(mull__sandbox **sandbox, mull__source **source, const gue
 
 static int compile(void *data, mull__load *load)
 {
-    const guest *g = data;
+    guest *g = data;
     mull__sandbox *sandbox = NULL;
     mull__source *source = NULL;
     load->table = NULL;
@@ -143,7 +143,7 @@ static int check_same(const guest *g, mull__sandbox *sandbox, const char *digest
 static int state_new(void *data, void *source, const char *digest, mull__report *report,
                      void **state)
 {
-    const guest *g = data;
+    guest *g = data;
     *state = NULL;
     mull__sandbox *sandbox = NULL;
     int status = run(&sandbox, g, source, AGAIN);
@@ -220,11 +220,11 @@ static int guest_new(guest **out, const mull_policy_options *options)
     if (!g)
         return MULL_ENOMEM;
     g->allocator = a;
-    int status = copy_paths(g, options);
+    g->log.log = options->log;
+    g->log.data = options->data;
+    int status = pthread_mutex_init(&g->log.one, NULL) ? MULL_ENOMEM : copy_paths(g, options);
     if (status == MULL_OK)
         status = copy_text(g, options);
-    if (status == MULL_OK)
-        status = mull__log_new(&g->log, &a, options->log, options->data);
     if (status)
         guest_free(g);
     else

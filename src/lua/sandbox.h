@@ -4,7 +4,7 @@
 #ifndef MULL__SANDBOX_H
 #define MULL__SANDBOX_H
 
-#include "decide/log.h"
+#include "decide/decide.h"
 #include "source.h"
 #include "views.h"
 #include "vm.h"
