@@ -19,6 +19,8 @@
 #include "base/rand.h"
 #include "decide/decide.h"
 #include "mulligan/transport.h"
+#include "policy/fact.h"
+#include "policy/resolve.h"
 
 #include <stdio.h>
 #include <uv.h>

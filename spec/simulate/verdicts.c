@@ -20,10 +20,11 @@ static const char *transport_of(const handout *h)
     return h->connection->broker->index ? "t1" : "t0";
 }
 
-static void find_in_force(const handout *h, const generation *g, mull__in_force *in_force)
+static void find_in_force(const handout *h, const generation *g, mull__settings *in_force)
 {
-    mull__table_in_force(g->table, h->process->consumers[h->consumer].name, transport_of(h),
-                         in_force);
+    *in_force =
+        mull__layer_named(g->table, h->process->consumers[h->consumer].name, transport_of(h))
+            .bounds;
 }
 
 static int same_text(const char *a, const char *b)
@@ -65,7 +66,7 @@ static void judge(handout *h, failing f)
                             (can->can_delay ? 0 : MULL_CANNOT_DELAY)),
     };
     generation_judge(p->generation, &failure, &h->judgement);
-    mull__in_force in_force;
+    mull__settings in_force;
     find_in_force(h, p->generation, &in_force);
     h->default_queue = in_force.dead_letter_queue;
     mull_reason reason = h->judgement.verdict.reason;
@@ -87,7 +88,7 @@ static void judge(handout *h, failing f)
 static void refuse(handout *h)
 {
     const process *p = h->process;
-    mull__in_force in_force;
+    mull__settings in_force;
     find_in_force(h, p->generation, &in_force);
     h->attempt = 1;
     if (h->counters.first_failure_ms == 0)
@@ -186,7 +187,7 @@ static void expect_verdict(handout *h, const mull_settlement *settlement)
 static int died_too_often(const handout *h)
 {
     const process *p = h->process;
-    mull__in_force in_force;
+    mull__settings in_force;
     find_in_force(h, p->generation, &in_force);
     int64_t calls = h->counters.calls + h->crashes;
     return h->crashes > 0 &&
@@ -607,7 +608,7 @@ static void told_retry(handout *h)
 /* has_notify: one is in force where it was judged. */
 static int has_notify(const handout *h)
 {
-    mull__in_force in_force;
+    mull__settings in_force;
     find_in_force(h, h->judged_under, &in_force);
     return in_force.notify != MULL__OFF;
 }

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-#include "policy/prepare.h"
-#include "policy/shape.h"
+#include "policy/delay.h"
+#include "policy/fact.h"
+#include "policy/resolve.h"
 
 typedef struct mull__plain_rule {
     const char *type; /* "Error" for default() */
@@ -114,13 +115,12 @@ static inline mull__plain_matcher plain_matcher(plain_copy *c, const mull__plain
     for (size_t i = 0; tests && i < matcher.test_count; i++) {
         tests[i].name = plain_text(c, tests[i].name);
         plain_value(c, &tests[i].value);
+        tests[i].fact = c->failed ? 0 : mull__fact_named(tests[i].subject, tests[i].name);
     }
     mull__plain_matcher *parts = plain_things(c, NULL, matcher.part_count, sizeof *parts);
     for (size_t i = 0; parts && i < matcher.part_count; i++)
         parts[i] = plain_matcher(c, &plain->parts[i]);
     matcher.parts = parts;
-    if (tests && !c->failed)
-        mull__tests_prepare(tests, matcher.test_count);
     matcher.tests = tests;
     return matcher;
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "interval_set.h"
 #include "policy/fact.h"
+#include "policy/resolve.h"
 
 #include <string.h>
 
@@ -95,8 +96,8 @@ static void decide(mull__explanation *out, const mull__table *table, const mull_
         .match = asked->match, .state = asked->state, .data = out, .tried = on_tried};
     mull__judge(table, failure, &runner, seen, &out->by_rules);
     out->verdict = out->by_rules;
-    mull__in_force in_force;
-    mull__table_in_force(table, failure->consumer, failure->transport, &in_force);
+    const mull__settings in_force =
+        mull__layer_named(table, failure->consumer, failure->transport).bounds;
     out->is_overridden = in_force.override != MULL__OFF;
     if (!out->is_overridden)
         return;

@@ -287,7 +287,7 @@ static int declare(cover *declared, const mull__scope *scope, const mull_allocat
 /* is_declared: a type or something that it descends from may be, in some scope. */
 static int is_declared(const seeker *s, uint32_t type)
 {
-    return s->fates->table->types[type].mark == MULL__UNRECOVERABLE;
+    return s->fates->table->types[type].unrecoverable;
 }
 
 /* of_ancestors is a declaration for one of a type's ancestors, Error left out. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "policy/fact.h"
-#include "policy/value.h"
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "policy/prepare.h"
+#include "policy/delay.h"
+#include "policy/fact.h"
 #include "policy/shape.h"
 
 typedef struct problem {
@@ -214,6 +215,7 @@ static void read_test(reader *r, void *item)
     mull__plain_test *test = item;
     test->subject = (mull__subject)word_of(r, "subject", mull__subject_words);
     test->name = text_of(r, "name");
+    test->fact = mull__fact_named(test->subject, test->name);
     lua_getfield(r->L, -1, "value");
     read_value(r, &test->value);
     lua_pop(r->L, 1);
@@ -225,10 +227,8 @@ static void read_matcher(reader *r, void *item)
     matcher->kind = (mull__matcher_kind)word_of(r, "kind", mull__matcher_words);
     matcher->function = (uint32_t)integer_of(r, "number", 0);
     matcher->parts = each(r, &matcher->part_count, "parts", sizeof *matcher, read_matcher);
-    mull__plain_test *tests = each(r, &matcher->test_count, "tests", sizeof *tests, read_test);
+    matcher->tests = each(r, &matcher->test_count, "tests", sizeof *matcher->tests, read_test);
     count_parts(r, matcher->part_count + matcher->test_count);
-    matcher->tests = tests;
-    mull__tests_prepare(tests, matcher->test_count);
 }
 
 /* ---- Rules ----------------------------------------------------------------------------------- */

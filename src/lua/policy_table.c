@@ -264,7 +264,7 @@ static void set_settings(lua_State *L, const mull__table *table, const mull__lay
 
 /* mix_of gives the settings that the rules are in force with. */
 static mull__mix mix_of(const mull__table *table, const mull__layer *layer,
-                        const mull__in_force *in_force)
+                        const mull__settings *in_force)
 {
     mull__mix mix = {.max_age_ms = in_force->max_age_ms,
                      .max_attempts = in_force->max_attempts,
@@ -283,8 +283,7 @@ static void push_table(lua_State *L, view *v, const char *consumer, const char *
 {
     const mull__table *table = mull__generation_table(v->generation);
     const mull__layer layer = mull__layer_named(table, consumer, transport);
-    mull__in_force in_force;
-    mull__table_in_force(table, consumer, transport, &in_force);
+    const mull__settings in_force = mull__layer_named(table, consumer, transport).bounds;
     mull__mix mix = mix_of(table, &layer, &in_force);
     v->scope = layer.rules;
     v->queue = in_force.dead_letter_queue;

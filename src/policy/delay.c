@@ -138,12 +138,28 @@ mull__span mull__tier_span(const mull__plain_tier *tier, int64_t step)
     return span;
 }
 
-int64_t mull__ahead(const mull__plain_tier *tier)
+/* ahead is of how many of a tier's steps the lots are worked out. */
+static int64_t ahead(const mull__plain_tier *tier)
 {
     if (!tier->on || tier->hint || tier->jitter_kind == MULL__JITTER_DECORRELATED)
         return 0;
     int unlimited = tier->attempts == MULL_UNLIMITED;
     return unlimited || tier->attempts > MULL__LOTS ? MULL__LOTS : tier->attempts;
+}
+
+int mull__tier_prepare(mull__arena *arena, mull__plain_tier *tier)
+{
+    int64_t count = ahead(tier);
+    mull__lot *lots = mull__arena_zalloc(arena, (size_t)count, sizeof *lots);
+    if (!lots)
+        return MULL_ENOMEM;
+    for (int64_t step = 1; step <= count; step++) {
+        mull__span span = mull__tier_span(tier, step);
+        lots[step - 1] = (mull__lot){span.low_ms, mull__choices(span), tier->attempts};
+    }
+    tier->lots = lots;
+    tier->lot_count = count;
+    return MULL_OK;
 }
 
 int64_t mull__longest_round(const mull__plain_tier *tier)

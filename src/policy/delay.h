@@ -2,6 +2,7 @@
 #ifndef MULL__DELAY_H
 #define MULL__DELAY_H
 
+#include "base/arena.h"
 #include "base/hash.h"
 #include "table.h"
 
@@ -92,7 +93,7 @@ typedef struct mull__lot {
 /* MULL__LOTS is of how many steps of a tier the lots are worked out ahead. */
 enum { MULL__LOTS = 8 };
 
-/* mull__ahead is of how many steps of a tier that can be done. */
-int64_t mull__ahead(const mull__plain_tier *tier);
+/* mull__tier_prepare fills in the lots, as far as steps depend on nothing else. MULL_ENOMEM. */
+int mull__tier_prepare(mull__arena *arena, mull__plain_tier *tier);
 
 #endif

@@ -4,22 +4,16 @@
 #include "base/hash.h"
 #include "shape.h"
 
-/* Every piece goes in with its size, and numbers in one byte order, so that no two tables run into
- * the same bytes. */
+/* Every piece goes in with its size, so that no two tables run into the same bytes. */
 
 static void add_number(mull__digest *digest, uint64_t number)
 {
-    unsigned char bytes[8];
-    for (unsigned i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(number >> (8 * i));
-    mull__digest_add(digest, bytes, sizeof bytes);
+    mull__digest_add(digest, &number, sizeof number);
 }
 
 static void add_real(mull__digest *digest, double number)
 {
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    add_number(digest, bits);
+    mull__digest_add(digest, &number, sizeof number);
 }
 
 static void add_text(mull__digest *digest, const char *text)
@@ -31,27 +25,18 @@ static void add_text(mull__digest *digest, const char *text)
 
 /* ---- Matchers -------------------------------------------------------------------------------- */
 
+/* add_scalar: a literal is no list and no map; an open end is nil. */
 static void add_scalar(mull__digest *digest, const mull_value *value)
 {
     add_number(digest, value->kind);
-    switch (value->kind) {
-    case MULL_BOOLEAN:
+    if (value->kind == MULL_BOOLEAN)
         add_number(digest, value->as.boolean != 0);
-        break;
-    case MULL_INTEGER:
+    else if (value->kind == MULL_INTEGER)
         add_number(digest, (uint64_t)value->as.integer);
-        break;
-    case MULL_NUMBER:
+    else if (value->kind == MULL_NUMBER)
         add_real(digest, value->as.number);
-        break;
-    case MULL_STRING:
+    else if (value->kind == MULL_STRING)
         add_text(digest, value->as.string);
-        break;
-    case MULL_NIL: /* an open end */
-    case MULL_LIST:
-    case MULL_MAP:
-        break; /* never literals */
-    }
 }
 
 static void add_value(mull__digest *digest, const mull__plain_value *value)

@@ -13,8 +13,6 @@
 #include "base/rare.h"
 #include "delay.h"
 #include "fact.h"
-#include "types.h"
-#include "value.h"
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
@@ -216,10 +214,6 @@ static int ask(mull__answer *answer, const mull_verdict *verdict, const mull__ev
                char *why, size_t why_size)
 {
     const mull__runner *runner = e->context->runner;
-    if (!runner->override) {
-        snprintf(why, why_size, "there is nobody who could call an override function");
-        return -1;
-    }
     if (e->steps <= 0) {
         snprintf(why, why_size, "not called: " MULL__BUDGET_SPENT);
         return -1;
@@ -311,7 +305,7 @@ void mull__slow_path(const mull__eval_context *context, mull__target target,
             : mull__lineage_of_type(context->table, target.type, context->seen);
     decide_by_rules(verdict, &e, &lineage, target.site);
     tell_skipped(&e);
-    if (e.in_force->bounds.override != MULL__OFF)
+    if (e.in_force->bounds.override != MULL__OFF && context->runner->override)
         override(verdict, &e);
     fall_back(verdict, &e);
 }

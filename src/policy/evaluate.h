@@ -9,7 +9,6 @@
 #include "fact.h"
 #include "match.h"
 #include "resolve.h"
-#include "value.h"
 
 /* ---- What a verdict says --------------------------------------------------------------------- */
 
@@ -100,7 +99,7 @@ static MULL__IN_PLACE int mull__fast_path(const mull__table *table, mull__target
         return 0;
     for (uint32_t type = target.type; !(rule = mull__first_rule(site->rules, type));
          type = table->types[type].parent)
-        if (type == MULL__ERROR_TYPE || table->types[type].mark == MULL__UNRECOVERABLE)
+        if (type == MULL__ERROR_TYPE || table->types[type].unrecoverable)
             return 0;
     if (rule->fast == MULL__NOT_FAST ||
         (rule->fast == MULL__FAST_IF_EQUAL && !mull__are_equal(&rule->matcher, failure->error)))

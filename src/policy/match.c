@@ -7,7 +7,6 @@
 #include "base/pattern.h"
 #include "fact.h"
 #include "resolve.h"
-#include "value.h"
 
 enum {
     CAUSES = 16,
@@ -244,7 +243,7 @@ static int has_type(const mull__lineage *lineage, uint32_t type)
 
 int mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *lineage)
 {
-    if (lineage->mark != MULL__UNRECOVERABLE)
+    if (!lineage->unrecoverable)
         return 0; /* no declaration of any scope is for a type of the lineage */
     static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
     static const mull_rule built_in = {.type = "MessageDeserializationError"};

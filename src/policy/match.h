@@ -2,7 +2,7 @@
 #ifndef MULL__MATCH_H
 #define MULL__MATCH_H
 
-#include "types.h"
+#include "resolve.h"
 
 #define MULL__BUDGET_SPENT                                                                         \
     "the matchers before took what one decision may spend on functions and patterns, ten calls' "  \

@@ -42,7 +42,7 @@ typedef struct mull__plain_test {
     mull__subject subject;
     const char *name;
     mull__plain_value value;
-    unsigned fact; /* which mull__fact the subject and the name mean: mull__tests_prepare */
+    unsigned fact; /* which mull__fact the subject and the name mean */
 } mull__plain_test;
 
 typedef enum mull__matcher_kind {

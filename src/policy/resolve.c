@@ -1,7 +1,17 @@
 /* resolve.c: see resolve.h. */
 #include "resolve.h"
 
+#include <string.h>
+
+#include "base/given.h"
+
 /* ---- Settings in force ----------------------------------------------------------------------- */
+
+const mull__settings mull__default_settings = {.set = (1u << MULL__SETTINGS) - 1,
+#define DEFAULT(NUMBER, field, kind, otherwise, ...) .field = otherwise,
+                                               MULL__EACH_SETTING(DEFAULT)
+#undef DEFAULT
+};
 
 /* lay puts a nearer layer on top of another: rules as a whole, settings one by one. */
 static void lay(mull__layer *on, const mull__layer *near)
@@ -12,7 +22,12 @@ static void lay(mull__layer *on, const mull__layer *near)
         on->consumer = near->consumer;
     if (near->transport)
         on->transport = near->transport;
-    mull__settings_lay(&on->bounds, &near->bounds);
+    on->bounds.set |= near->bounds.set;
+#define TAKE(NUMBER, field, ...)                                                                   \
+    if (mull__is_set(&near->bounds, MULL__##NUMBER))                                               \
+        on->bounds.field = near->bounds.field;
+    MULL__EACH_SETTING(TAKE)
+#undef TAKE
 }
 
 /* add_name is for a consumer's or transport's scope. A transport's layer is laid over all that is
@@ -113,31 +128,116 @@ int mull__built_in_holds(const mull__layer *layer)
     return !layer->rules || !mull__first_rule(&layer->rules->rules, MULL__UNREADABLE_TYPE);
 }
 
-/* ---- For those who look ---------------------------------------------------------------------- */
+/* ---- Lineages -------------------------------------------------------------------------------- */
 
-void mull__table_in_force(const mull__table *table, const char *consumer, const char *transport,
-                          mull__in_force *in_force)
+/* The scratch of a lineage: one word for each type found, then one bit for each type seen. */
+
+static size_t bit_words(const mull__table *table)
 {
-    const mull__layer layer = mull__layer_named(table, consumer, transport);
-    *in_force = (mull__in_force){
-#define SHOW(NUMBER, field, ...) .field = layer.bounds.field,
-        MULL__EACH_SETTING(SHOW)
-#undef SHOW
-            .rule_count = layer.rules ? mull__scope_rules(layer.rules) : 0,
-    };
+    return (table->type_count + 63) / 64;
 }
 
-void mull__table_rule(const mull__table *table, const char *consumer, const char *transport,
-                      size_t index, mull__rule_view *view)
+size_t mull__lineage_words(const mull__table *table)
 {
-    const mull__rule *rule =
-        mull__rule_at(mull__layer_named(table, consumer, transport).rules, index);
-    *view = (mull__rule_view){
-        .source = rule->source,
-        .retries = rule->retry.attempts != 0,
-        .redelivers = rule->redeliver.attempts != 0,
-        .retry = &rule->retry,
-        .end = rule->end,
-        .queue = rule->queue,
-    };
+    return table->type_count + bit_words(table);
+}
+
+/* sent_count is how many names a failure gives its error. Beyond LINEAGE_MAX they aren't looked at:
+ * no class is that deep, and the time for each grows with those before it. */
+enum { LINEAGE_MAX = 256 };
+
+static size_t sent_count(const mull_error *error)
+{
+    size_t count = mull__lineage_count(error);
+    return 1 + (count < LINEAGE_MAX ? count : LINEAGE_MAX);
+}
+
+/* sent is the `index`-th name that a failure gives its error: the type, then the sent lineage. */
+static const char *sent(const mull_error *error, size_t index)
+{
+    return index == 0 ? error->type : error->lineage[index - 1];
+}
+
+/* names_type is false for what counts as not sent: Error, which is the end of every lineage, and
+ * holes. */
+static int names_type(const char *name)
+{
+    return name && *name && strcmp(name, "Error") != 0;
+}
+
+static int repeats(const mull_error *error, size_t index)
+{
+    const char *name = sent(error, index);
+    for (size_t i = 0; i < index; i++) {
+        const char *earlier = sent(error, i);
+        if (earlier && strcmp(earlier, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* see marks a type and is true the first time. */
+static int see(uint64_t *seen, uint32_t type)
+{
+    uint64_t bit = UINT64_C(1) << (type % 64);
+    int first = !(seen[type / 64] & bit);
+    seen[type / 64] |= bit;
+    return first;
+}
+
+mull__lineage mull__lineage_of_type(const mull__table *table, uint32_t type, uint64_t *scratch)
+{
+    const int unrecoverable = table->types[type].unrecoverable;
+    size_t count = 0;
+    for (; type != MULL__ERROR_TYPE; type = table->types[type].parent)
+        scratch[count++] = type;
+    return (mull__lineage){scratch, count, unrecoverable};
+}
+
+mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *error,
+                                 uint64_t *scratch)
+{
+    uint64_t *seen = scratch + table->type_count;
+    size_t count = 0;
+    int unrecoverable = table->types[MULL__ERROR_TYPE].unrecoverable;
+    memset(seen, 0, bit_words(table) * sizeof *seen);
+    see(seen, MULL__ERROR_TYPE);
+    /* Its declared parents go on where the sent names end: none, where the table doesn't know it.
+     */
+    uint32_t last = MULL__NONE;
+    for (size_t i = 0; i < sent_count(error); i++) {
+        const char *name = sent(error, i);
+        if (!names_type(name) || repeats(error, i))
+            continue;
+        last = mull__type_find(table, name);
+        if (last != MULL__NONE && see(seen, last))
+            scratch[count++] = last;
+    }
+    if (last != MULL__NONE)
+        while ((last = table->types[last].parent) != MULL__ERROR_TYPE)
+            if (see(seen, last))
+                scratch[count++] = last;
+    for (size_t i = 0; i < count; i++)
+        unrecoverable |= table->types[scratch[i]].unrecoverable;
+    return (mull__lineage){scratch, count, unrecoverable};
+}
+
+size_t mull__unrecoverable_names(const mull__table *table, const mull__layer *layer,
+                                 uint64_t *scratch)
+{
+    const char **names = (const char **)(void *)scratch;
+    uint64_t *seen = scratch + table->type_count;
+    size_t count = 0;
+    memset(seen, 0, bit_words(table) * sizeof *seen);
+    for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
+        const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
+        for (size_t i = 0; scope && i < scope->unrecoverable.count; i++) {
+            uint32_t type = scope->unrecoverable.items[i].type;
+            if (see(seen, type))
+                names[count++] = table->types[type].name;
+        }
+    }
+    if (mull__built_in_holds(layer) && see(seen, MULL__UNREADABLE_TYPE))
+        names[count++] = table->types[MULL__UNREADABLE_TYPE].name;
+    return count;
 }

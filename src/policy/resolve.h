@@ -11,11 +11,17 @@ typedef struct mull__target {
     const mull__site *site;
 } mull__target;
 
-/* mull__type_number is that of a type by its name. */
-static inline uint32_t mull__type_number(const mull__table *table, const char *name)
+/* mull__type_find is the number of a type by its name, MULL__NONE where the table doesn't know it;
+ * mull__type_number is MULL__ERROR_TYPE then. */
+static inline uint32_t mull__type_find(const mull__table *table, const char *name)
 {
     uint64_t hash;
-    uint32_t number = mull__names_look_up(&table->type_names, name, &hash);
+    return mull__names_look_up(&table->type_names, name, &hash);
+}
+
+static inline uint32_t mull__type_number(const mull__table *table, const char *name)
+{
+    uint32_t number = mull__type_find(table, name);
     return number == MULL__NONE ? MULL__ERROR_TYPE : number;
 }
 
@@ -47,5 +53,21 @@ const mull__scope *mull__setting_scope(const mull__table *table, const mull__lay
 /* mull__built_in_holds: a message that couldn't be read is unrecoverable, because no rule in force
  * is written for MessageDeserializationError. */
 int mull__built_in_holds(const mull__layer *layer);
+
+/* ---- Lineages -------------------------------------------------------------------------------- */
+
+/* mull__lineage_words is how much scratch a lineage takes. */
+size_t mull__lineage_words(const mull__table *table);
+
+/* mull__unrecoverable_names writes the names of the types that are declared unrecoverable for a
+ * layer to the beginning of a lineage's scratch, each once, and says how many they are. */
+size_t mull__unrecoverable_names(const mull__table *table, const mull__layer *layer,
+                                 uint64_t *scratch);
+
+/* mull__lineage_of_type is that of an error of a known type that comes without a lineage;
+ * mull__lineage_sent is that of any error. Its types are in the scratch. */
+mull__lineage mull__lineage_of_type(const mull__table *table, uint32_t type, uint64_t *scratch);
+mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *error,
+                                 uint64_t *scratch);
 
 #endif

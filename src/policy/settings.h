@@ -53,9 +53,6 @@ typedef struct mull__settings {
 /* The defaults, all set. */
 extern const mull__settings mull__default_settings;
 
-/* mull__settings_lay puts nearer settings on top of others, one by one. */
-void mull__settings_lay(mull__settings *on, const mull__settings *near);
-
 static inline int mull__is_set(const mull__settings *settings, mull__setting setting)
 {
     return (settings->set >> setting & 1) != 0;

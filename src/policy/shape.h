@@ -20,22 +20,19 @@
 /* Types with a number of their own; others follow. */
 enum { MULL__ERROR_TYPE = 0, MULL__UNREADABLE_TYPE = 1 };
 
-/* mull__mark: a type is MULL__UNRECOVERABLE where it, or what it descends from, is declared so in
- * some scope or built in: for all others no declaration has to be looked at. */
-typedef enum mull__mark { MULL__UNMARKED, MULL__RECOVERABLE, MULL__UNRECOVERABLE } mull__mark;
-
 /* mull__lineage is an error's effective lineage, nearest first, without Error, which always comes
  * last, and without types that the table doesn't know, for which it has no rules. */
 typedef struct mull__lineage {
     const uint64_t *types;
     size_t count;
-    mull__mark mark; /* MULL__UNRECOVERABLE where one of them has it, or Error */
+    int unrecoverable; /* one of them is, or Error */
 } mull__lineage;
 
 typedef struct mull__type {
     const char *name;
-    uint32_t parent; /* MULL__ERROR_TYPE where none was declared */
-    mull__mark mark; /* MULL__UNMARKED only while the table is built */
+    uint32_t parent;   /* MULL__ERROR_TYPE where none was declared */
+    int unrecoverable; /* it, or what it descends from, is declared so in some scope or built in:
+                          for all others no declaration has to be looked at */
 } mull__type;
 
 /* mull__fast: the fast path may follow a rule: nothing comes before the rules for its type, and it

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "fact.h"
 #include "resolve.h"
-#include "types.h"
 
 int mull__table_begin(mull__table **out, const mull_allocator *allocator)
 {
@@ -28,12 +28,27 @@ void mull__table_free(mull__table *table)
 
 /* ---- Types ----------------------------------------------------------------------------------- */
 
+enum { UNKNOWN = -1 }; /* until mark_types */
+
+/* add_type gives the number of a type, which it takes in where it is new. */
+static uint32_t add_type(mull__table *table, const char *name)
+{
+    uint32_t number = mull__type_find(table, name);
+    if (number == MULL__NONE) {
+        number = (uint32_t)table->type_count++;
+        table->types[number] =
+            (mull__type){.name = name, .parent = MULL__ERROR_TYPE, .unrecoverable = UNKNOWN};
+        mull__names_add(&table->type_names, name, number);
+    }
+    return number;
+}
+
 /* number_rules gives each rule its type's number, and the type's name in place of its own copy. */
 static void number_rules(mull__table *table, const mull__rules *rules)
 {
     for (size_t i = 0; i < rules->count; i++) {
         mull__rule *rule = &rules->items[i];
-        rule->type = mull__types_add(table, rule->source.type);
+        rule->type = add_type(table, rule->source.type);
         rule->source.type = table->types[rule->type].name;
     }
 }
@@ -46,11 +61,11 @@ static int number_types(mull__table *table, const mull__plain_parent *parents, s
     table->types = mull__arena_zalloc(&table->arena, most, sizeof *table->types);
     if (!table->types || mull__names_init(&table->type_names, &table->arena, most))
         return MULL_ENOMEM;
-    mull__types_add(table, "Error"); /* in the order of their numbers */
-    mull__types_add(table, "MessageDeserializationError");
+    add_type(table, "Error"); /* in the order of their numbers */
+    add_type(table, "MessageDeserializationError");
     for (size_t i = 0; i < count; i++) {
-        uint32_t child = mull__types_add(table, parents[i].child);
-        table->types[child].parent = mull__types_add(table, parents[i].parent);
+        uint32_t child = add_type(table, parents[i].child);
+        table->types[child].parent = add_type(table, parents[i].parent);
     }
     table->declared_types = table->type_count;
     for (size_t i = 0; i < table->scope_count; i++) {
@@ -59,6 +74,27 @@ static int number_types(mull__table *table, const mull__plain_parent *parents, s
         number_rules(table, &table->scopes[i].unrecoverable);
     }
     return MULL_OK;
+}
+
+/* mark_types marks the types that some scope declares unrecoverable, the built-in one, and all that
+ * descend from them. Each type is passed twice at most: a chain of parents may be long. */
+static void mark_types(mull__table *table)
+{
+    mull__type *types = table->types;
+    types[MULL__ERROR_TYPE].unrecoverable = 0;
+    types[MULL__UNREADABLE_TYPE].unrecoverable = 1;
+    for (size_t i = 0; i < table->scope_count; i++) {
+        const mull__rules *declared = &table->scopes[i].unrecoverable;
+        for (size_t j = 0; j < declared->count; j++)
+            types[declared->items[j].type].unrecoverable = 1;
+    }
+    for (uint32_t i = 0; i < table->type_count; i++) {
+        uint32_t known = i;
+        while (types[known].unrecoverable == UNKNOWN)
+            known = types[known].parent;
+        for (uint32_t up = i; up != known; up = types[up].parent)
+            types[up].unrecoverable = types[known].unrecoverable;
+    }
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
@@ -134,6 +170,58 @@ static int finish_scope(mull__table *table, mull__scope *scope)
     return MULL_OK;
 }
 
+/* ---- The fast path --------------------------------------------------------------------------- */
+
+/* is_first: an error that comes to the rules for a type, up its lineage, has met nothing else. */
+static int is_first(const mull__table *table, const mull__scope *scope, uint32_t type)
+{
+    return !table->types[type].unrecoverable &&
+           (type != MULL__ERROR_TYPE || scope->cause_rules.count == 0);
+}
+
+static int is_equality(const mull__plain_test *test)
+{
+    return test->fact == MULL__ERROR_FIELD && test->value.kind == MULL__ONE_OF &&
+           test->value.literal_count == 1;
+}
+
+/* fast_by says how the fast path may follow a rule with a matcher. */
+static mull__fast fast_by(const mull__plain_matcher *matcher)
+{
+    if (matcher->kind == MULL__MATCH_ALWAYS)
+        return MULL__FAST;
+    if (matcher->kind != MULL__MATCH_TESTS)
+        return MULL__NOT_FAST;
+    for (size_t i = 0; i < matcher->test_count; i++)
+        if (!is_equality(&matcher->tests[i]))
+            return MULL__NOT_FAST;
+    return MULL__FAST_IF_EQUAL;
+}
+
+/* groups_ready copies what the fast path reads of the first rules. */
+static void groups_ready(const mull__rules *rules)
+{
+    for (uint32_t i = 0; i <= rules->group_mask; i++) {
+        mull__group *group = &rules->groups[i];
+        if (!group->first || group->first->fast != MULL__FAST)
+            continue;
+        group->fast_retries = group->first->retry.lot_count;
+        group->lots = group->first->retry.lots;
+        group->source = group->first->source;
+    }
+}
+
+/* open_fast_path lets it follow the rules that nothing comes before: neither an unrecoverable
+ * declaration, for the type or an ancestor of it, nor, for those for Error, a cause rule. */
+static void open_fast_path(const mull__table *table, const mull__scope *scope)
+{
+    for (size_t i = 0; i < scope->rules.count; i++) {
+        mull__rule *rule = &scope->rules.items[i];
+        rule->fast = is_first(table, scope, rule->type) ? fast_by(&rule->matcher) : MULL__NOT_FAST;
+    }
+    groups_ready(&scope->rules);
+}
+
 /* ---- What is in force ------------------------------------------------------------------------ */
 
 /* resolve finds the scopes without a name, and makes those with one found by it. */
@@ -162,7 +250,9 @@ int mull__table_finish(mull__table *table, const mull__plain_parent *parents, si
     for (size_t i = 0; i < table->scope_count; i++)
         if (finish_scope(table, &table->scopes[i]))
             return MULL_ENOMEM;
-    mull__types_ready(table);
+    mark_types(table);
+    for (size_t i = 0; i < table->scope_count; i++)
+        open_fast_path(table, &table->scopes[i]);
     return resolve(table);
 }
 

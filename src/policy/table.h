@@ -96,7 +96,7 @@ typedef struct mull__runner {
     void (*failed)(void *data, const mull_failure *failure, const mull_rule *rule, const char *why);
     void *data;
     /* override gives 0, or a negative code where the function raised or gave a wrong value, with
-     * the reason in `why`. */
+     * the reason in `why`. NULL: no override is asked. */
     int (*override)(void *state, uint32_t function, const mull_failure *failure,
                     const mull_verdict *verdict, const mull__config *config, mull__answer *answer,
                     char *why, size_t why_size);
@@ -119,28 +119,5 @@ typedef struct mull__runner {
 void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
                  uint64_t *seen, mull_verdict *verdict);
 size_t mull__table_seen(const mull__table *table);
-
-/* ---- What is in force for a consumer on a transport: names or NULL --------------------------- */
-
-typedef struct mull__in_force {
-    MULL__EACH_SETTING(MULL__SETTING_FIELD)
-    size_t rule_count; /* cause rules too */
-} mull__in_force;
-
-void mull__table_in_force(const mull__table *table, const char *consumer, const char *transport,
-                          mull__in_force *in_force);
-
-/* mull__rule_view is a rule for those who look at a policy. */
-typedef struct mull__rule_view {
-    mull_rule source;
-    int retries, redelivers; /* such a tier with at least one attempt */
-    const mull__plain_tier *retry;
-    mull_action end;
-    const char *queue; /* as written; NULL */
-} mull__rule_view;
-
-/* mull__table_rule gives the `index`-th rule in force; `index` < rule_count, cause rules last. */
-void mull__table_rule(const mull__table *table, const char *consumer, const char *transport,
-                      size_t index, mull__rule_view *view);
 
 #endif

@@ -54,15 +54,15 @@ static int dead_letters_into(const teller *to, const mull__worker *c, const char
 }
 
 /* never_fulfilled refuses a rule whose verdicts this transport would turn into dead letters. */
-static int never_fulfilled(const teller *to, const mull__worker *c, const mull__rule_view *rule)
+static int never_fulfilled(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
     const mull_abilities *can = &c->can;
-    if (rule->retries && !can->can_retry)
+    if (rule->retry.attempts && !can->can_retry)
         return refuse(to, &rule->source,
                       "this rule retries, but transport '%.200s' of consumer '%.200s' can't "
                       "hold a message for a retry; redeliver or dead-letter instead",
                       c->transport, c->name);
-    if (rule->redelivers && !can->can_delay)
+    if (rule->redeliver.attempts && !can->can_delay)
         return refuse(to, &rule->source,
                       "this rule redelivers, but transport '%.200s' of consumer '%.200s' has "
                       "no delayed delivery; retry or dead-letter instead",
@@ -72,14 +72,14 @@ static int never_fulfilled(const teller *to, const mull__worker *c, const mull__
 
 /* overdue_claim refuses a rule whose longest round of retries exceeds the time for which the
  * broker leaves us a message, where the claim can't be held. */
-static int overdue_claim(const teller *to, const mull__worker *c, const mull__rule_view *rule)
+static int overdue_claim(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
     const mull_abilities *can = &c->can;
     int64_t claim_ms = can->claim_timeout_ms;
-    if (claim_ms == 0 || can->can_hold || !rule->retries)
+    if (claim_ms == 0 || can->can_hold || !rule->retry.attempts)
         return 0;
-    int64_t timeout_ms = c->timeout_ms, round_ms = mull__longest_round(rule->retry);
-    int64_t calls = rule->retry->attempts + 1;
+    int64_t timeout_ms = c->timeout_ms, round_ms = mull__longest_round(&rule->retry);
+    int64_t calls = rule->retry.attempts + 1;
     if (timeout_ms != MULL_NEVER && timeout_ms <= (claim_ms - 1) / calls &&
         round_ms <= claim_ms - timeout_ms * calls)
         return 0;
@@ -116,7 +116,7 @@ static int limits_rate(const teller *to, const mull__worker *first, const mull__
                   c->name);
 }
 
-static int check_rule(const teller *to, const mull__worker *c, const mull__rule_view *rule)
+static int check_rule(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
     int status = never_fulfilled(to, c, rule);
     if (overdue_claim(to, c, rule) != 0)
@@ -133,18 +133,15 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
     const teller to = {problem, data};
     int status = 0;
     for (const mull__worker *c = workers; c < workers + count; c++) {
-        mull__in_force in_force;
-        mull__table_in_force(table, c->name, c->transport, &in_force);
-        if (dead_letters_into(&to, c, in_force.dead_letter_queue, NULL) != 0)
+        const mull__layer layer = mull__layer_named(table, c->name, c->transport);
+        size_t rules = layer.rules ? mull__scope_rules(layer.rules) : 0;
+        if (dead_letters_into(&to, c, layer.bounds.dead_letter_queue, NULL) != 0)
             status = MULL_EREFUSED;
         if (limits_rate(&to, workers, c, table) != 0)
             status = MULL_EREFUSED;
-        for (size_t i = 0; i < in_force.rule_count; i++) {
-            mull__rule_view rule;
-            mull__table_rule(table, c->name, c->transport, i, &rule);
-            if (check_rule(&to, c, &rule) != 0)
+        for (size_t i = 0; i < rules; i++)
+            if (check_rule(&to, c, mull__rule_at(layer.rules, i)) != 0)
                 status = MULL_EREFUSED;
-        }
     }
     return status;
 }

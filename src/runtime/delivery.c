@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "calls.h"
 #include "events.h"
+#include "policy/resolve.h"
 #include "settlement.h"
 #include "timers.h"
 #include "wire/headers.h"
@@ -126,11 +127,12 @@ int mull__delivery_arrive(mull_port *port, mull_delivery *handed)
 
 /* in_force gives the settings for a delivery's consumer, of the generation that is in force. The
  * decider is at it then, so that a verdict which follows at once comes from the same one. */
-static void in_force(const mull__delivery *d, mull__in_force *settings)
+static void in_force(const mull__delivery *d, mull__settings *settings)
 {
     mull__generation *generation = mull__decider_latest(engine_of(d)->decider);
-    mull__table_in_force(mull__generation_table(generation), d->consumer->name,
-                         d->consumer->port->name, settings);
+    *settings = mull__layer_named(mull__generation_table(generation), d->consumer->name,
+                                  d->consumer->port->name)
+                    .bounds;
 }
 
 /* died_too_often says whether its next call is one too many: the broker handed it out more often
@@ -139,7 +141,7 @@ static int died_too_often(mull__delivery *d)
 {
     if (d->crashes == 0)
         return 0;
-    mull__in_force settings;
+    mull__settings settings;
     in_force(d, &settings);
     int64_t limit = settings.max_deliveries;
     return (limit != MULL__OFF && d->message.deliveries > limit) ||
@@ -314,9 +316,10 @@ static void keep_words(mull__delivery *d)
         mull__engine_log(engine, MULL_ERROR_LEVEL,
                          "%s: message %s: not enough memory for what override answered: %s",
                          d->consumer->name, d->message.id, *word);
-        mull__in_force settings;
-        mull__table_in_force(mull__generation_table(d->generation), d->consumer->name,
-                             d->consumer->port->name, &settings);
+        const mull__settings settings =
+            mull__layer_named(mull__generation_table(d->generation), d->consumer->name,
+                              d->consumer->port->name)
+                .bounds;
         *word = verdict->queue ? settings.dead_letter_queue : NULL;
         return;
     }
@@ -378,7 +381,7 @@ static void refuse_body(mull__delivery *d, const mull_error *error)
     d->error = error;
     d->attempt = 1; /* it counts as a call, as any failure does */
     date(d);
-    mull__in_force settings;
+    mull__settings settings;
     in_force(d, &settings);
     keep_generation(d);
     mull__events_begin(d);

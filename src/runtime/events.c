@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "policy/resolve.h"
+
 /* mull__pending is an event of which notify hears later. One block. */
 typedef struct mull__pending {
     mull__link link;
@@ -66,8 +68,7 @@ static int64_t notify_for(const mull_engine *engine, const char *consumer, const
     const mull__table *table = mull__generation_table(mull__decider_generation(engine->decider));
     if (mull__table_functions(table) == 0)
         return -1;
-    mull__in_force in_force;
-    mull__table_in_force(table, consumer, transport, &in_force);
+    const mull__settings in_force = mull__layer_named(table, consumer, transport).bounds;
     return in_force.notify == MULL__OFF ? -1 : in_force.notify - 1;
 }
 

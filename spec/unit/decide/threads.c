@@ -167,12 +167,11 @@ typedef struct dispute {
 static int refuse_b(void *data, const mull__table *table, mull_problem_fn problem,
                     void *problem_data)
 {
-    mull__rule_view rule;
+    const mull__rule *rule = mull__rule_at(mull__layer_named(table, NULL, NULL).rules, 0);
     (void)data;
-    mull__table_rule(table, NULL, NULL, 0, &rule);
-    if (rule.retries)
+    if (rule->retry.attempts != 0)
         return 0;
-    problem(rule.source.file, rule.source.line, "this rule doesn't retry", problem_data);
+    problem(rule->source.file, rule->source.line, "this rule doesn't retry", problem_data);
     return MULL_EREFUSED;
 }
 

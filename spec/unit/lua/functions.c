@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "decide/decide.h"
+#include "policy/resolve.h"
 #include "purse.h"
 
 /* ---- A policy -------------------------------------------------------------------------------- */
@@ -309,9 +310,10 @@ static int notify(scene *s, const facts *f)
                               .rule = &verdict.rule,
                               .generation = verdict.generation};
     mull__seat *seat = mull__decider_seat(s->decider);
-    mull__in_force in_force;
-    mull__table_in_force(mull__generation_table(mull__decider_generation(s->decider)), "Heard",
-                         NULL, &in_force);
+    const mull__settings in_force =
+        mull__layer_named(mull__generation_table(mull__decider_generation(s->decider)), "Heard",
+                          NULL)
+            .bounds;
     char why[200] = "";
     int64_t steps = MULL__DECISION_STEPS;
     int status =

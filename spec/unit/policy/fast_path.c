@@ -158,9 +158,11 @@ static const mull__plain_scope *scope_of(const world *w, mull__scope_kind kind, 
 }
 
 /* naively is what is in force by the nearest scope that sets each. */
-static mull__in_force naively(const world *w, const char *consumer, const char *transport)
+static mull__settings naively(const world *w, const char *consumer, const char *transport,
+                              size_t *rule_count)
 {
-    mull__in_force f = {.dead_letter_queue = "error",
+    *rule_count = 0;
+    mull__settings f = {.dead_letter_queue = "error",
                         .max_age_ms = MULL__OFF,
                         .max_attempts = MULL__OFF,
                         .max_deliveries = 20,
@@ -182,7 +184,7 @@ static mull__in_force naively(const world *w, const char *consumer, const char *
         if (s->override != MULL__UNSET)
             f.override = s->override;
         if (scope->rule_count + scope->cause_rule_count)
-            f.rule_count = scope->rule_count + scope->cause_rule_count;
+            *rule_count = scope->rule_count + scope->cause_rule_count;
     }
     return f;
 }
@@ -190,15 +192,16 @@ static mull__in_force naively(const world *w, const char *consumer, const char *
 static void agrees_with_a_naive_reading(const world *w, const mull__table *table,
                                         const char *consumer, const char *transport)
 {
-    const mull__in_force wanted = naively(w, consumer, transport);
-    mull__in_force given;
-    mull__table_in_force(table, consumer, transport, &given);
+    size_t rule_count;
+    const mull__settings wanted = naively(w, consumer, transport, &rule_count);
+    const mull__layer layer = mull__layer_named(table, consumer, transport);
+    const mull__settings given = layer.bounds;
     assert_string_equal(given.dead_letter_queue, wanted.dead_letter_queue);
     assert_int_equal(given.max_age_ms, wanted.max_age_ms);
     assert_int_equal(given.max_attempts, wanted.max_attempts);
     assert_int_equal(given.max_deliveries, wanted.max_deliveries);
     assert_int_equal(given.override, wanted.override);
-    assert_int_equal(given.rule_count, wanted.rule_count);
+    assert_int_equal(layer.rules ? mull__scope_rules(layer.rules) : 0, rule_count);
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */

@@ -510,24 +510,23 @@ static void in_force(void **state)
     s.scopes[2].settings.has_max_age = 1;
     s.scopes[2].settings.max_age_ms = MULL__OFF;
     mull__table *table = new_table(&s.plain);
-    mull__in_force f;
-    mull__table_in_force(table, NULL, NULL, &f);
+    mull__settings f = mull__layer_named(table, NULL, NULL).bounds;
     assert_string_equal(f.dead_letter_queue, "bus-dead");
     assert_int_equal(f.max_age_ms, 5000);
     assert_int_equal(f.max_attempts, 9);
     assert_int_equal(f.max_deliveries, MULL__OFF);
-    assert_int_equal(f.rule_count, 3);
-    mull__table_in_force(table, "Nobody", "orders", &f);
+    assert_int_equal(mull__scope_rules(mull__layer_named(table, NULL, NULL).rules), 3);
+    f = mull__layer_named(table, "Nobody", "orders").bounds;
     assert_string_equal(f.dead_letter_queue, "dead");
     assert_int_equal(f.max_age_ms, 5000);
     assert_int_equal(f.max_attempts, MULL__OFF);
-    assert_int_equal(f.rule_count, 3);
-    mull__table_in_force(table, "Payments", "orders", &f);
+    assert_int_equal(mull__scope_rules(mull__layer_named(table, "Nobody", "orders").rules), 3);
+    f = mull__layer_named(table, "Payments", "orders").bounds;
     assert_string_equal(f.dead_letter_queue, "error");
     assert_int_equal(f.max_age_ms, MULL__OFF);
     assert_int_equal(f.max_attempts, 7);
     assert_int_equal(f.max_deliveries, MULL__OFF);
-    assert_int_equal(f.rule_count, 2);
+    assert_int_equal(mull__scope_rules(mull__layer_named(table, "Payments", "orders").rules), 2);
     assert_int_equal(f.rate_limit.after, 10);
     assert_int_equal(f.rate_limit.wait_ms, 5000);
     assert_int_equal(f.override, 1);
@@ -535,28 +534,26 @@ static void in_force(void **state)
     mull__table_free(table);
 }
 
-static void rule_views(void **state)
+static void rules_in_force(void **state)
 {
     (void)state;
     sample s;
     sample_init(&s);
     s.rules[0].retry.jitter = 0.25;
     mull__table *table = new_table(&s.plain);
-    mull__rule_view view;
-    mull__table_rule(table, NULL, "orders", 0, &view);
-    assert_true(view.retries);
-    assert_false(view.redelivers);
-    assert_int_equal(view.retry->attempts, 3);
-    assert_int_equal(mull__longest_round(view.retry), 250 + 500 + 1000);
-    assert_int_equal(view.end, MULL_DISCARD);
-    assert_int_equal(view.source.line, 3);
-    mull__table_rule(table, NULL, NULL, 1, &view);
-    assert_false(view.retries);
-    assert_true(view.redelivers);
-    assert_int_equal(mull__longest_round(view.retry), 0);
-    assert_string_equal(view.queue, "parked");
-    mull__table_rule(table, "Payments", NULL, 0, &view);
-    assert_string_equal(view.source.scope, "consumer:Payments");
+    const mull__rule *rule = mull__rule_at(mull__layer_named(table, NULL, "orders").rules, 0);
+    assert_int_equal(rule->retry.attempts, 3);
+    assert_int_equal(rule->redeliver.attempts, 0);
+    assert_int_equal(mull__longest_round(&rule->retry), 250 + 500 + 1000);
+    assert_int_equal(rule->end, MULL_DISCARD);
+    assert_int_equal(rule->source.line, 3);
+    rule = mull__rule_at(mull__layer_named(table, NULL, NULL).rules, 1);
+    assert_int_equal(rule->retry.attempts, 0);
+    assert_int_not_equal(rule->redeliver.attempts, 0);
+    assert_int_equal(mull__longest_round(&rule->retry), 0);
+    assert_string_equal(rule->queue, "parked");
+    rule = mull__rule_at(mull__layer_named(table, "Payments", NULL).rules, 0);
+    assert_string_equal(rule->source.scope, "consumer:Payments");
     mull__table_free(table);
 }
 
@@ -575,7 +572,7 @@ int main(void)
         cmocka_unit_test(a_table_keeps_nothing_of_the_plain_policy),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(in_force),
-        cmocka_unit_test(rule_views),
+        cmocka_unit_test(rules_in_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
