@@ -36,10 +36,11 @@ local rooms = {
     ["cli"] = "c system mulligan.h lua/",
 }
 
--- A transport is one file or folder, named here with its client library. It sees transports.h of
--- its room and what begins with its own name; the registry sees all.
+-- A transport is one file or folder, named here with its client library. It sees transports.h and
+-- message.h of its room and what begins with its own name; the registry sees all.
 local client_libraries = { sqlite = "sqlite3" }
 local registry = "transports"
+local shared = "message"
 
 local group_of = {}
 for group, names in pairs(outside) do
@@ -102,7 +103,7 @@ local function judge_inside(path, room, header)
     local target = found:match("^src/([^/]+)/") or "include"
     if target == "transport" and room == "transport" then
         local mine, its = transport_of(path), transport_of(found)
-        if its ~= mine and its ~= registry and mine ~= registry then
+        if its ~= mine and its ~= registry and its ~= shared and mine ~= registry then
             return "a transport may not include another"
         end
     elseif target ~= room and not allowed[room][name] and not allowed[room][target .. "/"] then

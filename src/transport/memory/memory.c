@@ -21,29 +21,26 @@ typedef struct memory_reader {
     uint32_t credit, out;
 } memory_reader;
 
+/* memory_answer is what the next turn tells of a settle, a publish or a depth. */
+typedef struct memory_answer {
+    mull__link link;
+    enum { MEMORY_SETTLED, MEMORY_PUBLISHED, MEMORY_DEPTH } kind;
+    void *ticket;
+    mull_depth depth;
+} memory_answer;
+
 /* memory_claim is a delivery. Its item is NULL once the claim is gone; what the message says stays
  * until release. */
 typedef struct memory_claim {
     mull_delivery delivery; /* first */
-    mull__link link;        /* among those that hold an item, the next to time out first */
-    mull__link all;         /* among those not released */
+    mull__link link;
     memory_reader *reader;
     mull__item *item;
     mull__content *content;
-    mull__header_block *headers;
-    char *given_id;
     int64_t deadline_ms;
-    mull__link answer; /* of a settle */
+    memory_answer answer; /* to a settle */
     int status, settling, released;
 } memory_claim;
-
-/* memory_answer is one to a publish or a depth. */
-typedef struct memory_answer {
-    mull__link link;
-    void *ticket;
-    int is_depth;
-    mull_depth depth;
-} memory_answer;
 
 typedef struct memory {
     mull_port *port;
@@ -51,9 +48,8 @@ typedef struct memory {
     mull__memory_options options;
     mull__shelf shelf;
     mull__list readers;
-    mull__list claims; /* that hold an item */
-    mull__list all;    /* claims not released */
-    mull__list settled, answers;
+    mull__list claims; /* not released; those with an item are in the order of their deadlines */
+    mull__list answers;
     uv_idle_t idle; /* runs the next turn */
     int awake;
     mull_timer *timer;
@@ -112,40 +108,18 @@ static void memory_set_timer(memory *self, int64_t at_ms)
 static void memory_free_claim(memory *self, memory_claim *claim)
 {
     mull__list_remove(&self->claims, &claim->link);
-    mull__list_remove(&self->all, &claim->all);
     mull__content_drop(&self->allocator, claim->content);
-    mull__headers_drop(&self->allocator, claim->headers);
-    mull__free(&self->allocator, claim->given_id);
     mull__free(&self->allocator, claim);
 }
 
 /* memory_unclaim takes the item out of a claim, which keeps what it needs to read on. */
-static mull__item *memory_unclaim(memory *self, memory_claim *claim)
+static mull__item *memory_unclaim(memory_claim *claim)
 {
     mull__item *item = claim->item;
     claim->item = NULL;
     claim->reader->out--;
     item->queue->claimed--;
-    mull__list_remove(&self->claims, &claim->link);
     return item;
-}
-
-static void memory_describe(memory *self, memory_claim *claim)
-{
-    const mull__item *item = claim->item;
-    const mull__content *content = item->content;
-    claim->delivery.subscription = claim->reader->subscription;
-    claim->delivery.message =
-        (mull_message){.size = sizeof(mull_message),
-                       .id = claim->given_id ? claim->given_id : content->id,
-                       .type = content->type,
-                       .key = content->key,
-                       .queue = item->queue->name,
-                       .body = content->body,
-                       .body_size = content->body_size,
-                       .headers = item->headers->headers,
-                       .header_count = item->headers->count,
-                       .deliveries = self->options.deliveries ? item->deliveries : 1};
 }
 
 /* memory_claim_item makes a claim for an item that was taken. NULL: out of memory. */
@@ -154,36 +128,39 @@ static memory_claim *memory_claim_item(memory *self, memory_reader *reader, mull
     memory_claim *claim = mull__zalloc(&self->allocator, 1, sizeof *claim);
     if (!claim)
         return NULL;
-    claim->given_id = mull__strdup(&self->allocator, item->given_id);
-    if (item->given_id && !claim->given_id) {
-        mull__free(&self->allocator, claim);
-        return NULL;
-    }
     claim->reader = reader;
     claim->item = item;
     claim->content = item->content;
-    claim->headers = item->headers;
     item->content->references++;
-    item->headers->references++;
     item->deliveries++;
     item->queue->claimed++;
     reader->out++;
     claim->deadline_ms = mull_port_now(self->port) + self->options.claim_timeout_ms;
     mull__list_push(&self->claims, &claim->link);
-    mull__list_push(&self->all, &claim->all);
-    memory_describe(self, claim);
+    claim->delivery.subscription = reader->subscription;
+    mull_message *message = &claim->delivery.message;
+    *message = item->content->message;
+    message->queue = item->queue->name;
+    message->deliveries = self->options.deliveries ? item->deliveries : 1;
     return claim;
+}
+
+/* memory_next_to_expire: NULL where there is none, or claims last. */
+static memory_claim *memory_next_to_expire(memory *self)
+{
+    mull__link *link = self->options.claim_timeout_ms > 0 ? mull__list_first(&self->claims) : NULL;
+    while (link && !MULL__ENTRY(link, memory_claim, link)->item)
+        link = mull__list_after(&self->claims, link);
+    return link ? MULL__ENTRY(link, memory_claim, link) : NULL;
 }
 
 /* memory_expire takes back what was held too long; this hand-out counts. */
 static void memory_expire(memory *self)
 {
-    mull__link *link;
-    while (self->options.claim_timeout_ms > 0 && (link = mull__list_first(&self->claims))) {
-        memory_claim *claim = MULL__ENTRY(link, memory_claim, link);
-        if (claim->deadline_ms > mull_port_now(self->port))
-            return;
-        mull__shelf_put_back(memory_unclaim(self, claim));
+    memory_claim *claim;
+    while ((claim = memory_next_to_expire(self)) &&
+           claim->deadline_ms <= mull_port_now(self->port)) {
+        mull__shelf_put_back(memory_unclaim(claim));
         mull_port_lost(self->port, &claim->delivery);
     }
 }
@@ -216,55 +193,40 @@ static int memory_deliver(memory *self)
 
 /* ---- One turn -------------------------------------------------------------------------------- */
 
-/* memory_take_all moves what is there now, so that callbacks may add to the list meanwhile. */
-static void memory_take_all(mull__list *to, mull__list *from)
+static void memory_give_answer(memory *self, memory_answer *answer)
 {
-    mull__list_init(to);
-    mull__list_append(to, from);
-}
-
-static void memory_answer_settles(memory *self)
-{
-    mull__list settled;
-    memory_take_all(&settled, &self->settled);
-    mull__link *link;
-    while ((link = mull__list_pop(&settled))) {
-        memory_claim *claim = MULL__ENTRY(link, memory_claim, answer);
-        claim->settling = 0;
+    if (answer->kind == MEMORY_SETTLED) {
+        memory_claim *claim = MULL__ENTRY(answer, memory_claim, answer);
         int released = claim->released;
+        claim->settling = 0;
         mull_port_settled(self->port, &claim->delivery, claim->status);
         if (released)
             memory_free_claim(self, claim);
+        return;
     }
+    if (answer->kind == MEMORY_DEPTH)
+        mull_port_depth(self->port, answer->ticket, 0, &answer->depth);
+    else
+        mull_port_published(self->port, answer->ticket, 0);
+    mull__free(&self->allocator, answer);
 }
 
-static void memory_answer_rest(memory *self)
+/* memory_give_answers gives those that are there now: callbacks may add to the list. */
+static void memory_give_answers(memory *self)
 {
-    mull__list answers;
-    memory_take_all(&answers, &self->answers);
-    mull__link *link;
-    while ((link = mull__list_pop(&answers))) {
-        memory_answer *answer = MULL__ENTRY(link, memory_answer, link);
-        if (answer->is_depth)
-            mull_port_depth(self->port, answer->ticket, 0, &answer->depth);
-        else
-            mull_port_published(self->port, answer->ticket, 0);
-        mull__free(&self->allocator, answer);
-    }
+    for (size_t left = self->answers.count; left > 0; left--)
+        memory_give_answer(self, MULL__ENTRY(mull__list_pop(&self->answers), memory_answer, link));
 }
 
 static int64_t memory_next(memory *self)
 {
-    int64_t next_ms = INT64_MAX, now_ms = mull_port_now(self->port);
+    int64_t now_ms = mull_port_now(self->port);
+    memory_claim *claim = memory_next_to_expire(self);
+    int64_t next_ms = claim ? claim->deadline_ms : INT64_MAX;
     mull__link *link = mull__list_first(&self->shelf.queues);
     for (; link; link = mull__list_after(&self->shelf.queues, link)) {
-        int64_t due_ms = mull__queue_next(MULL__ENTRY(link, mull__queue, link), now_ms);
-        next_ms = due_ms < next_ms ? due_ms : next_ms;
-    }
-    link = mull__list_first(&self->claims);
-    if (link && self->options.claim_timeout_ms > 0) {
-        int64_t deadline_ms = MULL__ENTRY(link, memory_claim, link)->deadline_ms;
-        next_ms = deadline_ms < next_ms ? deadline_ms : next_ms;
+        mull_depth depth = mull__queue_count(MULL__ENTRY(link, mull__queue, link), now_ms);
+        next_ms = depth.next_due_ms < next_ms ? depth.next_due_ms : next_ms;
     }
     return next_ms;
 }
@@ -272,10 +234,10 @@ static int64_t memory_next(memory *self)
 static void memory_free(memory *self)
 {
     mull__link *link;
-    while ((link = mull__list_first(&self->all))) {
-        memory_claim *claim = MULL__ENTRY(link, memory_claim, all);
+    while ((link = mull__list_first(&self->claims))) {
+        memory_claim *claim = MULL__ENTRY(link, memory_claim, link);
         if (claim->item)
-            mull__item_free(&self->shelf, memory_unclaim(self, claim));
+            mull__item_free(&self->shelf, memory_unclaim(claim));
         memory_free_claim(self, claim);
     }
     while ((link = mull__list_pop(&self->readers)))
@@ -298,8 +260,7 @@ static void memory_on_closed(uv_handle_t *handle)
 static void memory_turn(memory *self)
 {
     memory_sleep(self);
-    memory_answer_settles(self);
-    memory_answer_rest(self);
+    memory_give_answers(self);
     if (self->closing) {
         if (!self->awake)
             uv_close((uv_handle_t *)&self->idle, memory_on_closed);
@@ -364,27 +325,24 @@ static int memory_end(memory *self, memory_claim *claim, const mull_settlement *
             mull__item_free(&self->shelf, item);
     }
     if (status == 0)
-        mull__item_free(&self->shelf, memory_unclaim(self, claim));
+        mull__item_free(&self->shelf, memory_unclaim(claim));
     return status;
 }
 
 /* memory_rewrite gives an item the finished headers, and the id where it came without one; once
- * nothing can fail any more. */
+ * nothing else can fail any more. */
 static int memory_rewrite(memory *self, mull__item *item, const mull_settlement *settlement)
 {
-    mull__header_block *headers =
-        mull__headers_copy(&self->allocator, settlement->headers, settlement->header_count);
-    if (!headers)
+    mull_message message = item->content->message;
+    message.headers = settlement->headers;
+    message.header_count = settlement->header_count;
+    if (!message.id)
+        message.id = settlement->id;
+    mull__content *content = mull__content_new(&self->allocator, &message);
+    if (!content)
         return MULL_ENOMEM;
-    if (!item->content->id && !item->given_id && settlement->id) {
-        item->given_id = mull__strdup(&self->allocator, settlement->id);
-        if (!item->given_id) {
-            mull__headers_drop(&self->allocator, headers);
-            return MULL_ENOMEM;
-        }
-    }
-    mull__headers_drop(&self->allocator, item->headers);
-    item->headers = headers;
+    mull__content_drop(&self->allocator, item->content);
+    item->content = content;
     return 0;
 }
 
@@ -393,7 +351,7 @@ static int memory_give_back(memory *self, memory_claim *claim, const mull_settle
     int status = memory_rewrite(self, claim->item, settlement);
     if (status != 0)
         return status;
-    mull__item *item = memory_unclaim(self, claim);
+    mull__item *item = memory_unclaim(claim);
     item->deliveries--;
     mull__shelf_put_back(item);
     return 0;
@@ -410,7 +368,7 @@ static int memory_move(memory *self, memory_claim *claim, const mull_settlement 
     int status = queue ? memory_rewrite(self, claim->item, settlement) : MULL_ENOMEM;
     if (status != 0)
         return status;
-    mull__item *item = memory_unclaim(self, claim);
+    mull__item *item = memory_unclaim(claim);
     item->queue = queue;
     item->deliveries = 0;
     item->due_ms = memory_due(self, settlement->due_ms);
@@ -423,19 +381,23 @@ static int memory_carry_out(memory *self, memory_claim *claim, const mull_settle
     if (!claim->item)
         return MULL_ELOST;
     switch (settlement->kind) {
-    case MULL_SETTLE_ACK:
-    case MULL_SETTLE_DISCARD:
-        return memory_end(self, claim, settlement);
     case MULL_SETTLE_REDELIVER:
     case MULL_SETTLE_DEAD_LETTER:
         return memory_move(self, claim, settlement);
     case MULL_SETTLE_GIVE_BACK:
         return memory_give_back(self, claim, settlement);
+    default:
+        return memory_end(self, claim, settlement);
     }
-    return MULL_EINVAL;
 }
 
 /* ---- The slots ------------------------------------------------------------------------------- */
+
+static void memory_answer_later(memory *self, memory_answer *answer)
+{
+    mull__list_push(&self->answers, &answer->link);
+    memory_wake(self);
+}
 
 static void memory_settle(void *data, mull_delivery *delivery, const mull_settlement *settlement)
 {
@@ -443,8 +405,7 @@ static void memory_settle(void *data, mull_delivery *delivery, const mull_settle
     memory_claim *claim = (memory_claim *)delivery;
     claim->status = memory_carry_out(self, claim, settlement);
     claim->settling = 1;
-    mull__list_push(&self->settled, &claim->answer);
-    memory_wake(self);
+    memory_answer_later(self, &claim->answer);
 }
 
 static void memory_hold(void *data, mull_delivery *delivery)
@@ -472,43 +433,34 @@ static void memory_release(void *data, mull_delivery *delivery)
 static int memory_publish(void *data, const mull_outgoing *outgoing, void *ticket)
 {
     memory *self = data;
-    const mull_message *message = &outgoing->message;
-    if (self->closing)
-        return MULL_ESTATE;
-    if (!message->queue || (message->body_size > 0 && !message->body))
-        return MULL_EINVAL;
     if (memory_cannot_delay(self, outgoing->due_ms))
         return MULL_EREFUSED;
     memory_answer *answer = mull__alloc(&self->allocator, sizeof *answer);
-    mull__item *item =
-        answer ? mull__item_new(&self->shelf, message, memory_due(self, outgoing->due_ms)) : NULL;
+    int64_t due_ms = memory_due(self, outgoing->due_ms);
+    mull__item *item = answer ? mull__item_new(&self->shelf, &outgoing->message, due_ms) : NULL;
     if (!item) {
         mull__free(&self->allocator, answer);
         return MULL_ENOMEM;
     }
     mull__shelf_put(&self->shelf, item);
-    *answer = (memory_answer){.ticket = ticket};
-    mull__list_push(&self->answers, &answer->link);
-    memory_wake(self);
+    *answer = (memory_answer){.kind = MEMORY_PUBLISHED, .ticket = ticket};
+    memory_answer_later(self, answer);
     return 0;
 }
 
 static int memory_depth(void *data, const char *name, void *ticket)
 {
     memory *self = data;
-    if (self->closing)
-        return MULL_ESTATE;
     mull__queue *queue = mull__shelf_queue(&self->shelf, name);
     memory_answer *answer = queue ? mull__alloc(&self->allocator, sizeof *answer) : NULL;
     if (!answer)
         return MULL_ENOMEM;
-    *answer = (memory_answer){.ticket = ticket, .is_depth = 1};
     int64_t now_ms = mull_port_now(self->port);
-    mull__queue_count(queue, now_ms, &answer->depth);
+    *answer = (memory_answer){
+        .kind = MEMORY_DEPTH, .ticket = ticket, .depth = mull__queue_count(queue, now_ms)};
     if (answer->depth.next_due_ms != INT64_MAX)
         answer->depth.next_due_ms += mull_port_wall(self->port) - now_ms;
-    mull__list_push(&self->answers, &answer->link);
-    memory_wake(self);
+    memory_answer_later(self, answer);
     return 0;
 }
 
@@ -591,8 +543,6 @@ static int memory_open(void **out, mull_port *port, const char *url, mull_abilit
     mull__shelf_init(&self->shelf, allocator);
     mull__list_init(&self->readers);
     mull__list_init(&self->claims);
-    mull__list_init(&self->all);
-    mull__list_init(&self->settled);
     mull__list_init(&self->answers);
     uv_idle_init(mull_port_loop(port), &self->idle);
     self->idle.data = self;

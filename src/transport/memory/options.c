@@ -31,63 +31,57 @@ static text until(text *from, char mark)
     return part;
 }
 
-typedef struct complaint {
-    const char *url;
-    char *why;
-    size_t size;
-} complaint;
-
-static int complain(const complaint *to, text name, const char *problem)
+/* read_duration and read_flag answer NULL, or what is wrong. */
+static const char *read_duration(int64_t *out, text value, char *why, size_t size)
 {
-    snprintf(to->why, to->size, "%s: %.*s %s", to->url, (int)name.length, name.start, problem);
-    return MULL_EINVAL;
+    if (mull__duration_read(out, value.start, value.length, why, size) != 0)
+        return why;
+    return *out > 0 ? NULL : "must be more than 0; leave it out for no limit";
 }
 
-static int read_duration(int64_t *out, const complaint *to, text name, text value)
+static const char *read_flag(int *out, text value)
 {
-    char why[160];
-    if (mull__duration_read(out, value.start, value.length, why, sizeof why) != 0)
-        return complain(to, name, why);
-    return *out > 0 ? 0 : complain(to, name, "must be more than 0; leave it out for no limit");
-}
-
-static int read_flag(int *out, const complaint *to, text name, text value)
-{
-    if (!is(value, "yes") && !is(value, "no"))
-        return complain(to, name, "must be yes or no");
     *out = is(value, "yes");
-    return 0;
+    return *out || is(value, "no") ? NULL : "must be yes or no";
 }
 
-static int read_option(mull__memory_options *options, const complaint *to, text option)
+static int read_option(mull__memory_options *options, text option, const char *url, char *why,
+                       size_t why_size)
 {
+    const struct {
+        const char *name;
+        int64_t *duration;
+        int *flag;
+    } known[] = {
+        {"claim_timeout", &options->claim_timeout_ms, NULL},
+        {"longest_delay", &options->longest_delay_ms, NULL},
+        {"hold", NULL, &options->hold},
+        {"retry", NULL, &options->retry},
+        {"delay", NULL, &options->delay},
+        {"deliveries", NULL, &options->deliveries},
+    };
     text value = option, name = until(&value, '=');
-    if (is(name, "claim_timeout"))
-        return read_duration(&options->claim_timeout_ms, to, name, value);
-    if (is(name, "longest_delay"))
-        return read_duration(&options->longest_delay_ms, to, name, value);
-    if (is(name, "hold"))
-        return read_flag(&options->hold, to, name, value);
-    if (is(name, "retry"))
-        return read_flag(&options->retry, to, name, value);
-    if (is(name, "delay"))
-        return read_flag(&options->delay, to, name, value);
-    if (is(name, "deliveries"))
-        return read_flag(&options->deliveries, to, name, value);
-    return complain(
-        to, name,
-        "is no option; there are claim_timeout, hold, retry, delay, longest_delay and deliveries");
+    char problem[160];
+    const char *wrong =
+        "is no option; there are claim_timeout, hold, retry, delay, longest_delay and deliveries";
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (is(name, known[i].name))
+            wrong = known[i].flag
+                        ? read_flag(known[i].flag, value)
+                        : read_duration(known[i].duration, value, problem, sizeof problem);
+    if (wrong)
+        snprintf(why, why_size, "%s: %.*s %s", url, (int)name.length, name.start, wrong);
+    return wrong ? MULL_EINVAL : 0;
 }
 
 int mull__memory_options_read(mull__memory_options *options, const char *url, char *why,
                               size_t why_size)
 {
     *options = (mull__memory_options){.retry = 1, .delay = 1, .deliveries = 1, .hold = 1};
-    complaint to = {url, why, why_size};
     const char *mark = strchr(url, '?');
     text rest = mark ? (text){mark + 1, strlen(mark + 1)} : (text){url, 0};
     int status = 0;
     while (status == 0 && rest.length > 0)
-        status = read_option(options, &to, until(&rest, '&'));
+        status = read_option(options, until(&rest, '&'), url, why, why_size);
     return status;
 }

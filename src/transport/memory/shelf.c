@@ -2,42 +2,19 @@
 #include "shelf.h"
 
 #include "base/alloc.h"
+#include "transport/message.h"
 
 #include <string.h>
 
-/* ---- What messages are made of --------------------------------------------------------------- */
+/* ---- Items ----------------------------------------------------------------------------------- */
 
-static size_t size_of(const char *text)
+mull__content *mull__content_new(const mull_allocator *allocator, const mull_message *message)
 {
-    return text ? strlen(text) + 1 : 0;
-}
-
-/* place copies a string to `*end` and moves that behind it; NULL stays NULL. */
-static const char *place(char **end, const char *text)
-{
-    size_t size = size_of(text);
-    char *start = *end;
-    *end += size;
-    return text ? memcpy(start, text, size) : NULL;
-}
-
-static mull__content *copy_content(const mull_allocator *allocator, const mull_message *message)
-{
-    size_t strings = size_of(message->id) + size_of(message->type) + size_of(message->key);
-    mull__content *content =
-        mull__alloc(allocator, sizeof *content + strings + message->body_size + 1);
+    mull__content *content = mull__alloc(allocator, sizeof *content + mull__message_bytes(message));
     if (!content)
         return NULL;
-    char *end = (char *)(content + 1);
     content->references = 1;
-    content->id = place(&end, message->id);
-    content->type = place(&end, message->type);
-    content->key = place(&end, message->key);
-    if (message->body_size > 0)
-        memcpy(end, message->body, message->body_size);
-    end[message->body_size] = 0;
-    content->body = end;
-    content->body_size = message->body_size;
+    mull__message_copy(&content->message, message, content + 1);
     return content;
 }
 
@@ -47,36 +24,9 @@ void mull__content_drop(const mull_allocator *allocator, mull__content *content)
         mull__free(allocator, content);
 }
 
-mull__header_block *mull__headers_copy(const mull_allocator *allocator, const mull_header *headers,
-                                       size_t count)
-{
-    size_t bytes = sizeof(mull__header_block) + count * sizeof *headers;
-    for (size_t i = 0; i < count; i++)
-        bytes += size_of(headers[i].name) + size_of(headers[i].value);
-    mull__header_block *block = mull__alloc(allocator, bytes);
-    if (!block)
-        return NULL;
-    block->references = 1;
-    block->count = count;
-    char *end = (char *)(block->headers + count);
-    for (size_t i = 0; i < count; i++) {
-        block->headers[i].name = place(&end, headers[i].name);
-        block->headers[i].value = place(&end, headers[i].value);
-    }
-    return block;
-}
-
-void mull__headers_drop(const mull_allocator *allocator, mull__header_block *headers)
-{
-    if (headers && --headers->references == 0)
-        mull__free(allocator, headers);
-}
-
 void mull__item_free(mull__shelf *shelf, mull__item *item)
 {
     mull__content_drop(&shelf->allocator, item->content);
-    mull__headers_drop(&shelf->allocator, item->headers);
-    mull__free(&shelf->allocator, item->given_id);
     mull__free(&shelf->allocator, item);
 }
 
@@ -88,16 +38,14 @@ mull__item *mull__item_new(mull__shelf *shelf, const mull_message *message, int6
         return NULL;
     item->queue = queue;
     item->due_ms = due_ms;
-    item->content = copy_content(&shelf->allocator, message);
-    item->headers = mull__headers_copy(&shelf->allocator, message->headers, message->header_count);
-    if (item->content && item->headers)
+    item->content = mull__content_new(&shelf->allocator, message);
+    if (item->content)
         return item;
     mull__item_free(shelf, item);
     return NULL;
 }
 
-/* ---- The heap of those put off: a pairing heap, which needs no memory of its own --------------
- */
+/* ---- The heap of those put off: a pairing heap ----------------------------------------------- */
 
 static int is_before(const mull__item *a, const mull__item *b)
 {
@@ -154,22 +102,14 @@ void mull__shelf_init(mull__shelf *shelf, const mull_allocator *allocator)
     mull__list_init(&shelf->queues);
 }
 
-static void free_list(mull__shelf *shelf, mull__list *list)
-{
-    mull__link *link;
-    while ((link = mull__list_pop(list)))
-        mull__item_free(shelf, MULL__ENTRY(link, mull__item, link));
-}
-
 void mull__shelf_free(mull__shelf *shelf)
 {
     mull__link *link;
     while ((link = mull__list_pop(&shelf->queues))) {
         mull__queue *queue = MULL__ENTRY(link, mull__queue, link);
-        while (queue->later)
-            mull__item_free(shelf, pop_later(queue));
-        free_list(shelf, &queue->due);
-        free_list(shelf, &queue->line);
+        mull__item *item;
+        while ((item = mull__queue_take(queue, INT64_MAX)))
+            mull__item_free(shelf, item);
         mull__free(&shelf->allocator, queue);
     }
 }
@@ -243,17 +183,11 @@ mull__item *mull__queue_take(mull__queue *queue, int64_t now_ms)
     return link ? MULL__ENTRY(link, mull__item, link) : NULL;
 }
 
-int64_t mull__queue_next(mull__queue *queue, int64_t now_ms)
+mull_depth mull__queue_count(mull__queue *queue, int64_t now_ms)
 {
     wake(queue, now_ms);
-    return queue->later ? queue->later->due_ms : INT64_MAX;
-}
-
-void mull__queue_count(mull__queue *queue, int64_t now_ms, mull_depth *depth)
-{
-    wake(queue, now_ms);
-    *depth = (mull_depth){.ready = queue->due.count + queue->line.count,
-                          .delayed = queue->later_count,
-                          .claimed = queue->claimed,
-                          .next_due_ms = mull__queue_next(queue, now_ms)};
+    return (mull_depth){.ready = queue->due.count + queue->line.count,
+                        .delayed = queue->later_count,
+                        .claimed = queue->claimed,
+                        .next_due_ms = queue->later ? queue->later->due_ms : INT64_MAX};
 }

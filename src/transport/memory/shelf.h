@@ -5,8 +5,8 @@
  *                   ── line    was never put off: by sequence
  *
  * An item that is claimed is in none of the three; it goes back to its old place, or to the end of
- * a line with a new sequence. Times are the monotonic clock's, so that no step of the wall clock
- * moves what waits here.
+ * a line with a new sequence. Times are of the monotonic clock: no step of the wall clock moves
+ * what waits here.
  */
 #ifndef MULL__MEMORY_SHELF_H
 #define MULL__MEMORY_SHELF_H
@@ -17,26 +17,14 @@
 /* mull__content is what a message says; shared by the item and those who were handed it. */
 typedef struct mull__content {
     size_t references;
-    const char *id, *type, *key;
-    const void *body;
-    size_t body_size;
+    mull_message message;
 } mull__content;
-
-typedef struct mull__header_block {
-    size_t references;
-    size_t count;
-    mull_header headers[];
-} mull__header_block;
-
-struct mull__queue;
 
 typedef struct mull__item {
     mull__link link;                    /* in `due` or `line` */
     struct mull__item *child, *sibling; /* in `later` */
     struct mull__queue *queue;
     mull__content *content;
-    mull__header_block *headers;
-    char *given_id; /* by the engine, where it came without one; NULL */
     uint64_t seq;
     int64_t due_ms; /* MULL__AT_ONCE: it was never put off */
     int64_t deliveries;
@@ -68,9 +56,8 @@ mull__queue *mull__shelf_queue(mull__shelf *shelf, const char *name);
 mull__item *mull__item_new(mull__shelf *shelf, const mull_message *message, int64_t due_ms);
 void mull__item_free(mull__shelf *shelf, mull__item *item);
 
-mull__header_block *mull__headers_copy(const mull_allocator *allocator, const mull_header *headers,
-                                       size_t count);
-void mull__headers_drop(const mull_allocator *allocator, mull__header_block *headers);
+/* mull__content_new copies a message; NULL: out of memory. _drop takes one reference back. */
+mull__content *mull__content_new(const mull_allocator *allocator, const mull_message *message);
 void mull__content_drop(const mull_allocator *allocator, mull__content *content);
 
 /* mull__shelf_put puts an item at the end of its queue's line, or among those that are put off. */
@@ -82,10 +69,7 @@ void mull__shelf_put_back(mull__item *item);
 /* mull__queue_take takes the next item; NULL: none is due by now. */
 mull__item *mull__queue_take(mull__queue *queue, int64_t now_ms);
 
-/* mull__queue_next is when the next one that is still put off by now is due; INT64_MAX: none. */
-int64_t mull__queue_next(mull__queue *queue, int64_t now_ms);
-
-/* mull__queue_count counts; next_due_ms is on the monotonic clock. */
-void mull__queue_count(mull__queue *queue, int64_t now_ms, mull_depth *depth);
+/* mull__queue_count counts; next_due_ms is on the monotonic clock, INT64_MAX: none is put off. */
+mull_depth mull__queue_count(mull__queue *queue, int64_t now_ms);
 
 #endif
