@@ -213,7 +213,7 @@ static void handle(mull_engine *engine, mull_call call, const mull_message *mess
 static void on_log(mull_level level, const char *text, void *data)
 {
     engine_run *r = data;
-    const char *count = strstr(text, " transactions: ");
+    const char *count = strstr(text, " transactions");
     if (level >= MULL_WARNING)
         fprintf(stderr, "%s\n", text);
     if (!count)

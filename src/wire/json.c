@@ -62,7 +62,7 @@ int mull__headers_to_json(char **out, const mull_allocator *allocator, const mul
 {
     *out = NULL;
     if (count == 0)
-        return (*out = mull__strdup(allocator, "")) ? 0 : MULL_ENOMEM;
+        return (*out = mull__strdup(allocator, "{}")) ? 0 : MULL_ENOMEM;
     for (size_t i = 0; i < count; i++)
         if (!mull__utf8_valid(headers[i].name) || !mull__utf8_valid(headers[i].value))
             return MULL_EINVAL;

@@ -50,7 +50,7 @@ static void assert_jansson_writes(const char *json, const mull_header *headers, 
     for (size_t i = 0; i < count; i++)
         json_object_set_new(object, headers[i].name, json_string(headers[i].value));
     char *wanted = json_dumps(object, JSON_COMPACT);
-    assert_string_equal(json, count ? wanted : "");
+    assert_string_equal(json, wanted);
     free(wanted);
     json_decref(object);
 }

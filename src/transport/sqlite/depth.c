@@ -6,40 +6,20 @@
 
 #include <string.h>
 
-static int count(mull__store *store, mull__statement statement, const char *queue, uint64_t *out)
-{
-    sqlite3_stmt *read = store->statements[statement];
-    mull__bind_text(read, 1, queue);
-    if (sqlite3_step(read) == SQLITE_ROW)
-        *out += (uint64_t)sqlite3_column_int64(read, 0);
-    return sqlite3_reset(read);
-}
-
-static int count_fresh(mull__store *store, const char *queue, mull_depth *depth)
-{
-    sqlite3_stmt *read = store->statements[MULL__SQL_COUNT_FRESH];
-    int64_t wall = mull_port_wall(store->port); /* first, so that it isn't beyond the other */
-    int64_t now = mull__store_now(store);
-    mull__bind_text(read, 1, queue);
-    sqlite3_bind_int64(read, 2, now);
-    if (sqlite3_step(read) == SQLITE_ROW) {
-        depth->ready = (uint64_t)sqlite3_column_int64(read, 0);
-        depth->delayed = (uint64_t)sqlite3_column_int64(read, 1);
-        if (depth->delayed)
-            depth->next_due_ms = sqlite3_column_int64(read, 2) - now + wall;
-    }
-    return sqlite3_reset(read);
-}
-
 static int count_queue(mull__store *store, const char *queue, mull_depth *depth)
 {
+    int64_t wall = mull_port_wall(store->port); /* first, so that it isn't beyond the other */
+    int64_t now = mull__store_now(store);
+    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_DEPTH, "ti", queue, now);
     *depth = (mull_depth){.next_due_ms = INT64_MAX};
-    int code = count_fresh(store, queue, depth);
-    if (code == SQLITE_OK)
-        code = count(store, MULL__SQL_COUNT_SUSPECT, queue, &depth->ready);
-    if (code == SQLITE_OK)
-        code = count(store, MULL__SQL_COUNT_CLAIMED, queue, &depth->claimed);
-    return code;
+    if (sqlite3_step(read) == SQLITE_ROW) {
+        depth->ready = (uint64_t)sqlite3_column_int64(read, 0);
+        depth->claimed = (uint64_t)sqlite3_column_int64(read, 1);
+        depth->delayed = (uint64_t)sqlite3_column_int64(read, 2);
+        if (depth->delayed)
+            depth->next_due_ms = sqlite3_column_int64(read, 3) - now + wall;
+    }
+    return sqlite3_reset(read);
 }
 
 static mull__counting *counting_of(mull__link *link)
@@ -83,8 +63,7 @@ static int count_hidden(mull__store *store, mull__list *jobs)
         else
             code = SQLITE_NOMEM;
     }
-    int ended = sqlite3_reset(read);
-    return code != SQLITE_OK ? code : ended;
+    return mull__store_end(read, code);
 }
 
 static int count_all(mull__store *store, mull__list *jobs, int thoroughly)
@@ -106,10 +85,10 @@ int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly)
 {
     int code = mull__place_check(store);
     if (code == SQLITE_OK)
-        code = mull__store_run(store, MULL__SQL_BEGIN_READING);
+        code = mull__store_run(store, MULL__SQL_BEGIN_READING, "");
     if (code != SQLITE_OK)
         return code;
     code = count_all(store, jobs, thoroughly);
-    int ended = mull__store_run(store, MULL__SQL_ROLLBACK); /* nothing was written */
+    int ended = mull__store_run(store, MULL__SQL_ROLLBACK, ""); /* nothing was written */
     return code != SQLITE_OK ? code : ended;
 }

@@ -78,8 +78,7 @@ int mull__store_headers(mull__store *store, const char *text, mull_header **out,
     mull_header *block = mull__alloc(&store->allocator, most * sizeof *block + strlen(text));
     if (!block)
         return SQLITE_NOMEM;
-    sqlite3_stmt *read = store->statements[MULL__SQL_HEADERS];
-    mull__bind_text(read, 1, text);
+    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_HEADERS, "t", text);
     int code = take_all(read, block, count, (char *)(block + most));
     if (code == SQLITE_OK) {
         *out = block;

@@ -4,30 +4,15 @@
  */
 #include "store.h"
 
-#include <stdio.h>
-
-enum { SLICE = 1000 };
-
-/* The columns of MULL__SQL_FIND_HIDDEN. */
-enum { NUMBER, DELIVERIES, OWNER };
-
-static int is_hidden(sqlite3_stmt *row)
-{
-    return sqlite3_column_int64(row, DELIVERIES) < 0 &&
-           sqlite3_column_type(row, OWNER) == SQLITE_NULL;
-}
-
 static int search_slice(mull__store *store, int *over)
 {
-    sqlite3_stmt *read = store->statements[MULL__SQL_FIND_HIDDEN];
+    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_FIND_HIDDEN, "i", store->search_from);
     int64_t last = INT64_MAX;
-    int left = SLICE;
-    sqlite3_bind_int64(read, 1, store->search_from);
-    for (; left > 0 && sqlite3_step(read) == SQLITE_ROW; left--) {
-        last = sqlite3_column_int64(read, NUMBER);
-        store->state.hidden |= is_hidden(read);
+    if (sqlite3_step(read) == SQLITE_ROW && sqlite3_column_type(read, 0) != SQLITE_NULL) {
+        last = sqlite3_column_int64(read, 0);
+        store->state.hidden |= sqlite3_column_int(read, 1);
     }
-    *over = left > 0 || last == INT64_MAX;
+    *over = last == INT64_MAX;
     store->search_from = *over ? INT64_MIN : last + 1;
     return sqlite3_reset(read);
 }
@@ -50,16 +35,13 @@ int mull__store_show(mull__store *store)
 {
     if (!store->state.hidden)
         return SQLITE_OK;
-    int code = mull__store_run(store, MULL__SQL_SHOW_HIDDEN);
+    int code = mull__store_run(store, MULL__SQL_SHOW_HIDDEN, "");
     int count = sqlite3_changes(store->db);
     if (code != SQLITE_OK)
         return code;
     store->state.hidden = 0;
-    if (count == 0)
-        return SQLITE_OK;
-    char line[128];
-    snprintf(line, sizeof line, "%d message(s) had fewer than 0 deliveries; they have none now",
-             count);
-    mull_port_log(store->port, MULL_WARNING, line);
+    if (count > 0)
+        mull__store_log(store, MULL_WARNING,
+                        "%d message(s) had fewer than 0 deliveries; they have none now", count);
     return SQLITE_OK;
 }

@@ -253,12 +253,10 @@ int mull__lock_tend(mull__store *store)
         return code;
     is_marked(lock, store->owner);
     lock->why[0] = 0;
-    char line[512];
-    snprintf(line, sizeof line,
-             "the lock file %s was deleted or replaced; this process holds its place "
-             "in the one that is there now. Leave it where it is",
-             lock->path);
-    mull_port_log(store->port, MULL_WARNING, line);
+    mull__store_log(store, MULL_WARNING,
+                    "the lock file %s was deleted or replaced; this process holds its place in the "
+                    "one that is there now. Leave it where it is",
+                    lock->path);
     return SQLITE_OK;
 }
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,13 +72,12 @@ static int complain_of(const complaint *to, mull__store *store, int code)
 
 static int check_folder(const complaint *to)
 {
-    const char *slash = strrchr(to->path, '/');
     char folder[4096] = ".";
-    if (slash && slash != to->path)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - to->path), to->path);
-    else if (slash)
-        snprintf(folder, sizeof folder, "/");
     struct stat status;
+    const char *slash = strrchr(to->path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - to->path) + (slash == to->path),
+                 to->path);
     if (stat(folder, &status) != 0)
         return complain(to, "its folder %s: %s; make it first", folder, strerror(errno));
     if (!S_ISDIR(status.st_mode))
@@ -128,40 +126,26 @@ static int check_place(const complaint *to)
 
 /* ---- Is it our database? --------------------------------------------------------------------- */
 
-/* ask_text gives the first column of the first row; "" where there is none. */
-static int ask_text(sqlite3 *db, const char *question, char *answer, size_t size)
-{
-    sqlite3_stmt *statement;
-    *answer = 0;
-    int code = sqlite3_prepare_v2(db, question, -1, &statement, NULL);
-    if (code != SQLITE_OK)
-        return code;
-    if (sqlite3_step(statement) == SQLITE_ROW)
-        snprintf(answer, size, "%s", (const char *)sqlite3_column_text(statement, 0));
-    return sqlite3_finalize(statement);
-}
-
-static int ask(sqlite3 *db, const char *question, int64_t *answer)
-{
-    char text[32];
-    int code = ask_text(db, question, text, sizeof text);
-    *answer = strtoll(text, NULL, 10);
-    return code;
-}
-
 typedef struct identity {
     int64_t application, version, things;
 } identity;
 
+/* identify reads all of it in one statement: another process may be filling the file. */
 static int identify(sqlite3 *db, identity *of)
 {
+    sqlite3_stmt *read;
     *of = (identity){0};
-    int code = ask(db, "PRAGMA application_id", &of->application);
-    if (code == SQLITE_OK)
-        code = ask(db, "PRAGMA user_version", &of->version);
-    if (code == SQLITE_OK)
-        code = ask(db, "SELECT count(*) FROM sqlite_schema", &of->things);
-    return code;
+    int code = sqlite3_prepare_v2(db,
+                                  "SELECT application_id, user_version,"
+                                  " (SELECT count(*) FROM sqlite_schema)"
+                                  " FROM pragma_application_id, pragma_user_version",
+                                  -1, &read, NULL);
+    if (code != SQLITE_OK)
+        return code;
+    if (sqlite3_step(read) == SQLITE_ROW)
+        *of = (identity){sqlite3_column_int64(read, 0), sqlite3_column_int64(read, 1),
+                         sqlite3_column_int64(read, 2)};
+    return sqlite3_finalize(read);
 }
 
 static int is_empty(const identity *of)
@@ -187,18 +171,21 @@ static int check_identity(const complaint *to, const identity *of)
 
 /* ---- Making it ready ------------------------------------------------------------------------- */
 
+static int is_wal(void *on, int columns, char **mode, char **names)
+{
+    (void)columns, (void)names;
+    *(int *)on = strcmp(mode[0], "wal") == 0;
+    return 0;
+}
+
 /* use_wal switches to the write-ahead log; `*on` is whether that is possible here. Where another
  * process does the same at this moment, SQLite doesn't wait, so we do. */
 static int use_wal(sqlite3 *db, int *on)
 {
-    int code = SQLITE_OK;
-    for (int waited = 0; waited < OPEN_PATIENCE_MS; waited += 10) {
-        char mode[16];
-        code = ask_text(db, "PRAGMA journal_mode = WAL", mode, sizeof mode);
-        *on = strcmp(mode, "wal") == 0;
-        if ((code & 0xff) != SQLITE_BUSY)
-            break;
-        sqlite3_sleep(10);
+    int code = SQLITE_BUSY;
+    for (int waited = 0; waited < OPEN_PATIENCE_MS && (code & 0xff) == SQLITE_BUSY; waited += 10) {
+        sqlite3_sleep(waited > 0 ? 10 : 0);
+        code = sqlite3_exec(db, "PRAGMA journal_mode = WAL", is_wal, on, NULL);
     }
     return code;
 }
@@ -230,23 +217,12 @@ static int create_once(sqlite3 *db, identity *of)
     return code;
 }
 
-/* identify_at_once reads all of it in one transaction: another process may be filling the file. */
-static int identify_at_once(sqlite3 *db, identity *of)
-{
-    int code = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
-    if (code != SQLITE_OK)
-        return code;
-    code = identify(db, of);
-    int ended = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-    return code != SQLITE_OK ? code : ended;
-}
-
 /* make_ready looks before it writes: what isn't ours isn't touched. */
 static int make_ready(const complaint *to, mull__store *store)
 {
     sqlite3 *db = store->db;
     identity of;
-    int code = identify_at_once(db, &of);
+    int code = identify(db, &of);
     if (code != SQLITE_OK)
         return complain_of(to, store, code);
     int status = check_identity(to, &of);

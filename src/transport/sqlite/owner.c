@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "store.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 static int remember(mull__store *store, int64_t owner, int listed)
@@ -45,54 +44,45 @@ static int read_owners(mull__store *store)
     int code = SQLITE_OK;
     while (code == SQLITE_OK && sqlite3_step(read) == SQLITE_ROW)
         code = read_owner(store, read);
-    int ended = sqlite3_reset(read);
-    return code != SQLITE_OK ? code : ended;
+    return mull__store_end(read, code);
 }
 
 /* insert_row: an owner of 0 gets a new number. */
 static int insert_row(mull__store *store, int64_t owner)
 {
-    sqlite3_stmt *insert = store->statements[MULL__SQL_OWNER_NEW];
-    if (owner)
-        sqlite3_bind_int64(insert, 1, owner);
-    else
-        sqlite3_bind_null(insert, 1);
-    sqlite3_bind_int64(insert, 2, getpid());
-    sqlite3_bind_int64(insert, 3, mull_port_wall(store->port));
-    return mull__store_run(store, MULL__SQL_OWNER_NEW);
+    return mull__store_run(store, MULL__SQL_OWNER_NEW, "iii", owner, (int64_t)getpid(),
+                           mull_port_wall(store->port));
 }
 
 /* make_room: where somebody wrote an owner with the highest number, SQLite has none for a new one.
  */
 static int make_room(mull__store *store)
 {
-    int code = mull__store_run(store, MULL__SQL_OWNERS_TOO_HIGH);
-    return code == SQLITE_OK ? mull__store_run(store, MULL__SQL_OWNERS_ANEW) : code;
+    int code = mull__store_run(store, MULL__SQL_OWNERS_TOO_HIGH, "");
+    return code == SQLITE_OK ? mull__store_run(store, MULL__SQL_OWNERS_ANEW, "") : code;
 }
 
-/* tell_freed tells of claims that nobody made. */
-static void tell_freed(mull__store *store, int64_t owner, int count)
+/* free_claims: `how` is OWNER_FREE for an owner that died, whose claims count as hand-outs, or
+ * OWNER_RETURN for one that leaves in order, whose claims don't. `unmade`: nobody made them, which
+ * is told. The next look reads anew who claims what. */
+static int free_claims(mull__store *store, int64_t owner, mull__statement how, int unmade)
 {
-    char line[160];
-    if (count == 0)
-        return;
-    snprintf(line, sizeof line,
-             "%d message(s) were claimed in the name of owner %lld, who has no such claim; they "
-             "are free again",
-             count, (long long)owner);
-    mull_port_log(store->port, MULL_WARNING, line);
+    int code = mull__store_run(store, how, "i", owner);
+    int count = sqlite3_changes(store->db);
+    if (code == SQLITE_OK && unmade && count > 0)
+        mull__store_log(store, MULL_WARNING,
+                        "%d message(s) were claimed in the name of owner %lld, who has no such "
+                        "claim; they are free again",
+                        count, (long long)owner);
+    store->version = -1;
+    return code;
 }
 
 /* free_unclaimed frees what is claimed in our name and was never claimed by us. */
 static int free_unclaimed(mull__store *store)
 {
-    sqlite3_bind_int64(store->statements[MULL__SQL_OWNER_FREE], 1, store->owner);
-    int code = mull__store_run(store, MULL__SQL_OWNER_FREE);
-    if (code == SQLITE_OK)
-        tell_freed(store, store->owner, sqlite3_changes(store->db));
     store->claims_seen = 0;
-    store->version = -1; /* so that the next look reads them anew */
-    return code;
+    return free_claims(store, store->owner, MULL__SQL_OWNER_FREE, 1);
 }
 
 static int64_t highest_other(const mull__store *store)
@@ -135,19 +125,15 @@ int mull__store_own(mull__store *store)
 
 int mull__store_stay(mull__store *store)
 {
-    sqlite3_stmt *read = store->statements[MULL__SQL_OWNER_THERE];
-    sqlite3_bind_int64(read, 1, store->owner);
-    int there = sqlite3_step(read) == SQLITE_ROW;
-    int code = sqlite3_reset(read);
+    int64_t there = 0;
+    int code =
+        mull__store_ask(&there, mull__store_bind(store, MULL__SQL_OWNER_THERE, "i", store->owner));
     return code == SQLITE_OK && !there ? insert_row(store, store->owner) : code;
 }
 
 int mull__store_version(mull__store *store, int64_t *version)
 {
-    sqlite3_stmt *read = store->statements[MULL__SQL_VERSION];
-    if (sqlite3_step(read) == SQLITE_ROW)
-        *version = sqlite3_column_int64(read, 0);
-    return sqlite3_reset(read);
+    return mull__store_ask(version, mull__store_bind(store, MULL__SQL_VERSION, ""));
 }
 
 int mull__store_look(mull__store *store, int idle, int *news)
@@ -174,19 +160,6 @@ int mull__store_look(mull__store *store, int idle, int *news)
     return SQLITE_OK;
 }
 
-/* free_claims ends an owner: `how` is OWNER_FREE for one that died, whose claims count as
- * hand-outs, or OWNER_RETURN for one that leaves in order, whose claims don't. */
-static int free_claims(mull__store *store, int64_t owner, mull__statement how, int *freed)
-{
-    sqlite3_bind_int64(store->statements[how], 1, owner);
-    int code = mull__store_run(store, how);
-    if (code != SQLITE_OK)
-        return code;
-    *freed = sqlite3_changes(store->db);
-    sqlite3_bind_int64(store->statements[MULL__SQL_OWNER_DELETE], 1, owner);
-    return mull__store_run(store, MULL__SQL_OWNER_DELETE);
-}
-
 int mull__store_bury(mull__store *store, int idle)
 {
     for (size_t i = 0; i < store->other_count; i++) {
@@ -194,14 +167,12 @@ int mull__store_bury(mull__store *store, int idle)
         /* It was dead when we looked, but the lock file may have been replaced since. */
         if (other->life != MULL__DEAD || mull__lock_ask(store, other->owner) != MULL__DEAD)
             continue;
-        int freed;
-        int code = free_claims(store, other->owner, MULL__SQL_OWNER_FREE, &freed);
+        int code = free_claims(store, other->owner, MULL__SQL_OWNER_FREE, !other->listed);
+        if (code == SQLITE_OK)
+            code = mull__store_run(store, MULL__SQL_OWNER_DELETE, "i", other->owner);
         if (code != SQLITE_OK)
             return code;
-        if (!other->listed)
-            tell_freed(store, other->owner, freed);
         other->life = MULL__ALIVE;
-        store->version = -1; /* so that the next look reads who is left */
     }
     return idle && store->claims_seen ? free_unclaimed(store) : SQLITE_OK;
 }
@@ -210,10 +181,11 @@ void mull__store_disown(mull__store *store)
 {
     if (!store->owner)
         return;
-    int freed;
     int code = mull__store_begin(store);
     if (code == SQLITE_OK)
-        code = free_claims(store, store->owner, MULL__SQL_OWNER_RETURN, &freed);
+        code = free_claims(store, store->owner, MULL__SQL_OWNER_RETURN, 0);
+    if (code == SQLITE_OK)
+        code = mull__store_run(store, MULL__SQL_OWNER_DELETE, "i", store->owner);
     if (code == SQLITE_OK)
         code = mull__store_commit(store);
     /* Where that fails, whoever comes next sees that nobody holds the byte. */

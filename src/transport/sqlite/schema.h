@@ -137,7 +137,7 @@
     X(FRESH, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms <= 0 ORDER BY due_ms, seq LIMIT ?2")   \
     X(HEADERS, "SELECT key, atom FROM json_each(?1)")                                              \
     X(CLAIM, "UPDATE messages SET owner = ?2, token = ?3, " MULL__COUNT " WHERE number = ?1")      \
-    X(NEXT_DUE, "SELECT min(due_ms) FROM messages"                                                 \
+    X(NEXT_DUE, "SELECT min(min(due_ms), 9223372036854775806) FROM messages"                       \
                 " WHERE queue = ?1 AND owner IS NULL AND deliveries = 0 AND due_ms > ?2")          \
     X(DELETE, "DELETE FROM messages" MULL__CLAIMED)                                                \
     X(DELETE_BODY, "DELETE FROM bodies WHERE number = ?1")                                         \
@@ -148,24 +148,24 @@
                    " dead_from = queue, queue = ?8, dead_ms = ?9, error_type = ?10, reason = ?11," \
                    " rule = ?12" MULL__CLAIMED)                                                    \
     X(RETURN, "UPDATE messages SET owner = NULL, token = NULL, " MULL__UNCOUNT MULL__CLAIMED)      \
-    X(COUNT_FRESH, "SELECT count(*) FILTER (WHERE due_ms <= ?2),"                                  \
-                   " count(*) FILTER (WHERE due_ms > ?2), min(due_ms) FILTER (WHERE due_ms > ?2)"  \
-                   " FROM messages WHERE queue = ?1 AND owner IS NULL AND deliveries = 0")         \
-    X(COUNT_SUSPECT, "SELECT count(*) FROM messages"                                               \
-                     " WHERE queue = ?1 AND owner IS NULL AND deliveries > 0")                     \
-    X(COUNT_CLAIMED, MULL__CLAIMANTS                                                               \
-      "SELECT count(*) FROM messages"                                                              \
-      " WHERE owner IN (SELECT owner FROM claimant WHERE owner IS NOT NULL) AND queue = ?1")       \
+    X(DEPTH, MULL__CLAIMANTS                                                                       \
+      "SELECT count(*) FILTER (WHERE due_ms <= ?2) + (SELECT count(*) FROM messages"               \
+      " WHERE queue = ?1 AND owner IS NULL AND deliveries > 0),"                                   \
+      " (SELECT count(*) FROM messages"                                                            \
+      " WHERE owner IN (SELECT owner FROM claimant WHERE owner IS NOT NULL) AND queue = ?1),"      \
+      " count(*) FILTER (WHERE due_ms > ?2), min(due_ms) FILTER (WHERE due_ms > ?2)"               \
+      " FROM messages WHERE queue = ?1 AND owner IS NULL AND deliveries = 0")                      \
     X(COUNT_HIDDEN, "SELECT queue, count(*) FROM messages"                                         \
                     " WHERE owner IS NULL AND deliveries < 0 GROUP BY queue")                      \
-    X(FIND_HIDDEN, "SELECT number, deliveries, owner FROM messages"                                \
-                   " WHERE number >= ?1 ORDER BY number")                                          \
+    X(FIND_HIDDEN, "SELECT max(number), max(owner IS NULL AND deliveries < 0) FROM"                \
+                   " (SELECT * FROM messages WHERE number >= ?1 ORDER BY number LIMIT 1000)")      \
     X(SHOW_HIDDEN, "UPDATE messages SET deliveries = 0 WHERE owner IS NULL AND deliveries < 0")    \
-    X(FAR, "SELECT number, count(*) OVER () FROM messages"                                         \
+    X(FAR, "SELECT group_concat(number, ', '), max(all_of_them) FROM"                              \
+           " (SELECT number, count(*) OVER () AS all_of_them FROM messages"                        \
            " WHERE queue = ?1 AND owner IS NULL AND deliveries = 0 AND due_ms > ?2"                \
-           " ORDER BY due_ms, seq LIMIT ?3")                                                       \
+           " ORDER BY due_ms, seq LIMIT 20)")                                                      \
     X(QUEUES, MULL__WAITING)                                                                       \
-    X(OWNER_NEW, "INSERT INTO owners (owner, pid, since_ms) VALUES (?1, ?2, ?3)")                  \
+    X(OWNER_NEW, "INSERT INTO owners (owner, pid, since_ms) VALUES (nullif(?1, 0), ?2, ?3)")       \
     X(OWNER_THERE, "SELECT 1 FROM owners WHERE owner = ?1")                                        \
     X(OWNERS, MULL__CLAIMANTS                                                                      \
       "SELECT owner, max(listed), max(claims) FROM"                                                \

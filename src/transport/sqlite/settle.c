@@ -3,169 +3,91 @@
 #include "store.h"
 #include "wire/json.h"
 
-/* written gives headers as the column has them, where SQL can look into them: an object always. */
-static const char *written(const char *json)
-{
-    return *json ? json : "{}";
-}
-
 /* insert_row takes the next number that no message has: somebody else may have given it out. */
-static int insert_row(mull__store *store, sqlite3_stmt *row, int64_t *number)
+static int insert_row(mull__store *store, const mull_outgoing *outgoing, const char *headers,
+                      int64_t *number)
 {
+    const mull_message *message = &outgoing->message;
+    int64_t due_ms = mull__store_due(store, outgoing->due_ms);
     int code;
     do {
         code = mull__store_number(store, number);
-        if (code != SQLITE_OK)
-            return code;
-        sqlite3_bind_int64(row, 1, *number);
-        code = mull__store_run(store, MULL__SQL_INSERT);
+        if (code == SQLITE_OK)
+            code = mull__store_run(store, MULL__SQL_INSERT, "ititttti", *number, message->queue,
+                                   due_ms, message->id, message->type, message->key, headers,
+                                   mull_port_wall(store->port));
     } while (code == SQLITE_CONSTRAINT_PRIMARYKEY);
     return code;
 }
 
-int mull__store_publish(mull__store *store, const mull_outgoing *outgoing, const char *headers)
+int mull__store_publish(mull__store *store, const mull_outgoing *outgoing)
 {
     const mull_message *message = &outgoing->message;
     int64_t number;
+    char *headers;
     store->publishes = 1;
-    sqlite3_stmt *row = store->statements[MULL__SQL_INSERT];
-    mull__bind_text(row, 2, message->queue);
-    sqlite3_bind_int64(row, 3, mull__store_due(store, outgoing->due_ms));
-    mull__bind_text(row, 4, message->id);
-    mull__bind_text(row, 5, message->type);
-    mull__bind_text(row, 6, message->key);
-    mull__bind_text(row, 7, written(headers));
-    sqlite3_bind_int64(row, 8, mull_port_wall(store->port));
-    int code = insert_row(store, row, &number);
+    /* The engine has seen to it that they are UTF-8. */
+    if (mull__headers_to_json(&headers, &store->allocator, message->headers,
+                              message->header_count) != 0)
+        return SQLITE_NOMEM;
+    int code = insert_row(store, outgoing, headers, &number);
+    mull__free(&store->allocator, headers);
     if (code != SQLITE_OK)
         return code;
     sqlite3_stmt *body = store->statements[MULL__SQL_INSERT_BODY];
-    sqlite3_bind_int64(body, 1, number);
     sqlite3_bind_blob64(body, 2, message->body_size ? message->body : "", message->body_size,
                         SQLITE_STATIC);
-    return mull__store_run(store, MULL__SQL_INSERT_BODY);
+    return mull__store_run(store, MULL__SQL_INSERT_BODY, "i", number);
 }
 
-static void free_all(mull__store *store, char **headers, size_t count)
+/* found says whether a statement that ends in MULL__CLAIMED found its claim. */
+static int found(const mull__store *store, int code, int *status)
 {
-    for (size_t i = 0; headers && i < count; i++)
-        mull__free(&store->allocator, headers[i]);
-    mull__free(&store->allocator, headers);
-}
-
-/* write_all writes the headers of all that is sent, before anything is changed. */
-static int write_all(mull__store *store, const mull_settlement *settlement, char ***out)
-{
-    size_t count = settlement->send_count;
-    *out = NULL;
-    if (count == 0)
-        return 0;
-    char **headers = mull__zalloc(&store->allocator, count, sizeof *headers);
-    if (!headers)
-        return MULL_ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        const mull_message *message = &settlement->sends[i].message;
-        int status = mull__headers_to_json(&headers[i], &store->allocator, message->headers,
-                                           message->header_count);
-        if (status != 0) {
-            free_all(store, headers, count);
-            return status;
-        }
-    }
-    *out = headers;
-    return 0;
-}
-
-/* change runs a statement that ends in MULL__CLAIMED; `*status` is MULL_ELOST where it found no
- * such claim. */
-static int change(mull__store *store, mull__statement statement, const mull__claim *claim,
-                  int *status)
-{
-    sqlite3_stmt *write = store->statements[statement];
-    sqlite3_bind_int64(write, 1, claim->number);
-    sqlite3_bind_int64(write, 2, store->owner);
-    sqlite3_bind_int64(write, 3, claim->token);
-    int code = mull__store_run(store, statement);
     *status = code == SQLITE_OK && sqlite3_changes(store->db) == 0 ? MULL_ELOST : 0;
-    return code;
+    return code == SQLITE_OK && *status == 0;
 }
 
 /* end takes a message out of the file, and puts in what its handler sent. */
 static int end(mull__store *store, const mull__claim *claim, const mull_settlement *settlement,
                int *status)
 {
-    char **headers;
-    *status = write_all(store, settlement, &headers);
-    if (*status != 0)
-        return SQLITE_OK;
-    int code = change(store, MULL__SQL_DELETE, claim, status);
-    if (code == SQLITE_OK && *status == 0) {
-        sqlite3_bind_int64(store->statements[MULL__SQL_DELETE_BODY], 1, claim->number);
-        code = mull__store_run(store, MULL__SQL_DELETE_BODY);
-        for (size_t i = 0; i < settlement->send_count && code == SQLITE_OK; i++)
-            code = mull__store_publish(store, &settlement->sends[i], headers[i]);
-    }
-    free_all(store, headers, settlement->send_count);
+    int code =
+        mull__store_run(store, MULL__SQL_DELETE, "iii", claim->number, store->owner, claim->token);
+    if (!found(store, code, status))
+        return code;
+    code = mull__store_run(store, MULL__SQL_DELETE_BODY, "i", claim->number);
+    for (size_t i = 0; i < settlement->send_count && code == SQLITE_OK; i++)
+        code = mull__store_publish(store, &settlement->sends[i]);
     return code;
-}
-
-static int bind_place(mull__store *store, sqlite3_stmt *row, int64_t due_ms)
-{
-    int64_t seq;
-    int code = mull__store_number(store, &seq);
-    sqlite3_bind_int64(row, 6, due_ms);
-    sqlite3_bind_int64(row, 7, seq);
-    return code;
-}
-
-static void bind_death(mull__store *store, sqlite3_stmt *row, const mull_settlement *settlement)
-{
-    mull__bind_text(row, 8, settlement->queue);
-    sqlite3_bind_int64(row, 9, mull_port_wall(store->port));
-    mull__bind_text(row, 10, settlement->error_type);
-    mull__bind_text(row, 11, settlement->reason);
-    mull__bind_text(row, 12, settlement->rule);
 }
 
 /* move rewrites a message's row; its body stays where it is. */
-static int move(mull__store *store, mull__statement statement, const mull__claim *claim,
-                const mull_settlement *settlement, int *status)
+static int move(mull__store *store, const mull__claim *claim, const mull_settlement *settlement,
+                int *status)
 {
+    static const struct {
+        mull__statement statement;
+        const char *types; /* each takes the first so many of the values */
+    } moves[] = {[MULL_SETTLE_GIVE_BACK] = {MULL__SQL_GIVE_BACK, "iiitt"},
+                 [MULL_SETTLE_REDELIVER] = {MULL__SQL_REDELIVER, "iiittii"},
+                 [MULL_SETTLE_DEAD_LETTER] = {MULL__SQL_DEAD_LETTER, "iiittiitittt"}};
+    mull_settle_kind kind = settlement->kind;
+    int64_t seq = 0;
     char *headers;
     *status = mull__headers_to_json(&headers, &store->allocator, settlement->headers,
                                     settlement->header_count);
     if (*status != 0)
         return SQLITE_OK;
-    sqlite3_stmt *row = store->statements[statement];
-    mull__bind_text(row, 4, settlement->id);
-    mull__bind_text(row, 5, written(headers));
-    int code = SQLITE_OK;
-    if (statement != MULL__SQL_GIVE_BACK)
-        code = bind_place(store, row, mull__store_due(store, settlement->due_ms));
-    if (statement == MULL__SQL_DEAD_LETTER)
-        bind_death(store, row, settlement);
+    int code = kind == MULL_SETTLE_GIVE_BACK ? SQLITE_OK : mull__store_number(store, &seq);
     if (code == SQLITE_OK)
-        code = change(store, statement, claim, status);
+        code = mull__store_run(store, moves[kind].statement, moves[kind].types, claim->number,
+                               store->owner, claim->token, settlement->id, headers,
+                               mull__store_due(store, settlement->due_ms), seq, settlement->queue,
+                               mull_port_wall(store->port), settlement->error_type,
+                               settlement->reason, settlement->rule);
+    found(store, code, status);
     mull__free(&store->allocator, headers);
     return code;
-}
-
-static int carry_out(mull__store *store, const mull__claim *claim,
-                     const mull_settlement *settlement, int *status)
-{
-    switch (settlement->kind) {
-    case MULL_SETTLE_ACK:
-    case MULL_SETTLE_DISCARD:
-        return end(store, claim, settlement, status);
-    case MULL_SETTLE_REDELIVER:
-        return move(store, MULL__SQL_REDELIVER, claim, settlement, status);
-    case MULL_SETTLE_DEAD_LETTER:
-        return move(store, MULL__SQL_DEAD_LETTER, claim, settlement, status);
-    case MULL_SETTLE_GIVE_BACK:
-        return move(store, MULL__SQL_GIVE_BACK, claim, settlement, status);
-    }
-    *status = MULL_EINVAL;
-    return SQLITE_OK;
 }
 
 /* pass: the suspect that was out is no more, so another may be claimed. */
@@ -178,7 +100,10 @@ static void pass(mull__store *store, const mull__claim *claim)
 int mull__store_settle(mull__store *store, const mull__claim *claim,
                        const mull_settlement *settlement, int *status)
 {
-    int code = carry_out(store, claim, settlement, status);
+    mull_settle_kind kind = settlement->kind;
+    int gone = kind == MULL_SETTLE_ACK || kind == MULL_SETTLE_DISCARD;
+    int code =
+        gone ? end(store, claim, settlement, status) : move(store, claim, settlement, status);
     if (code == SQLITE_OK && (*status == 0 || *status == MULL_ELOST))
         pass(store, claim);
     return code;
@@ -186,8 +111,8 @@ int mull__store_settle(mull__store *store, const mull__claim *claim,
 
 int mull__store_return(mull__store *store, const mull__claim *claim)
 {
-    int status;
-    int code = change(store, MULL__SQL_RETURN, claim, &status);
+    int code =
+        mull__store_run(store, MULL__SQL_RETURN, "iii", claim->number, store->owner, claim->token);
     if (code == SQLITE_OK)
         pass(store, claim);
     return code;

@@ -4,7 +4,7 @@
  *   mull_port_... <── answers, new deliveries ── bell ──┘
  */
 #include "base/alloc.h"
-#include "wire/json.h"
+#include "transport/message.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -17,10 +17,8 @@ typedef struct sqlite {
     mull_allocator allocator;
     mull__worker worker;
     char *path;
-    uv_async_t bell;
-    uv_idle_t flush; /* runs where `jobs`, `poke` or a wish waits for the end of the turn */
-    int handles;     /* open ones */
-    int flushing;
+    uv_async_t bell; /* rung by the worker where there are answers, and by the loop ... */
+    int flushing;    /* ... where `jobs`, `poke` or a wish waits for the end of the turn */
 
     mull__list jobs;
     mull__list readers;
@@ -39,24 +37,16 @@ typedef struct sqlite {
 static void sqlite_flush(sqlite *self)
 {
     self->flushing = 0;
-    uv_idle_stop(&self->flush);
     mull__worker_give(&self->worker, &self->jobs, &self->readers, self->poke, self->due);
     self->poke = self->due = 0;
-}
-
-static void sqlite_on_idle(uv_idle_t *idle)
-{
-    sqlite_flush(idle->data);
 }
 
 /* sqlite_flush_soon: all that one turn of the loop asks for wakes the worker once, and is in one
  * transaction. */
 static void sqlite_flush_soon(sqlite *self)
 {
-    if (self->flushing)
-        return;
     self->flushing = 1;
-    uv_idle_start(&self->flush, sqlite_on_idle);
+    uv_async_send(&self->bell);
 }
 
 static void sqlite_give(sqlite *self, mull__job *job)
@@ -83,12 +73,6 @@ static void sqlite_free_claim(sqlite *self, mull__claim *claim)
     mull__claim_free(&self->allocator, claim);
 }
 
-static void sqlite_free_publishing(sqlite *self, mull__publishing *publishing)
-{
-    mull__free(&self->allocator, publishing->headers);
-    mull__free(&self->allocator, publishing);
-}
-
 static void sqlite_answer_settle(sqlite *self, mull__claim *claim, int status)
 {
     claim->settling = 0;
@@ -105,7 +89,7 @@ static void sqlite_answer(sqlite *self, mull__job *job)
     case MULL__JOB_PUBLISH: {
         mull__publishing *publishing = MULL__ENTRY(job, mull__publishing, job);
         mull_port_published(self->port, publishing->ticket, job->status);
-        sqlite_free_publishing(self, publishing);
+        mull__free(&self->allocator, publishing);
         break;
     }
     case MULL__JOB_SETTLE:
@@ -195,18 +179,10 @@ static void sqlite_free(sqlite *self)
 static void sqlite_on_closed(uv_handle_t *handle)
 {
     sqlite *self = handle->data;
-    if (--self->handles > 0)
-        return;
     mull_port *port = self->unborn ? NULL : self->port;
     sqlite_free(self);
     if (port)
         mull_port_closed(port);
-}
-
-static void sqlite_close_handles(sqlite *self)
-{
-    uv_close((uv_handle_t *)&self->bell, sqlite_on_closed);
-    uv_close((uv_handle_t *)&self->flush, sqlite_on_closed);
 }
 
 /* sqlite_end: the worker is gone. What was asked of it too late is answered here. */
@@ -219,7 +195,7 @@ static void sqlite_end(sqlite *self)
         job->status = MULL_ESTATE;
         sqlite_answer(self, job);
     }
-    sqlite_close_handles(self);
+    uv_close((uv_handle_t *)&self->bell, sqlite_on_closed);
 }
 
 static void sqlite_on_bell(uv_async_t *bell)
@@ -232,7 +208,7 @@ static void sqlite_on_bell(uv_async_t *bell)
         sqlite_end(self);
         return;
     }
-    if (self->closing && self->flushing)
+    if (self->flushing)
         sqlite_flush(self);
     mull__worker_taken(&self->worker);
 }
@@ -290,69 +266,17 @@ static void sqlite_credit(void *data, mull_subscription *subscription, uint32_t 
         sqlite_flush_soon(self);
 }
 
-static size_t sqlite_size(const char *text)
-{
-    return text ? strlen(text) + 1 : 0;
-}
-
-static const char *sqlite_place(char **end, const char *text)
-{
-    size_t size = sqlite_size(text);
-    char *start = *end;
-    *end += size;
-    return text ? memcpy(start, text, size) : NULL;
-}
-
-/* sqlite_copy copies a message into one block; its headers are written by now. */
-static mull__publishing *sqlite_copy(sqlite *self, const mull_message *message)
-{
-    size_t strings = sqlite_size(message->id) + sqlite_size(message->type) +
-                     sqlite_size(message->key) + sqlite_size(message->queue);
-    mull__publishing *copy =
-        mull__alloc(&self->allocator, sizeof *copy + strings + message->body_size);
-    if (!copy)
-        return NULL;
-    *copy = (mull__publishing){.job.kind = MULL__JOB_PUBLISH};
-    mull_message *to = &copy->outgoing.message;
-    char *end = (char *)(copy + 1);
-    to->size = sizeof *to;
-    to->id = sqlite_place(&end, message->id);
-    to->type = sqlite_place(&end, message->type);
-    to->key = sqlite_place(&end, message->key);
-    to->queue = sqlite_place(&end, message->queue);
-    if (message->body_size > 0)
-        memcpy(end, message->body, message->body_size);
-    to->body = end;
-    to->body_size = message->body_size;
-    return copy;
-}
-
-/* A row of SQLite holds 10^9 bytes. */
-enum { SQLITE_BODY_MAX = 999000000 };
-
 static int sqlite_publish(void *data, const mull_outgoing *outgoing, void *ticket)
 {
     sqlite *self = data;
     const mull_message *message = &outgoing->message;
-    if (self->closing)
-        return MULL_ESTATE;
-    if (!message->queue || (message->body_size > 0 && !message->body))
-        return MULL_EINVAL;
-    if (message->body_size > SQLITE_BODY_MAX)
-        return MULL_ETOOBIG;
-    char *headers;
-    int status =
-        mull__headers_to_json(&headers, &self->allocator, message->headers, message->header_count);
-    if (status != 0)
-        return status;
-    mull__publishing *publishing = sqlite_copy(self, message);
-    if (!publishing) {
-        mull__free(&self->allocator, headers);
+    mull__publishing *publishing =
+        mull__alloc(&self->allocator, sizeof *publishing + mull__message_bytes(message));
+    if (!publishing)
         return MULL_ENOMEM;
-    }
-    publishing->outgoing.due_ms = outgoing->due_ms;
-    publishing->headers = headers;
-    publishing->ticket = ticket;
+    *publishing = (mull__publishing){
+        .job.kind = MULL__JOB_PUBLISH, .outgoing.due_ms = outgoing->due_ms, .ticket = ticket};
+    mull__message_copy(&publishing->outgoing.message, message, publishing + 1);
     sqlite_give(self, &publishing->job);
     return 0;
 }
@@ -370,8 +294,6 @@ static void sqlite_settle(void *data, mull_delivery *delivery, const mull_settle
 static int sqlite_depth(void *data, const char *queue, void *ticket)
 {
     sqlite *self = data;
-    if (self->closing)
-        return MULL_ESTATE;
     size_t length = strlen(queue) + 1;
     mull__counting *counting = mull__alloc(&self->allocator, sizeof *counting + length);
     if (!counting)
@@ -427,12 +349,11 @@ static sqlite *sqlite_new(mull_port *port, const char *path)
     return NULL;
 }
 
-/* sqlite_start: the handles first, since the thread rings the bell. Once there they can only be
- * closed on a later turn of the loop. */
+/* sqlite_start: the bell first, since the thread rings it. Once there it can only be closed on a
+ * later turn of the loop. */
 static int sqlite_start(sqlite *self, char *why, size_t why_size)
 {
-    uv_loop_t *loop = mull_port_loop(self->port);
-    int failed = uv_async_init(loop, &self->bell, sqlite_on_bell);
+    int failed = uv_async_init(mull_port_loop(self->port), &self->bell, sqlite_on_bell);
     if (failed) {
         snprintf(why, why_size, "%s: no handle for its thread: %s", self->path,
                  uv_strerror(failed));
@@ -440,15 +361,13 @@ static int sqlite_start(sqlite *self, char *why, size_t why_size)
         sqlite_free(self);
         return MULL_EIO;
     }
-    uv_idle_init(loop, &self->flush);
-    self->bell.data = self->flush.data = self;
-    self->handles = 2;
+    self->bell.data = self;
     int status = mull__worker_start(&self->worker, self->path, &self->bell);
     if (status != 0) {
         snprintf(why, why_size, "%s: its thread can't be started", self->path);
         mull__store_close(&self->worker.store);
         self->unborn = 1;
-        sqlite_close_handles(self);
+        uv_close((uv_handle_t *)&self->bell, sqlite_on_closed);
     }
     return status;
 }

@@ -1,6 +1,9 @@
 /* store.c: statements and transactions; see store.h. */
 #include "store.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 static const char *const texts[MULL__STATEMENT_COUNT] = {
 #define TEXT(name, text) text,
     MULL__STATEMENTS(TEXT)
@@ -20,10 +23,8 @@ int mull__store_prepare(mull__store *store)
 
 void mull__store_finalize(mull__store *store)
 {
-    for (int i = 0; i < MULL__STATEMENT_COUNT; i++) {
+    for (int i = 0; i < MULL__STATEMENT_COUNT; i++)
         sqlite3_finalize(store->statements[i]);
-        store->statements[i] = NULL;
-    }
 }
 
 int64_t mull__store_now(mull__store *store)
@@ -46,22 +47,63 @@ int64_t mull__store_due(mull__store *store, int64_t due_ms)
     return left > INT64_MAX - now ? INT64_MAX : now + left;
 }
 
-int mull__store_run(mull__store *store, mull__statement statement)
+/* ---- Statements ------------------------------------------------------------------------------ */
+
+static sqlite3_stmt *bind(mull__store *store, mull__statement statement, const char *types,
+                          va_list values)
 {
-    sqlite3_step(store->statements[statement]);
-    return sqlite3_reset(store->statements[statement]);
+    sqlite3_stmt *bound = store->statements[statement];
+    for (int i = 0; types[i]; i++)
+        if (types[i] == 'i')
+            sqlite3_bind_int64(bound, i + 1, va_arg(values, int64_t));
+        else
+            sqlite3_bind_text(bound, i + 1, va_arg(values, const char *), -1, SQLITE_STATIC);
+    return bound;
 }
+
+sqlite3_stmt *mull__store_bind(mull__store *store, mull__statement statement, const char *types,
+                               ...)
+{
+    va_list values;
+    va_start(values, types);
+    sqlite3_stmt *bound = bind(store, statement, types, values);
+    va_end(values);
+    return bound;
+}
+
+int mull__store_run(mull__store *store, mull__statement statement, const char *types, ...)
+{
+    va_list values;
+    va_start(values, types);
+    sqlite3_stmt *bound = bind(store, statement, types, values);
+    va_end(values);
+    sqlite3_step(bound);
+    return sqlite3_reset(bound);
+}
+
+int mull__store_ask(int64_t *answer, sqlite3_stmt *bound)
+{
+    if (sqlite3_step(bound) == SQLITE_ROW && sqlite3_column_type(bound, 0) != SQLITE_NULL)
+        *answer = sqlite3_column_int64(bound, 0);
+    return sqlite3_reset(bound);
+}
+
+int mull__store_end(sqlite3_stmt *bound, int code)
+{
+    int ended = sqlite3_reset(bound);
+    return code != SQLITE_OK ? code : ended;
+}
+
+/* ---- Transactions ---------------------------------------------------------------------------- */
 
 int mull__store_number(mull__store *store, int64_t *number)
 {
-    if (!store->state.next) {
-        sqlite3_stmt *read = store->statements[MULL__SQL_COUNTER_READ];
-        if (sqlite3_step(read) == SQLITE_ROW)
-            store->state.next = sqlite3_column_int64(read, 0);
-        int code = sqlite3_reset(read);
-        if (code != SQLITE_OK)
-            return code;
-    }
+    int code = SQLITE_OK;
+    if (!store->state.next)
+        code = mull__store_ask(&store->state.next,
+                               mull__store_bind(store, MULL__SQL_COUNTER_READ, ""));
+    if (code != SQLITE_OK)
+        return code;
     *number = store->state.next++;
     store->state.next_used = 1;
     return SQLITE_OK;
@@ -73,7 +115,7 @@ int mull__store_begin(mull__store *store)
     store->state.next_used = 0;
     store->publishes = store->refused = 0;
     store->before = store->state;
-    int code = mull__store_run(store, MULL__SQL_BEGIN);
+    int code = mull__store_run(store, MULL__SQL_BEGIN, "");
     if (code != SQLITE_OK)
         return code;
     mull__lock_began(store);
@@ -82,12 +124,10 @@ int mull__store_begin(mull__store *store)
 
 static int write_counter(mull__store *store)
 {
-    sqlite3_bind_int64(store->statements[MULL__SQL_COUNTER_WRITE], 1, store->state.next);
-    int code = mull__store_run(store, MULL__SQL_COUNTER_WRITE);
+    int code = mull__store_run(store, MULL__SQL_COUNTER_WRITE, "i", store->state.next);
     if (code != SQLITE_OK || sqlite3_changes(store->db) > 0)
         return code;
-    sqlite3_bind_int64(store->statements[MULL__SQL_COUNTER_NEW], 1, store->state.next);
-    return mull__store_run(store, MULL__SQL_COUNTER_NEW);
+    return mull__store_run(store, MULL__SQL_COUNTER_NEW, "i", store->state.next);
 }
 
 int mull__store_commit(mull__store *store)
@@ -98,7 +138,7 @@ int mull__store_commit(mull__store *store)
     store->refused = store->publishes && !mull__wal_leaves_room(store);
     if (store->refused)
         return SQLITE_FULL;
-    code = mull__store_run(store, MULL__SQL_COMMIT);
+    code = mull__store_run(store, MULL__SQL_COMMIT, "");
     return code == SQLITE_OK ? mull__place_confirm(store) : code;
 }
 
@@ -107,10 +147,15 @@ void mull__store_rollback(mull__store *store)
     store->state = store->before;
     /* Some errors end the transaction by themselves. */
     if (!sqlite3_get_autocommit(store->db))
-        mull__store_run(store, MULL__SQL_ROLLBACK);
+        mull__store_run(store, MULL__SQL_ROLLBACK, "");
 }
 
-void mull__bind_text(sqlite3_stmt *statement, int index, const char *text)
+void mull__store_log(mull__store *store, mull_level level, const char *format, ...)
 {
-    sqlite3_bind_text(statement, index, text, -1, SQLITE_STATIC);
+    char line[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    mull_port_log(store->port, level, line);
 }

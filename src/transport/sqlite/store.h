@@ -2,19 +2,6 @@
  * transaction, and what each operation does to the rows. After open, only the worker's thread
  * touches a store.
  *
- *   open.c     a file becomes a store, or a line that says why not
- *   store.c    statements, transactions, the clock
- *   owner.c    who claims, and owners that died
- *   lock.c     the lock file, by which they are told apart
- *   place.c    whether the files are still where they were
- *   wal.c      the write-ahead log: whether it is whole, and that it is short
- *   trouble.c  errors in words
- *   claim.c    messages out of the file
- *   headers.c  ... and their headers
- *   hidden.c   ... and those that no index shows
- *   depth.c    how many there are
- *   settle.c   and back into it: publishes too
- *
  * Functions that return int give an SQLite code, SQLITE_OK where all went well. A bad one means
  * that the whole transaction is to be rolled back.
  */
@@ -152,8 +139,7 @@ typedef struct mull__claim {
     mull_delivery delivery; /* first */
     mull__link link;
     int64_t number, token;
-    mull_header *headers; /* a block of their own */
-    char *text;           /* id, type, key and body, in one block */
+    mull_header *headers; /* a block of their own; all other text is behind the struct */
     struct mull__reader *reader;
     mull__job job;
     const mull_settlement *settlement;
@@ -161,7 +147,7 @@ typedef struct mull__claim {
     int released; /* ... and the engine needs the delivery no more */
 } mull__claim;
 
-/* ---- open.c ---------------------------------------------------------------------------------- */
+/* ---- open.c: a file becomes a store, or a line that says why not ----------------------------- */
 
 /* mull__store_open opens or creates the file at `path`. On failure a MULL_E code, and in `why` what
  * is wrong. */
@@ -169,7 +155,7 @@ int mull__store_open(mull__store *store, mull_port *port, const char *path, char
                      size_t why_size);
 void mull__store_close(mull__store *store);
 
-/* ---- store.c --------------------------------------------------------------------------------- */
+/* ---- store.c: statements, transactions, the clock -------------------------------------------- */
 
 int mull__store_prepare(mull__store *store);
 void mull__store_finalize(mull__store *store);
@@ -182,8 +168,19 @@ int64_t mull__store_now(mull__store *store);
 /* mull__store_due turns a due time of the wall clock into one of mull__store_now; 0: at once. */
 int64_t mull__store_due(mull__store *store, int64_t due_ms);
 
-/* mull__store_run runs a statement that gives no rows, and resets it. */
-int mull__store_run(mull__store *store, mull__statement statement);
+/* mull__store_bind gives a statement with its first values bound, each of a type: 'i' int64_t, 't'
+ * const char *, borrowed until the statement has run; NULL is NULL. */
+sqlite3_stmt *mull__store_bind(mull__store *store, mull__statement statement, const char *types,
+                               ...);
+
+/* mull__store_run binds and runs a statement that gives no rows, and resets it. */
+int mull__store_run(mull__store *store, mull__statement statement, const char *types, ...);
+
+/* mull__store_ask reads one number and resets the statement. No row or NULL: `*answer` stays. */
+int mull__store_ask(int64_t *answer, sqlite3_stmt *bound);
+
+/* mull__store_end resets a statement, and gives `code`, or what the reset says where it is good. */
+int mull__store_end(sqlite3_stmt *bound, int code);
 
 /* mull__store_number gives the next number. */
 int mull__store_number(mull__store *store, int64_t *number);
@@ -194,9 +191,10 @@ int mull__store_begin(mull__store *store);
 int mull__store_commit(mull__store *store);
 void mull__store_rollback(mull__store *store);
 
-void mull__bind_text(sqlite3_stmt *statement, int index, const char *text);
+__attribute__((format(printf, 3, 4))) void mull__store_log(mull__store *store, mull_level level,
+                                                           const char *format, ...);
 
-/* ---- place.c --------------------------------------------------------------------------------- */
+/* ---- place.c: whether the files are still where they were ------------------------------------ */
 
 /* mull__place_learn remembers which files these are, once all are open.
  * SQLITE_READONLY_DBMOVED: one is gone already. */
@@ -218,7 +216,7 @@ void mull__place_leave(mull__store *store);
 /* mull__place_words says what mull__place_check found, and what would be right. */
 void mull__place_words(const mull__store *store, char *why, size_t size);
 
-/* ---- wal.c ----------------------------------------------------------------------------------- */
+/* ---- wal.c: the write-ahead log: whether it is whole, and that it is short ------------------- */
 
 /* mull__wal_tend keeps the log short from now on. */
 void mull__wal_tend(mull__store *store);
@@ -234,7 +232,7 @@ int mull__wal_empty(mull__store *store);
  * the file later, and to settle what is there. */
 int mull__wal_leaves_room(mull__store *store);
 
-/* ---- trouble.c ------------------------------------------------------------------------------- */
+/* ---- trouble.c: errors in words -------------------------------------------------------------- */
 
 /* mull__is_full says whether a bad code means that there is no room. */
 int mull__is_full(sqlite3 *db, int code);
@@ -243,7 +241,7 @@ int mull__is_full(sqlite3 *db, int code);
  * good, and left as it is; 0: it is worth trying again. */
 int mull__trouble(mull__store *store, int code, char *why, size_t size);
 
-/* ---- lock.c ---------------------------------------------------------------------------------- */
+/* ---- lock.c: the lock file, by which owners are told apart ----------------------------------- */
 
 /* mull__lock_open opens the lock file at its path and tries it out. NULL, or what is wrong. */
 const char *mull__lock_open(mull__store *store);
@@ -268,7 +266,7 @@ void mull__lock_began(mull__store *store);
 /* mull__lock_ask says whether another owner lives. */
 mull__life mull__lock_ask(mull__store *store, int64_t owner);
 
-/* ---- owner.c --------------------------------------------------------------------------------- */
+/* ---- owner.c: who claims, and owners that died ----------------------------------------------- */
 
 /* mull__store_own makes the store an owner, in a transaction of its own; once. */
 int mull__store_own(mull__store *store);
@@ -295,38 +293,29 @@ int mull__store_bury(mull__store *store, int idle);
 /* mull__store_disown ends being an owner, in a transaction of its own. */
 void mull__store_disown(mull__store *store);
 
-/* ---- claim.c --------------------------------------------------------------------------------- */
+/* ---- claim.c: messages out of the file ------------------------------------------------------- */
 
-/* mull__store_claim claims up to `wanted` messages of a queue, at least one, onto the end of
- * `claims`: what is due by `now_ms` of mull__store_now, and a suspect only where none is out. */
+/* mull__store_claim claims up to `wanted` messages of a queue, at least one, into `claims`, which
+ * is empty: what is due by `now_ms` of mull__store_now, and a suspect only where none is out. */
 int mull__store_claim(mull__store *store, mull__list *claims, const char *queue, size_t wanted,
                       int64_t now_ms);
 
 /* mull__store_next_due is when the next message that isn't due by `now_ms` is; INT64_MAX: none.
- * `*far`: that is later than any policy can have put it off. */
+ * Where that is later than any policy can have put it off, all such messages are logged, unless
+ * they are those that were `*told` of last time: a hash; 0: none. */
 int mull__store_next_due(mull__store *store, const char *queue, int64_t now_ms, int64_t *due_ms,
-                         int *far);
-
-/* mull__store_tell_far names those of a queue that aren't due by `now_ms`, all of which are far,
- * where they aren't those that were `*told` of last time: a hash; 0: none. */
-int mull__store_tell_far(mull__store *store, const char *queue, int64_t now_ms, uint64_t *told);
-
-/* mull__store_waiting tells `found` of each queue that has something to be claimed, and when the
- * first of it is due, until that answers 0. Suspects count only where none is out. A queue that is
- * NULL: there was no memory for its name. */
-int mull__store_waiting(mull__store *store,
-                        int (*found)(void *data, const char *queue, int64_t due_ms), void *data);
+                         uint64_t *told);
 
 void mull__claim_free(const mull_allocator *allocator, mull__claim *claim);
 
-/* ---- headers.c ------------------------------------------------------------------------------- */
+/* ---- headers.c: ... and their headers -------------------------------------------------------- */
 
 /* mull__store_headers reads headers as a row has them into one block from the allocator: an array
  * with its strings behind it, to be freed by mull__free; NULL where there are none. SQLITE_ERROR:
  * the text is no JSON object of strings, or has one that a header can't have. */
 int mull__store_headers(mull__store *store, const char *text, mull_header **out, size_t *count);
 
-/* ---- hidden.c -------------------------------------------------------------------------------- */
+/* ---- hidden.c: ... and those that no index shows --------------------------------------------- */
 
 /* mull__store_search goes on with the search for hidden messages for a moment; `*over`: to its end.
  * It writes nothing, and sets `hidden` where there are any. */
@@ -335,21 +324,20 @@ int mull__store_search(mull__store *store, int *over);
 /* mull__store_show makes them claimable, within a transaction. */
 int mull__store_show(mull__store *store);
 
-/* ---- depth.c --------------------------------------------------------------------------------- */
+/* ---- depth.c: how many there are ------------------------------------------------------------- */
 
 /* mull__store_count counts what a list of mull__counting asks for, in one transaction that only
  * reads, so that all of it was so at one moment; next_due_ms is on the wall clock. `thoroughly`:
  * where none is ready or claimed, hidden messages are looked for, too. */
 int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly);
 
-/* ---- settle.c -------------------------------------------------------------------------------- */
+/* ---- settle.c: and back into it: publishes too ----------------------------------------------- */
 
-/* mull__store_publish inserts a message; `headers` is JSON. */
-int mull__store_publish(mull__store *store, const mull_outgoing *outgoing, const char *headers);
+/* mull__store_publish inserts a message. */
+int mull__store_publish(mull__store *store, const mull_outgoing *outgoing);
 
-/* mull__store_settle carries out a settlement. `*status`: 0; MULL_ELOST, nothing changed;
- * MULL_EINVAL or MULL_ENOMEM, nothing changed: a header that isn't UTF-8, or no memory to write it.
- */
+/* mull__store_settle carries out a settlement. `*status`: 0; MULL_ELOST, MULL_EINVAL (a header that
+ * isn't UTF-8) or MULL_ENOMEM: nothing changed. */
 int mull__store_settle(mull__store *store, const mull__claim *claim,
                        const mull_settlement *settlement, int *status);
 

@@ -187,11 +187,11 @@ static void cut_back(mull__store *store)
 {
     wal_index now;
     sqlite3_file *log = log_of(store);
-    if (mull__store_run(store, MULL__SQL_BEGIN) != SQLITE_OK)
+    if (mull__store_run(store, MULL__SQL_BEGIN, "") != SQLITE_OK)
         return;
     if (read_index(store, &now) && size_of(log) > end_of(&now))
         log->pMethods->xTruncate(log, end_of(&now));
-    mull__store_run(store, MULL__SQL_ROLLBACK);
+    mull__store_run(store, MULL__SQL_ROLLBACK, "");
 }
 
 int mull__wal_empty(mull__store *store)
@@ -208,20 +208,12 @@ int mull__wal_empty(mull__store *store)
     return code;
 }
 
-/* ask gives a number that SQLite knows. */
-static int64_t ask(mull__store *store, mull__statement statement)
-{
-    sqlite3_stmt *read = store->statements[statement];
-    int64_t answer = sqlite3_step(read) == SQLITE_ROW ? sqlite3_column_int64(read, 0) : 0;
-    sqlite3_reset(read);
-    return answer;
-}
-
 int mull__wal_leaves_room(mull__store *store)
 {
-    int64_t whole, left;
+    int64_t whole, left, needed = 0;
     if (!volume_of(store, &whole, &left) || left >= PLENTY)
         return 1;
-    int64_t size = size_of(database_of(store)), growth = ask(store, MULL__SQL_SIZE) - size;
+    mull__store_ask(&needed, mull__store_bind(store, MULL__SQL_SIZE, ""));
+    int64_t size = size_of(database_of(store)), growth = needed - size;
     return size < 0 || growth <= 0 || left >= RESERVE + 2 * growth;
 }

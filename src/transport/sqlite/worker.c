@@ -110,9 +110,32 @@ static int busy(void *data, int count)
 
 /* ---- One transaction ------------------------------------------------------------------------- */
 
+static int has_credit(const mull__reader *reader)
+{
+    return reader->credit > 0;
+}
+
 static int has_room(const mull__reader *reader)
 {
     return reader->credit > reader->out;
+}
+
+static int has_claims(const mull__reader *reader)
+{
+    return reader->out > 0;
+}
+
+static int wants_to_claim(const mull__reader *reader)
+{
+    return !reader->dry && has_room(reader);
+}
+
+static int any(mull__worker *worker, int (*is)(const mull__reader *))
+{
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (is(reader))
+            return 1;
+    return 0;
 }
 
 static void wake(mull__reader *reader)
@@ -124,31 +147,17 @@ static void wake(mull__reader *reader)
 /* news_for: there may be something to claim from a queue; NULL: from any. */
 static void news_for(mull__worker *worker, const char *queue)
 {
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
-        if (queue && strcmp(reader->queue, queue) != 0)
-            continue;
-        wake(reader);
-    }
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (!queue || strcmp(reader->queue, queue) == 0)
+            wake(reader);
 }
 
-static void news_of_settlement(mull__worker *worker, const mull_settlement *settlement,
-                               const mull__claim *claim)
+static void news_of_settlement(mull__worker *worker, const mull_settlement *settlement)
 {
-    switch (settlement->kind) {
-    case MULL_SETTLE_ACK:
-        for (size_t i = 0; i < settlement->send_count; i++)
-            news_for(worker, settlement->sends[i].message.queue);
-        break;
-    case MULL_SETTLE_DEAD_LETTER:
+    for (size_t i = 0; i < settlement->send_count; i++)
+        news_for(worker, settlement->sends[i].message.queue);
+    if (settlement->kind != MULL_SETTLE_ACK && settlement->kind != MULL_SETTLE_DISCARD)
         news_for(worker, settlement->queue);
-        break;
-    case MULL_SETTLE_REDELIVER:
-    case MULL_SETTLE_GIVE_BACK:
-        news_for(worker, claim->reader->queue);
-        break;
-    case MULL_SETTLE_DISCARD:
-        break;
-    }
 }
 
 static int settle(mull__worker *worker, mull__claim *claim)
@@ -161,7 +170,7 @@ static int settle(mull__worker *worker, mull__claim *claim)
     if (job->status == 0 || job->status == MULL_ELOST)
         claim->reader->out--;
     if (job->status == 0)
-        news_of_settlement(worker, claim->settlement, claim);
+        news_of_settlement(worker, claim->settlement);
     if (worker->store.state.suspect != suspect)
         news_for(worker, NULL);
     return code;
@@ -174,7 +183,7 @@ static int do_job(mull__worker *worker, mull__job *job)
     case MULL__JOB_PUBLISH: {
         mull__publishing *publishing = MULL__ENTRY(job, mull__publishing, job);
         news_for(worker, publishing->outgoing.message.queue);
-        return mull__store_publish(&worker->store, &publishing->outgoing, publishing->headers);
+        return mull__store_publish(&worker->store, &publishing->outgoing);
     }
     case MULL__JOB_SETTLE:
         return settle(worker, MULL__ENTRY(job, mull__claim, job));
@@ -196,36 +205,27 @@ static size_t room_left(const mull__worker *worker)
     return used < worker->most ? worker->most - used : 0;
 }
 
-/* find_next: where all that is left of a queue is too far off, that is told. */
-static int find_next(mull__worker *worker, mull__reader *reader, int64_t now_ms)
-{
-    mull__store *store = &worker->store;
-    int far;
-    int code = mull__store_next_due(store, reader->queue, now_ms, &reader->next_due_ms, &far);
-    return code == SQLITE_OK && far
-               ? mull__store_tell_far(store, reader->queue, now_ms, &reader->told_far)
-               : code;
-}
-
 static int claim_for(mull__worker *worker, mull__reader *reader)
 {
-    size_t wanted = reader->credit - reader->out, before = worker->claims.count;
-    if (wanted > room_left(worker))
-        wanted = room_left(worker);
-    int64_t now_ms = mull__store_now(&worker->store);
-    mull__link *last = before ? worker->claims.head.previous : NULL;
-    int code = mull__store_claim(&worker->store, &worker->claims, reader->queue, wanted, now_ms);
-    if (code != SQLITE_OK)
-        return code;
-    mull__link *link =
-        last ? mull__list_after(&worker->claims, last) : mull__list_first(&worker->claims);
-    for (; link; link = mull__list_after(&worker->claims, link))
+    mull__store *store = &worker->store;
+    size_t wanted = reader->credit - reader->out, left = room_left(worker);
+    if (wanted > left)
+        wanted = left;
+    int64_t now_ms = mull__store_now(store);
+    mull__list claims;
+    mull__list_init(&claims);
+    int code = mull__store_claim(store, &claims, reader->queue, wanted, now_ms);
+    mull__link *link = mull__list_first(&claims);
+    for (; link; link = mull__list_after(&claims, link))
         MULL__ENTRY(link, mull__claim, link)->reader = reader;
-    size_t got = worker->claims.count - before;
-    reader->out += (uint32_t)got;
+    reader->out += (uint32_t)claims.count;
     reader->next_due_ms = INT64_MAX;
-    reader->dry = got < wanted;
-    return reader->dry ? find_next(worker, reader, now_ms) : SQLITE_OK;
+    reader->dry = claims.count < wanted;
+    mull__list_append(&worker->claims, &claims);
+    return code == SQLITE_OK && reader->dry
+               ? mull__store_next_due(store, reader->queue, now_ms, &reader->next_due_ms,
+                                      &reader->told_far)
+               : code;
 }
 
 /* claim_all: who got the suspect goes last the next time, so that no queue's suspects wait for all
@@ -234,7 +234,7 @@ static int claim_all(mull__worker *worker)
 {
     mull__reader *took = NULL;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
-        if (reader->dry || !has_room(reader) || room_left(worker) == 0)
+        if (!wants_to_claim(reader) || room_left(worker) == 0)
             continue;
         int64_t suspect = worker->store.state.suspect;
         int code = claim_for(worker, reader);
@@ -253,10 +253,7 @@ static int claim_all(mull__worker *worker)
 /* is_idle: no message is claimed by us. */
 static int is_idle(mull__worker *worker)
 {
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
-        if (reader->out > 0)
-            return 0;
-    return 1;
+    return !any(worker, has_claims);
 }
 
 /* must_probe: a number is taken, so that there is something to write; nothing else would show
@@ -353,18 +350,6 @@ static void report(mull__worker *worker, int code)
         post_state(worker, broken ? MULL_BROKEN : MULL_DOWN, why);
 }
 
-static void tally(mull__worker *worker)
-{
-    worker->commits++;
-    worker->claimed += worker->claims.count;
-    mull__link *link = mull__list_first(&worker->batch);
-    for (; link; link = mull__list_after(&worker->batch, link)) {
-        const mull__job *job = MULL__ENTRY(link, mull__job, link);
-        worker->published += job->kind == MULL__JOB_PUBLISH;
-        worker->settled += job->kind == MULL__JOB_SETTLE && job->status == 0;
-    }
-}
-
 static int do_all(mull__worker *worker)
 {
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
@@ -409,13 +394,11 @@ static int do_what_fits(mull__worker *worker)
  * room. */
 static void report_refusal(mull__worker *worker)
 {
-    char line[512];
-    snprintf(line, sizeof line,
-             "%s: has no room for what is sent to it; make some elsewhere on its disk. What is in "
-             "it is handled meanwhile",
-             worker->path);
     if (!worker->refuses)
-        mull_port_log(worker->store.port, MULL_ERROR_LEVEL, line);
+        mull__store_log(&worker->store, MULL_ERROR_LEVEL,
+                        "%s: has no room for what is sent to it; make some elsewhere on its disk. "
+                        "What is in it is handled meanwhile",
+                        worker->path);
     worker->refuses = 1;
 }
 
@@ -426,7 +409,7 @@ static void transact(mull__worker *worker)
     int code = do_what_fits(worker);
     if (code == SQLITE_OK) {
         report_well(worker, sqlite3_total_changes(store->db) != changes);
-        tally(worker);
+        worker->commits++;
         worker->refuses &= !store->publishes;
         return;
     }
@@ -470,52 +453,29 @@ static void count_all(mull__worker *worker)
 
 /* ---- When to work ---------------------------------------------------------------------------- */
 
-static int wants_to_claim(mull__worker *worker)
-{
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
-        if (!reader->dry && has_room(reader))
-            return 1;
-    return 0;
-}
-
-static int any_room(mull__worker *worker)
-{
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
-        if (has_room(reader))
-            return 1;
-    return 0;
-}
-
-/* waiting is a look at the queues where something waits. */
-typedef struct waiting {
-    mull__worker *worker;
-    int64_t now_ms;
-    int left; /* so many more queues are worth a look */
-} waiting;
-
-enum { QUEUES_LOOKED_AT = 16 };
-
-static int on_waiting(void *data, const char *queue, int64_t due_ms)
-{
-    waiting *w = data;
-    if (!queue || w->left-- == 0) {
-        news_for(w->worker, NULL);
-        return 0;
-    }
-    for (mull__reader *reader = next(w->worker, NULL); reader; reader = next(w->worker, reader)) {
-        int known = due_ms > w->now_ms && due_ms == reader->next_due_ms;
-        if (!known && strcmp(reader->queue, queue) == 0)
-            wake(reader);
-    }
-    return 1;
-}
+enum { QUEUES_LOOKED_AT = 16 }; /* where there are more, all readers look */
 
 /* find_news asks the file which queues have something, which is cheaper than to ask for each of
  * many readers. */
 static int find_news(mull__worker *worker)
 {
-    waiting w = {worker, mull__store_now(&worker->store), QUEUES_LOOKED_AT};
-    return mull__store_waiting(&worker->store, on_waiting, &w);
+    mull__store *store = &worker->store;
+    int64_t now_ms = mull__store_now(store), no_suspect_is_out = !store->state.suspect;
+    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_QUEUES, "i", no_suspect_is_out);
+    for (int left = QUEUES_LOOKED_AT; sqlite3_step(read) == SQLITE_ROW; left--) {
+        const char *queue = (const char *)sqlite3_column_text(read, 0); /* NULL: no memory */
+        int64_t due_ms = sqlite3_column_int64(read, 1);
+        if (!queue || left == 0) {
+            news_for(worker, NULL);
+            break;
+        }
+        for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
+            int known = due_ms > now_ms && due_ms == reader->next_due_ms;
+            if (!known && strcmp(reader->queue, queue) == 0)
+                wake(reader);
+        }
+    }
+    return sqlite3_reset(read);
 }
 
 static void wake_due(mull__worker *worker)
@@ -552,14 +512,6 @@ static void look(mull__worker *worker)
     wake_due(worker);
 }
 
-static int any_credit(mull__worker *worker)
-{
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
-        if (reader->credit > 0)
-            return 1;
-    return 0;
-}
-
 static int own(mull__worker *worker)
 {
     mull__store *store = &worker->store;
@@ -574,7 +526,7 @@ static int own(mull__worker *worker)
  * settle of the same transaction may make some. */
 static int may_claim(mull__worker *worker)
 {
-    if (worker->ending || !any_credit(worker) || uv_hrtime() < worker->retry_at)
+    if (worker->ending || !any(worker, has_credit) || uv_hrtime() < worker->retry_at)
         return 0;
     int locked_out = worker->store.lock.why[0] != 0;
     int code = worker->store.owner ? mull__lock_tend(&worker->store) : own(worker);
@@ -622,9 +574,9 @@ static void work(mull__worker *worker, int due)
     set_counts_apart(worker);
     if (worker->health == MULL_BROKEN)
         answer_all(worker, &worker->batch, SQLITE_READONLY);
-    else if (worker->batch.count || (worker->claiming && wants_to_claim(worker)))
+    else if (worker->batch.count || (worker->claiming && any(worker, wants_to_claim)))
         transact(worker);
-    if (worker->store.refused && worker->claiming && wants_to_claim(worker))
+    if (worker->store.refused && worker->claiming && any(worker, wants_to_claim))
         claim_apart(worker);
     if (worker->counts.count)
         count_all(worker);
@@ -644,12 +596,12 @@ static uint64_t pause_for(mull__worker *worker)
 {
     if (worker->ending || worker->health == MULL_BROKEN)
         return UNTIL_WOKEN;
-    if (!any_room(worker))
+    if (!any(worker, has_room))
         return worker->store.owner ? TEND_EVERY : UNTIL_WOKEN;
     uint64_t now = uv_hrtime();
     if (worker->retry_at > now)
         return worker->retry_at - now;
-    return wants_to_claim(worker) ? NOT_AT_ALL : LOOK_EVERY;
+    return any(worker, wants_to_claim) ? NOT_AT_ALL : LOOK_EVERY;
 }
 
 static void read_inbox(mull__worker *worker)
@@ -690,12 +642,8 @@ static int await(mull__worker *worker, int *due)
 /* finish: the last thing, after all that was asked for was done. */
 static void finish(mull__worker *worker)
 {
-    char line[256];
-    snprintf(line, sizeof line,
-             "%llu transactions: %llu messages claimed, %llu settled, %llu published",
-             (unsigned long long)worker->commits, (unsigned long long)worker->claimed,
-             (unsigned long long)worker->settled, (unsigned long long)worker->published);
-    mull_port_log(worker->store.port, MULL_DEBUG, line);
+    mull__store_log(&worker->store, MULL_DEBUG, "%llu transactions",
+                    (unsigned long long)worker->commits);
     if (worker->health != MULL_BROKEN) {
         if (worker->unwritable)
             empty_log(worker);
@@ -723,23 +671,6 @@ static void run(void *data)
 
 /* ---- The loop's side ------------------------------------------------------------------------- */
 
-static void clear(mull__answers *answers)
-{
-    mull__list_init(&answers->jobs);
-    mull__list_init(&answers->claims);
-    answers->state_news = 0;
-}
-
-static int make_locks(mull__worker *worker)
-{
-    if (uv_mutex_init(&worker->mutex) != 0)
-        return MULL_ENOMEM;
-    if (uv_cond_init(&worker->cond) == 0)
-        return 0;
-    uv_mutex_destroy(&worker->mutex);
-    return MULL_ENOMEM;
-}
-
 /* create_thread: signals are for the embedder's threads. */
 static int create_thread(mull__worker *worker)
 {
@@ -753,27 +684,67 @@ static int create_thread(mull__worker *worker)
 
 int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
 {
+    mull__list *const lists[] = {&worker->inbox,  &worker->arrivals,     &worker->readers,
+                                 &worker->batch,  &worker->counts,       &worker->again,
+                                 &worker->claims, &worker->answers.jobs, &worker->answers.claims};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        mull__list_init(lists[i]);
     worker->path = path;
     worker->bell = bell;
     worker->health = MULL_UP;
     worker->most = SIZE_MAX;
-    mull__list_init(&worker->inbox);
-    mull__list_init(&worker->arrivals);
-    mull__list_init(&worker->readers);
-    mull__list_init(&worker->batch);
-    mull__list_init(&worker->counts);
-    mull__list_init(&worker->again);
-    mull__list_init(&worker->claims);
-    clear(&worker->answers);
     worker->answers.due_ms = INT64_MAX;
-    if (make_locks(worker) != 0)
-        return MULL_ENOMEM;
     sqlite3_busy_handler(worker->store.db, busy, worker);
-    if (create_thread(worker) == 0)
+    if (uv_mutex_init(&worker->mutex) == 0 && uv_cond_init(&worker->cond) == 0 &&
+        create_thread(worker) == 0)
         return 0;
-    uv_cond_destroy(&worker->cond);
-    uv_mutex_destroy(&worker->mutex);
-    return MULL_EIO;
+    return MULL_EIO; /* on Linux, mutexes and conditions need no memory to be given back */
+}
+
+void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke,
+                       int due)
+{
+    uv_mutex_lock(&worker->mutex);
+    mull__list_append(&worker->inbox, jobs);
+    for (mull__link *at = mull__list_first(readers); at; at = mull__list_after(readers, at)) {
+        mull__reader *reader = MULL__ENTRY(at, mull__reader, own_link);
+        reader->given = reader->wish;
+    }
+    worker->pokes += poke != 0;
+    worker->due |= due;
+    uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_add(mull__worker *worker, mull__reader *reader)
+{
+    reader->next_due_ms = INT64_MAX;
+    uv_mutex_lock(&worker->mutex);
+    mull__list_push(&worker->arrivals, &reader->link);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_take(mull__worker *worker, mull__answers *answers)
+{
+    uv_mutex_lock(&worker->mutex);
+    *answers = worker->answers;
+    mull__list_init(&answers->jobs);
+    mull__list_init(&answers->claims);
+    mull__list_append(&answers->jobs, &worker->answers.jobs);
+    mull__list_append(&answers->claims, &worker->answers.claims);
+    worker->answers.state_news = 0;
+    worker->unread = 0;
+    worker->reading = 1;
+    uv_mutex_unlock(&worker->mutex);
+}
+
+void mull__worker_taken(mull__worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    worker->reading = 0;
+    if (worker->closing)
+        uv_cond_signal(&worker->cond);
+    uv_mutex_unlock(&worker->mutex);
 }
 
 void mull__worker_close(mull__worker *worker)

@@ -19,7 +19,6 @@
 typedef struct mull__publishing {
     mull__job job; /* first */
     mull_outgoing outgoing;
-    char *headers; /* JSON; a block of its own */
     void *ticket;
 } mull__publishing;
 
@@ -90,11 +89,10 @@ typedef struct mull__worker {
     int refuses;        /* what would be published, and has said so */
     int miscounted;     /* the last depths could not be read */
     uint64_t search_at; /* the next search for hidden messages begins */
-    uint64_t commits, claimed, settled, published;
+    uint64_t commits;
 } mull__worker;
 
-/* mull__worker_start takes over an open store. MULL_ENOMEM, MULL_EIO: no thread; the store is as
- * it was. */
+/* mull__worker_start takes over an open store. MULL_EIO: no thread; the store is as it was. */
 int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell);
 
 /* mull__worker_give hands over the jobs (emptying the list) and all readers' wishes, and wakes the
