@@ -90,7 +90,6 @@ end
 function load.collect()
     scope.check(book, stopped)
     book.closed = true
-    hearing.close()
     local problems = book:sorted()
     if #problems > 0 then
         return { problems = problems }

@@ -5,11 +5,11 @@
 #include "base/clock.h"
 #include "embedded.h"
 #include "engine.h"
+#include "hearing.h"
 #include "json.h"
 #include "lines.h"
 #include "policy_look.h"
 #include "raise.h"
-#include "settings.h"
 #include "stderr.h"
 
 #include <lauxlib.h>

@@ -170,17 +170,16 @@ function chain.begin(type_name, label, here)
     }
 end
 
--- stages gives the metatable of what a rule's chain is said to.
-function chain.stages(book)
+-- kind gives what makes that to which a rule's chain is said.
+function chain.kind(book)
     local acts = {}
     for _, word in ipairs(vocabulary.words.rule) do
         acts[word] = hear(book, word)
     end
-    local kind = words.kind(book, "rule", acts, function(rule)
+    return words.kind(book, "rule", acts, function(rule)
         rule.touched = true
         return may_stand(rule) or "nothing may follow here"
     end)
-    return { __index = kind.index, __newindex = kind.assign, __metatable = false }
 end
 
 return chain

@@ -4,7 +4,6 @@ local scope = {}
 
 local chain = require "mulligan.policy.chain"
 local force = require "mulligan.policy.force"
-local hearing = require "mulligan.policy.hearing"
 local lost = require "mulligan.policy.lost"
 local made = require "mulligan.policy.made"
 local matcher = require "mulligan.policy.matcher"
@@ -57,7 +56,7 @@ end
 local function add(book, data, rules, here, type_name)
     local rule = chain.begin(type_name, data.label, book.pinned or here)
     rules[#rules + 1] = rule
-    return hearing.stage(book.stages, rule), rule
+    return book.rules.object(rule), rule
 end
 
 local function on(book, data, word, here, n, given_type, given_matcher)
@@ -156,7 +155,7 @@ local function scope_words(book)
             return act(book, data, word, here, n, first, second)
         end
     end
-    book.stages = chain.stages(book)
+    book.rules = chain.kind(book)
     return words.kind(book, "scope", acts)
 end
 
@@ -218,7 +217,7 @@ local MOST_TYPES = 20
 
 -- check_action looks at a rule to which no word was said that could stand there.
 local function check_action(book, rule, stopped)
-    if rule.touched or stopped and hearing.is_begun(rule) then
+    if rule.touched or stopped and book.begun == rule then
         return
     end
     local shown = {}

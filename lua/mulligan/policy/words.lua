@@ -4,7 +4,6 @@
 --   looking a word up    notes its place; one that doesn't exist is a mistake
 --   calling it           checks the receiver, then does the word's work
 --
--- What every word does is in C (src/lua/hearing.c); here is what its owner makes of it.
 
 local words = {}
 
@@ -53,7 +52,7 @@ local function assignment(book, owner)
     end
 end
 
--- kind gives what makes objects with the words in `acts`:
+-- kind gives what makes objects with the words in `acts`, by object(data):
 --
 --   act(data, here, n, ...)   is called with the object's data, the word's place, and its n arguments;
 --                             where it gives nothing, the word gives its object
@@ -61,44 +60,67 @@ end
 --                             give a text: what may stand there
 --   fields                    are given as they are, at any time
 --
--- An object is an empty table, and its data is its metatable, which the policy can't get at; so the
--- fields of `data` must be no events of Lua's. No two words may have the same function.
---
---   kind.object(data)         makes one
---   kind.index, kind.assign   are the __index and __newindex of each, for one who makes it himself;
---                             __metatable must be false
+-- An object is an empty table, so that a policy sees nothing of its data.
 function words.kind(book, owner, acts, slip, fields)
-    local kind = { acts, fields or false, point = has_point[owner], stage = owner == "rule" }
+    local data_of = {} -- object -> its data
 
-    function kind.name_of(act)
-        for word, other in next, acts do
-            if other == act then
-                return word
-            end
+    -- objection notes what is wrong where a word is said to the wrong receiver, or too late.
+    local function objection(object, word, here)
+        if book.closed then
+            error(word .. " can't be said once the policy is loaded", 4)
         end
-    end
-
-    function kind.unknown(data, word, here)
-        book:problem(here, unknown(owner, word, slip and slip(data)))
-        return lost
-    end
-
-    function kind.misused(data, act, here)
         if slip then
-            slip(data)
+            slip(data_of[object])
         end
-        book:problem(here, receiver_mistake(owner, kind.name_of(act)))
+        book:problem(here, receiver_mistake(owner, word))
         return lost
     end
 
-    kind.index, kind.assign = hearing.index(kind), assignment(book, owner)
-
-    function kind.object(data)
-        data.__index, data.__newindex, data.__metatable = kind.index, kind.assign, false
-        return setmetatable({}, data)
+    local function say_colon(object, word, here, receiver, ...)
+        if book.closed or receiver ~= object then
+            return objection(object, word, here)
+        end
+        local result = acts[word](data_of[object], here, select("#", ...), ...)
+        return result == nil and object or result
     end
 
-    return kind
+    local function say_point(object, word, here, ...)
+        if book.closed or ... == object then
+            return objection(object, word, here)
+        end
+        local result = acts[word](data_of[object], here, select("#", ...), ...)
+        return result == nil and object or result
+    end
+
+    local say = has_point[owner] and say_point or say_colon
+
+    local function look_up(object, word)
+        local field = fields and fields[word]
+        if field ~= nil then
+            return field
+        elseif book.closed then
+            error("a policy can't be changed once it is loaded", 2)
+        end
+        local data = data_of[object]
+        if owner == "rule" then
+            book.begun = data
+        end
+        if acts[word] then
+            return hearing.word(say, object, word)
+        end
+        book:problem(hearing.place(), unknown(owner, word, slip and slip(data)))
+        return lost
+    end
+
+    local metatable = { __index = look_up, __newindex = assignment(book, owner), __metatable = false }
+
+    return {
+        object = function(data)
+            local object = setmetatable({}, metatable)
+            data_of[object] = data
+            return object
+        end,
+    }
 end
 
 -- object makes a thing of its own with the words in `acts`: word -> function(here, n, ...).
