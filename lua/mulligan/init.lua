@@ -2,14 +2,16 @@
 -- here options are checked, so that C gets what it knows.
 
 local core = require "mulligan.core"
+local json = require "mulligan.json"
 local options = require "mulligan.options"
 local outcome = require "mulligan.outcome"
 local report = require "mulligan.check.report"
 local text = require "mulligan.policy.text"
+local verdict = require "mulligan.verdict"
 
 local mulligan = {
     version = core.version,
-    json = core.json,
+    json = json,
     error = core.error,
     sleep = core.sleep,
     send = core.send,
@@ -57,8 +59,12 @@ function methods:decide(failure, given)
 end
 
 function methods:decide_json(failure, given)
-    return outcome.of("decide_json",
-        pcall(policy.decide_json, self, failure_and_options("policy:decide_json", "string", failure, given)))
+    local decided, why, code = outcome.within("decide_json",
+        pcall(policy.decide, self, failure_and_options("policy:decide_json", "string", failure, given)))
+    if not decided then
+        return decided, why, code
+    end
+    return verdict.text(decided)
 end
 
 -- ---- Looking -----------------------------------------------------------------------------------
@@ -78,7 +84,7 @@ function methods:table(given)
             for number = 1, of[key]() do
                 list[number] = of[key](number)
             end
-            of[key] = core.json.list(list)
+            of[key] = json.list(list)
         end
     end
     return outcome.of("table", well, of)

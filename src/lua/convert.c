@@ -5,6 +5,7 @@
 #include "base/duration.h"
 #include "base/utf8.h"
 #include "host.h"
+#include "json.h"
 #include "raise.h"
 #include "runtime/seams.h"
 
@@ -642,6 +643,19 @@ static void read_abilities(lua_State *L, int index, mull_failure *failure)
     lua_pop(L, 1);
 }
 
+/* read_json puts the value of a JSON text in its place. No failure has room for so many values; as
+ * empty tables they take some 30 MiB. */
+static void read_json(lua_State *L, int index)
+{
+    enum { MOST_VALUES = 300000 };
+    size_t size;
+    const char *written = lua_tolstring(L, index, &size);
+    mull__json_push(L, written, size, MOST_VALUES, 1);
+    lua_replace(L, index);
+    if (!lua_istable(L, index))
+        luaL_error(L, "a failure must be an object");
+}
+
 #define KEY(kind, field, least)  #field,
 #define READ(kind, field, least) failure->field = read_##kind(&s, index, #field, least);
 
@@ -650,6 +664,9 @@ void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failur
     static const char *const known[] = {"error", MULL__PLACE_FIELDS(KEY) "message", "can", NULL};
     source s = of_message(L, arena), error = of_error(L, arena, 1);
     index = lua_absindex(L, index);
+    if (lua_type(L, index) == LUA_TSTRING)
+        read_json(L, index);
+    luaL_checktype(L, index, LUA_TTABLE);
     check_keys(L, index, known, "the failure");
     *failure = MULL_INIT(mull_failure);
     if (raw_field(L, index, "error") != LUA_TTABLE)

@@ -20,12 +20,9 @@
 
 /* ---- Out of Lua ------------------------------------------------------------------------------ */
 
-/* mull__read_failure reads a table with the keys of `mulligan decide`. An unknown key raises. */
+/* mull__read_failure reads a table with the keys of `mulligan decide`, or its text in JSON, in whose
+ * place it leaves the table. An unknown key raises. */
 void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failure *failure);
-
-/* mull__push_failure_of_json pushes the table that a JSON text at `index` is, for
- * mull__read_failure; raises where it is none. It leaves something of its own below that table. */
-void mull__push_failure_of_json(lua_State *L, int index);
 
 /* mull__read_raised reads what a handler raised, and raises only for want of memory: an error of
  * mulligan.error as it is, leaving out what can't be passed on; anything else is an "Error" with
@@ -51,7 +48,6 @@ void mull__push_facts(lua_State *L, const mull_message *message);
 void mull__push_value(lua_State *L, const mull_value *value);
 void mull__push_failure(lua_State *L, const mull_failure *failure);
 void mull__push_verdict(lua_State *L, const mull_verdict *verdict);
-void mull__push_verdict_json(lua_State *L, const mull_verdict *verdict); /* a text */
 void mull__push_event(lua_State *L, const mull_event *event);
 
 /* mull__set_place sets in the table on top where a failure was, and its counters. */

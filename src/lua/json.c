@@ -1,16 +1,17 @@
-/* json.c: decoding; see json.h. Values are made in Lua as they are read, so that all memory is the
- * state's, and a lack of it is raised as everywhere. */
+/* json.c: reads JSON; see json.h. All memory is the Lua state's, so that a lack of it is raised as
+ * everywhere. */
 #include "json.h"
 
 #include "base/utf8.h"
-#include "json_encode.h"
 #include "raise.h"
 
 #include <lauxlib.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Deeper values would overrun the C stack. */
+enum { LEVELS = 128 };
 
 /* reader is at a character, or at the end, where a NUL stands. */
 typedef struct reader {
@@ -76,47 +77,21 @@ static const char *skip_digits(const reader *r, const char *at)
     return at;
 }
 
-/* push_real reads as in the locale "C", whatever the thread's is. */
-static void push_real(const reader *r, const char *end)
-{
-    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!locale)
-        luaL_error(r->L, "not enough memory");
-    double number = strtod_l(r->at, NULL, locale);
-    freelocale(locale);
-    if (isinf(number))
-        fail_with(r, r->at, end, "a number is too large: ");
-    lua_pushnumber(r->L, number);
-}
-
-/* push_whole says 0 for one that doesn't fit 64 bits. */
-static int push_whole(const reader *r, const char *end)
-{
-    int negative = *r->at == '-';
-    uint64_t most = (uint64_t)INT64_MAX + (uint64_t)negative, value = 0;
-    for (const char *at = r->at + negative; at < end; at++) {
-        uint64_t digit = (uint64_t)(*at - '0');
-        if (value > (most - digit) / 10)
-            return 0;
-        value = value * 10 + digit;
-    }
-    lua_pushinteger(r->L, (lua_Integer)(negative ? 0 - value : value));
-    return 1;
-}
-
+/* push_number: Lua reads it, whatever the locale is; what doesn't fit 64 bits becomes a float. */
 static void push_number(reader *r)
 {
     const char *end = r->at + (*r->at == '-');
     end = *end == '0' ? end + 1 : skip_digits(r, end);
-    int is_whole = *end != '.' && *end != 'e' && *end != 'E';
     if (*end == '.')
         end = skip_digits(r, end + 1);
     if (*end == 'e' || *end == 'E') {
         end += end[1] == '+' || end[1] == '-' ? 2 : 1;
         end = skip_digits(r, end);
     }
-    if (!is_whole || !push_whole(r, end))
-        push_real(r, end);
+    lua_pushlstring(r->L, r->at, (size_t)(end - r->at));
+    if (!lua_stringtonumber(r->L, lua_tostring(r->L, -1)) || isinf(lua_tonumber(r->L, -1)))
+        fail_with(r, r->at, end, "a number is too large: ");
+    lua_remove(r->L, -2);
     r->at = end;
 }
 
@@ -144,77 +119,61 @@ static const char *end_of_string(const reader *r, int *has_escapes)
 }
 
 /* read_hex reads the four digits of an escape at `at`, which may end before. */
-static unsigned read_hex(const reader *r, const char *at)
+static unsigned long read_hex(const reader *r, const char *at)
 {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    unsigned code = 0;
-    for (int i = 2; i < 6; i++) {
-        const char *digit = at[i] ? strchr(digits, at[i]) : NULL;
-        if (!digit)
-            fail(r, at, "\\u takes four hexadecimal digits");
-        unsigned value = (unsigned)(digit - digits);
-        code = code * 16 + (value < 16 ? value : value - 6);
-    }
-    return code;
+    char digits[5] = "";
+    strncat(digits, at + 2, 4);
+    if (strspn(digits, "0123456789abcdefABCDEF") < 4)
+        fail(r, at, "\\u takes four hexadecimal digits");
+    return strtoul(digits, NULL, 16);
 }
 
 /* read_code gives the character of an escape, and moves behind it; two that are a pair are one. */
-static unsigned read_code(const reader *r, const char **at)
+static unsigned long read_code(const reader *r, const char **at)
 {
     const char *from = *at;
-    unsigned code = read_hex(r, from);
+    unsigned long code = read_hex(r, from);
     *at += 6;
     if (code < 0xD800 || code > 0xDFFF)
         return code;
-    unsigned second = code < 0xDC00 && from[6] == '\\' && from[7] == 'u' ? read_hex(r, *at) : 0;
+    int is_pair = code < 0xDC00 && from[6] == '\\' && from[7] == 'u';
+    unsigned long second = is_pair ? read_hex(r, *at) : 0;
     if (second < 0xDC00 || second > 0xDFFF)
         fail(r, from, "half of a surrogate pair");
     *at += 6;
     return 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00);
 }
 
-static char *write_utf8(char *to, unsigned code)
-{
-    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    static const unsigned begins[] = {0, 0xC0, 0xE0, 0xF0};
-    *to++ = (char)(begins[more] | code >> 6 * more);
-    while (more-- > 0)
-        *to++ = (char)(0x80 | (code >> 6 * more & 0x3F));
-    return to;
-}
-
-/* unescape writes what stands up to `end`, which is never longer than that. */
-static char *unescape(const reader *r, const char *at, const char *end, char *to)
+static void push_unescaped(const reader *r, const char *at, const char *end)
 {
     static const char letters[] = "\"\\/bfnrt", characters[] = "\"\\/\b\f\n\r\t";
+    luaL_Buffer out;
+    luaL_buffinit(r->L, &out);
     while (at < end) {
         const char *letter = *at == '\\' ? strchr(letters, at[1]) : NULL;
         if (*at != '\\') {
-            *to++ = *at++;
+            luaL_addchar(&out, *at++);
         } else if (at[1] == 'u') {
-            to = write_utf8(to, read_code(r, &at));
+            lua_pushfstring(r->L, "%U", read_code(r, &at));
+            luaL_addvalue(&out);
         } else if (letter) {
-            *to++ = characters[letter - letters];
+            luaL_addchar(&out, characters[letter - letters]);
             at += 2;
         } else {
             fail(r, at, "no such escape");
         }
     }
-    return to;
+    luaL_pushresult(&out);
 }
 
 static void push_string(reader *r)
 {
     int has_escapes = 0;
     const char *from = r->at + 1, *end = end_of_string(r, &has_escapes);
-    size_t size = (size_t)(end - from);
-    if (has_escapes) {
-        luaL_Buffer buffer;
-        char *to = luaL_buffinitsize(r->L, &buffer, size);
-        luaL_pushresultsize(&buffer, (size_t)(unescape(r, from, end, to) - to));
-    } else {
-        lua_pushlstring(r->L, from, size);
-    }
+    if (has_escapes)
+        push_unescaped(r, from, end);
+    else
+        lua_pushlstring(r->L, from, (size_t)(end - from));
     r->at = end + 1;
 }
 
@@ -246,6 +205,12 @@ static int begins(reader *r, char end)
         return 1;
     r->at++;
     return 0;
+}
+
+void mull__json_mark_list(lua_State *L)
+{
+    luaL_newmetatable(L, "mulligan.json.list");
+    lua_setmetatable(L, -2);
 }
 
 static void push_list(reader *r, int level)
@@ -334,9 +299,9 @@ static void push_word(reader *r)
 
 static void count_value(reader *r, int level)
 {
-    if (level > MULL__JSON_LEVELS)
+    if (level > LEVELS)
         mull__raise(r->L, "MessageDeserializationError", "JSON nested deeper than %d levels",
-                    (int)MULL__JSON_LEVELS);
+                    LEVELS);
     if (r->values-- == 0)
         mull__raise(r->L, "MessageDeserializationError", "JSON of too many values");
     luaL_checkstack(r->L, 8, NULL);
@@ -392,8 +357,7 @@ static int list(lua_State *L)
 
 int mull__open_json(lua_State *L)
 {
-    static const luaL_Reg functions[] = {
-        {"decode", decode}, {"encode", mull__json_encode}, {"list", list}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"decode", decode}, {"list", list}, {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");

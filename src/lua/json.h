@@ -1,9 +1,7 @@
-/* json.h: mulligan.json, for handlers and commands.
+/* json.h: reads JSON into Lua values; lua/mulligan/json.lua writes it.
  *
  *   decode(text)   a value; null is absent in an object, json.null in a list, nil alone. Raises a
  *                  MessageDeserializationError
- *   encode(value)  a text, keys by bytes; a table with the keys 1 ... n is a list, an empty one an
- *                  object unless json.list made it. Raises for what JSON has no word for
  *   list(table)    marks a table as a list, for when it is empty
  *   null           null
  */
@@ -17,6 +15,9 @@
  * of at most so many values, those in it included. `unique`: an object with a name twice is
  * refused; else the last one counts. Raises as decode does. */
 void mull__json_push(lua_State *L, const char *text, size_t size, size_t most, int unique);
+
+/* mull__json_mark_list marks the table on top as a list. */
+void mull__json_mark_list(lua_State *L);
 
 /* mull__open_json pushes the table of the above. */
 int mull__open_json(lua_State *L);

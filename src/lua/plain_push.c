@@ -3,7 +3,7 @@
 
 #include "convert.h"
 #include "fields.h"
-#include "json_encode.h"
+#include "json.h"
 #include "policy/delay.h"
 
 #include <lauxlib.h>

@@ -160,11 +160,6 @@ int mull__policy_explain(lua_State *L)
     static const char type_name[] = "mulligan.policy.finding";
     mull__lua_policy *policy = mull__policy_at(L, 1);
     lua_settop(L, 3);
-    if (lua_type(L, 2) == LUA_TSTRING) {
-        mull__push_failure_of_json(L, 2);
-        lua_replace(L, 2);
-    }
-    luaL_checktype(L, 2, LUA_TTABLE);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
     mull__policy_asked(L, policy, arena, &failure);

@@ -159,10 +159,11 @@ int mull__policy_decider(mull__lua_policy *policy)
     return policy->decider ? MULL_OK : mull_decider_new(&policy->decider, policy->policy);
 }
 
-/* decide_on decides on the table at 2, with the options at 3, and pushes the verdict by `push`. */
-static int decide_on(lua_State *L, mull__lua_policy *policy,
-                     void (*push)(lua_State *L, const mull_verdict *verdict))
+/* decide decides on a table, or on the text of one in JSON. */
+static int decide(lua_State *L)
 {
+    mull__lua_policy *policy = mull__policy_at(L, 1);
+    lua_settop(L, 3);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
     mull__policy_asked(L, policy, arena, &failure);
@@ -173,26 +174,8 @@ static int decide_on(lua_State *L, mull__lua_policy *policy,
     mull__arena_free(arena);
     if (status != 0)
         return mull__fail(L, status, NULL);
-    push(L, &verdict);
+    mull__push_verdict(L, &verdict);
     return 1;
-}
-
-static int decide(lua_State *L)
-{
-    mull__lua_policy *policy = mull__policy_at(L, 1);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    lua_settop(L, 3);
-    return decide_on(L, policy, mull__push_verdict);
-}
-
-/* decide_json is decide from a text and to a text. */
-static int decide_json(lua_State *L)
-{
-    mull__lua_policy *policy = mull__policy_at(L, 1);
-    lua_settop(L, 3);
-    mull__push_failure_of_json(L, 2);
-    lua_replace(L, 2);
-    return decide_on(L, policy, mull__push_verdict_json);
 }
 
 static int reload(lua_State *L)
@@ -284,7 +267,6 @@ static int show(lua_State *L)
 void mull__open_policy(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"decide", decide},
-                                       {"decide_json", decide_json},
                                        {"reload", reload},
                                        {"generation", generation},
                                        {"rules", rules},
