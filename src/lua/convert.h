@@ -20,8 +20,8 @@
 
 /* ---- Out of Lua ------------------------------------------------------------------------------ */
 
-/* mull__read_failure reads a table with the keys of `mulligan decide`, or its text in JSON, in whose
- * place it leaves the table. An unknown key raises. */
+/* mull__read_failure reads a table with the keys of `mulligan decide`, or its text in JSON, in
+ * whose place it leaves the table. An unknown key raises. */
 void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failure *failure);
 
 /* mull__read_raised reads what a handler raised, and raises only for want of memory: an error of

@@ -7,7 +7,6 @@
 #include "engine.h"
 #include "hearing.h"
 #include "json.h"
-#include "lines.h"
 #include "policy_look.h"
 #include "raise.h"
 #include "stderr.h"
@@ -79,7 +78,6 @@ static int open_core(lua_State *L)
                                          {"send", mull__lua_send},
                                          {"error", mull__lua_error},
                                          {"moment", moment},
-                                         {"lines", mull__lua_lines},
                                          {"policy_explain", mull__policy_explain},
                                          {"policy_not_there", mull__policy_not_there},
                                          {"policy_table", mull__policy_table},

@@ -8,8 +8,10 @@
 #include "module.h"
 #include "stderr.h"
 
+#include <errno.h>
 #include <lauxlib.h>
 #include <lualib.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -110,6 +112,41 @@ static int writes_to_terminal(lua_State *L)
     return 1;
 }
 
+static int none_read(lua_State *L, const char *word)
+{
+    const char *why = strerror(errno);
+    luaL_pushfail(L);
+    lua_pushstring(L, word);
+    lua_pushstring(L, why);
+    return 3;
+}
+
+/* read_stdin(may_wait, for_stdout) gives the next bytes of stdin, "" at its end; nil and "later"
+ * where there are none yet and it may not wait; nil and "unread" where it waits `for_stdout` and
+ * nobody reads that any more; nil, "error" and why. */
+static int read_stdin(lua_State *L)
+{
+    enum { CHUNK = 64 * 1024 };
+    struct pollfd ends[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = STDOUT_FILENO}};
+    int may_wait = lua_toboolean(L, 1), for_stdout = lua_toboolean(L, 2);
+    if (!may_wait && poll(ends, 1, 0) <= 0)
+        return none_read(L, "later");
+    while (for_stdout && poll(ends, 2, -1) < 0 && errno == EINTR) {
+    }
+    if (!ends[0].revents && ends[1].revents & (POLLERR | POLLHUP))
+        return none_read(L, "unread");
+    luaL_Buffer buffer;
+    char *room = luaL_buffinitsize(L, &buffer, CHUNK);
+    ssize_t size;
+    do
+        size = read(STDIN_FILENO, room, CHUNK);
+    while (size < 0 && errno == EINTR);
+    if (size < 0)
+        return none_read(L, "error");
+    luaL_pushresultsize(&buffer, (size_t)size);
+    return 1;
+}
+
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
@@ -119,6 +156,7 @@ static int open_program(lua_State *L)
                                          {"begin_work", begin_work},
                                          {"is_worker", is_worker},
                                          {"writes_to_terminal", writes_to_terminal},
+                                         {"read_stdin", read_stdin},
                                          {"quiet_engine", mull__engine_quiet},
                                          {"quiet_policy", mull__policy_quiet},
                                          {NULL, NULL}};

@@ -4,8 +4,8 @@
 -- much of it, and before each read that may wait.
 
 local cli = require "mulligan.cli"
-local core = require "mulligan.core"
 local json = require("mulligan").json
+local stdin = require "mulligan.lines"
 local text = require "mulligan.policy.text"
 
 local LONGEST_LINE = 16 * 1024 * 1024
@@ -78,14 +78,14 @@ end
 
 -- answer_all gives the exit code.
 local function answer_all(policy, given, place)
-    local reader, out, code = core.lines(LONGEST_LINE), writer(), 0
+    local reader, out, code = stdin(LONGEST_LINE), writer(), 0
     while true do
-        local line, word, why = reader:next(false)
+        local line, word, why = reader.next(false)
         if word == "later" then
             if not out.flush() then
                 return 1
             end
-            line, word, why = reader:next(true, true)
+            line, word, why = reader.next(true, true)
         end
         if word == "unread" then
             cli.complain "stdout: nobody reads the verdicts any more"

@@ -5,9 +5,9 @@
 
 local cli = require "mulligan.cli"
 local config = require "mulligan.config"
-local core = require "mulligan.core"
 local duration = require "mulligan.policy.duration"
 local mulligan = require "mulligan"
+local stdin = require "mulligan.lines"
 local text = require "mulligan.policy.text"
 local url = require "mulligan.url"
 
@@ -86,9 +86,9 @@ end
 -- that is too large; nil at the end; nil and "later" where there is none yet and it may not wait;
 -- or nil, "error" and why.
 local function lines_of_stdin()
-    local lines, number = core.lines(LARGEST), 0
+    local lines, number = stdin(LARGEST), 0
     return function(may_wait)
-        local line, word, why = lines:next(may_wait)
+        local line, word, why = lines.next(may_wait)
         if line == nil then
             return nil, word ~= "end" and word or nil, why and "stdin: " .. why
         end
