@@ -28,20 +28,19 @@ static void put(const char *text, size_t size)
         fwrite(text, 1, size, stderr);
 }
 
-static void close_queue(void)
-{
-    if (getpid() != owner)
-        return;
-    mull__writer *writer = atomic_exchange(&queue, NULL);
-    if (writer)
-        mull__writer_close(writer, PATIENCE_MS, LONGEST_MS);
-}
-
 void mull__stderr_flush(void)
 {
     mull__writer *writer = atomic_load(&queue);
     if (writer)
         mull__writer_flush(writer, PATIENCE_MS, LONGEST_MS);
+}
+
+static void close_queue(void)
+{
+    if (getpid() != owner)
+        return;
+    mull__stderr_flush();
+    atomic_store(&queue, NULL);
 }
 
 void mull__complain(const char *format, ...)

@@ -13,22 +13,17 @@
 
 typedef struct mull__writer mull__writer;
 
-/* mull__writer_new starts a writer for `fd`, which stays the caller's. The lines that wait take up
- * to `most` bytes. `lost` is the line that tells of lost ones, without its line feed: in it the
- * first "@time@" becomes the moment, and the first "@count@" how many there are. MULL_ENOMEM, also
- * where there can't be another thread. */
+/* mull__writer_new starts a writer for `fd`; it lasts as long as the process. The lines that wait
+ * take up to `most` bytes. `lost` is the line that tells of lost ones, of some 500 bytes at most,
+ * without its line feed: in it "@time@", which comes first, becomes the moment, and "@count@" how
+ * many there are. MULL_ENOMEM, also where there can't be another thread. */
 int mull__writer_new(mull__writer **out, int fd, size_t most, const char *lost);
 
 /* mull__writer_put leaves a line, line feed included, to be written. It never waits. */
 void mull__writer_put(mull__writer *writer, const char *line, size_t size);
 
-/* mull__writer_flush waits until all that was put is dealt with, as long as mull__writer_close
- * does.
- */
+/* mull__writer_flush waits until all that was put is dealt with, as long as a line is every
+ * `patience_ms`, and `longest_ms` at most. What couldn't be told of before is tried again. */
 void mull__writer_flush(mull__writer *writer, int patience_ms, int longest_ms);
-
-/* mull__writer_close waits until all is written, as long as a line is every `patience_ms`, and
- * `longest_ms` at most; then it lets go of what is left, and of the writer. */
-void mull__writer_close(mull__writer *writer, int patience_ms, int longest_ms);
 
 #endif

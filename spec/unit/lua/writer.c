@@ -42,10 +42,10 @@ static void begin(stage *s, size_t most)
     assert_int_equal(mull__writer_new(&s->writer, s->in, most, LOST), MULL_OK);
 }
 
-/* close_all ends the writer, which has all of its time, and then the pipe. */
+/* close_all gives the writer all of its time, and closes the pipe. */
 static void close_all(stage *s)
 {
-    mull__writer_close(s->writer, LONG_MS, LONG_MS);
+    mull__writer_flush(s->writer, LONG_MS, LONG_MS);
     close(s->in);
 }
 
@@ -287,8 +287,7 @@ static void ends_where_nobody_reads(void **state)
     fill_pipe(s.in);
     for (int i = 0; i < 100000; i++)
         put(&s, "a line that nobody reads\n");
-    mull__writer_close(s.writer, 10, LONG_MS);
-    /* It ends, and is freed, once its write does; until then it has its end of the pipe. */
+    mull__writer_flush(s.writer, 10, LONG_MS);
     close(s.out);
 }
 
@@ -306,7 +305,7 @@ static void ends_where_nothing_can_be_written(void **state)
         assert_int_equal(mull__writer_new(&writer, fds[i], 1 << 20, LOST), MULL_OK);
         for (int n = 0; n < 100; n++)
             mull__writer_put(writer, "nowhere\n", 8);
-        mull__writer_close(writer, LONG_MS, LONG_MS);
+        mull__writer_flush(writer, LONG_MS, LONG_MS);
     }
     close(full);
 }
