@@ -40,6 +40,36 @@ int64_t mull__read_duration(lua_State *L, int index, const char *what);
 /* mull__read_name reads a text in UTF-8 without a NUL, not empty. */
 const char *mull__read_name(lua_State *L, int index, const char *what);
 
+/* ---- Fields of the table on top: may raise for want of memory ---------------------------------
+ */
+
+/* mull__set_text: a text that is NULL isn't set. */
+static inline void mull__set_text(lua_State *L, const char *field, const char *text)
+{
+    if (!text)
+        return;
+    lua_pushstring(L, text);
+    lua_setfield(L, -2, field);
+}
+
+static inline void mull__set_integer(lua_State *L, const char *field, int64_t number)
+{
+    lua_pushinteger(L, number);
+    lua_setfield(L, -2, field);
+}
+
+static inline void mull__set_number(lua_State *L, const char *field, double number)
+{
+    lua_pushnumber(L, number);
+    lua_setfield(L, -2, field);
+}
+
+static inline void mull__set_flag(lua_State *L, const char *field, int is)
+{
+    lua_pushboolean(L, is);
+    lua_setfield(L, -2, field);
+}
+
 /* ---- Into Lua, each pushes one value --------------------------------------------------------- */
 
 /* mull__push_message is what a handler gets, mull__push_facts what a policy's function does. */

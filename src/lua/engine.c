@@ -3,7 +3,6 @@
 
 #include "ceiling.h"
 #include "convert.h"
-#include "fields.h"
 #include "runtime/seams.h"
 #include "runtime/watchdog.h"
 #include "type.h"
@@ -25,7 +24,7 @@ static void on_problem(const char *file, int line, const char *text, void *data)
 static void on_event(const mull_event *event, void *data)
 {
     mull__lua_engine *engine = data;
-    mull__host_event(engine->host, engine, &engine->unheard, event);
+    mull__host_event(engine->host, engine, event);
 }
 
 static void on_stopped(void *data)
@@ -52,7 +51,8 @@ static void drop(mull__lua_engine *engine)
         free(consumer);
     }
     mull__problems_drop(&engine->problems);
-    mull__lines_drop(engine);
+    mull__problems_drop(&engine->lines);
+    pthread_mutex_destroy(&engine->lines_lock);
     drop_policy(engine);
     free(engine);
 }
@@ -88,14 +88,6 @@ mull__lua_engine *mull__engine_at(lua_State *L, int index)
         luaL_error(L, "the engine is closed");
     mull__lines_here(*slot);
     return *slot;
-}
-
-int mull__engine_quiet(lua_State *L)
-{
-    mull__lua_engine *engine = mull__engine_at(L, 1);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    mull__unheard_read(L, 2, &engine->unheard);
-    return 0;
 }
 
 static int close_engine(lua_State *L)
@@ -162,6 +154,7 @@ static mull__lua_engine *push_engine(lua_State *L, int options)
     }
     engine->host = host;
     engine->users = 1;
+    pthread_mutex_init(&engine->lines_lock, NULL);
     *slot = engine;
     mull__own(L, -1, engine);
     mull__lines_here(engine);

@@ -12,9 +12,9 @@
 #include "problems.h"
 #include "runtime/watchdog.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
-struct mull__line;
 struct mull__lua_engine;
 
 /* mull__lua_consumer is what a handler is called with. */
@@ -33,11 +33,11 @@ typedef struct mull__lua_engine {
     mull__host *host;
     mull__lua_policy *policy;
     mull__problems problems;
-    mull__unheard unheard;
     mull__lua_consumer *consumers;
-    _Atomic(struct mull__line *) lines; /* of log, newest first */
-    _Atomic(uintptr_t) thread;          /* the one that uses it: see log.c */
-    int lines_timer;                    /* one is set to hand them out */
+    pthread_mutex_t lines_lock;
+    mull__problems lines;      /* of log, under the lock; the number of each is its level */
+    _Atomic(uintptr_t) thread; /* the one that uses it: see log.c */
+    int lines_timer;           /* one is set to hand them out */
     int handing_out, looks;
     int real_clock;
     int is_main;   /* the program's own: the state is there for its handlers */
@@ -54,9 +54,6 @@ mull__lua_engine *mull__engine_at(lua_State *L, int index);
 /* mull__lua_engine_new is engine(options), its options checked by Lua: policy, grace_ms, log,
  * event, stop_on_signals, reload_on_sighup, reload_on_change, count_patterns, seed, clock. */
 int mull__lua_engine_new(lua_State *L);
-
-/* mull__engine_quiet is quiet_engine(engine, names): its event function isn't told of these. */
-int mull__engine_quiet(lua_State *L);
 
 /* mull__engine_make_main is main_engine(engine): its handlers have what memory is left now, and
  * where that is used up, it stops. It fails, with nil and why, where too little is left. */
@@ -98,7 +95,6 @@ void mull__line_take(mull_level level, const char *text, void *data);
 
 /* mull__lines_hand_out gives what is kept to the log function. On the Lua state's thread. */
 void mull__lines_hand_out(mull__lua_engine *engine);
-void mull__lines_drop(mull__lua_engine *engine);
 
 /* mull__lines_look hands out lines of other threads every now and then, from now on. On the real
  * clock: a test's has turns, each of which hands out. */

@@ -1,5 +1,5 @@
-/* folders.c: see folders.h. */
-#include "folders.h"
+/* folders.c: what commands that write files need of the system; see program.h. */
+#include "program.h"
 
 #include <errno.h>
 #include <fcntl.h>

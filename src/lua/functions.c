@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "convert.h"
-#include "fields.h"
 
 _Static_assert((int)MULL__CALL_INSTRUCTIONS == (int)MULL__CALL_STEPS,
                "functions and patterns have the same budget");

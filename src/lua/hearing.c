@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "fields.h"
+#include "convert.h"
 #include "policy/settings.h"
 
 /* find gives the innermost place in a policy's file that is at work now. Chunks of embedded files

@@ -1,9 +1,8 @@
-/* held.c: see held.h. */
-#include "held.h"
+/* held.c: the loop is held: what the watchdog of `mulligan run` writes; see program.h. */
 
 #include "base/descriptors.h"
+#include "convert.h"
 #include "engine.h"
-#include "fields.h"
 #include "module.h"
 #include "program.h"
 #include "runtime/seams.h"

@@ -14,17 +14,8 @@ static const char host_key, owners_key;
 
 const char *mull__level_name(mull_level level)
 {
-    switch (level) {
-    case MULL_DEBUG:
-        return "debug";
-    case MULL_INFO:
-        return "info";
-    case MULL_WARNING:
-        return "warning";
-    case MULL_ERROR_LEVEL:
-        break;
-    }
-    return "error";
+    static const char *const names[] = {"debug", "info", "warning", "error"};
+    return names[level];
 }
 
 /* make_host makes itself known last: where an error jumps out before, it is made anew. */
@@ -174,29 +165,26 @@ void mull__reserve_call(lua_State *L, int frame)
     lua_call(L, 0, 0);
 }
 
-static int has_key(lua_State *L, int index, const char *name)
+int mull__host_quiet(lua_State *L)
 {
-    int has = lua_getfield(L, index, name) != LUA_TNIL;
-    lua_pop(L, 1);
-    return has;
+    luaL_checktype(L, 1, LUA_TUSERDATA);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_getiuservalue(L, 1, 1);
+    lua_pushvalue(L, 2);
+    lua_setfield(L, -2, "quiet");
+    return 0;
 }
 
-void mull__unheard_read(lua_State *L, int index, mull__unheard *unheard)
+/* is_quiet asks the anchors on top. */
+static int is_quiet(lua_State *L, const mull_event *event)
 {
-    *unheard = (mull__unheard){0};
-    for (int kind = 0; kind < MULL_EVENT_LAST; kind++)
-        if (has_key(L, index, mull_event_name((mull_event_kind)kind)))
-            unheard->kinds |= 1u << kind;
-    for (int action = MULL_RETRY; action <= MULL_DISCARD; action++)
-        if (has_key(L, index, mull_action_name((mull_action)action)))
-            unheard->actions |= 1u << action;
-}
-
-static int is_unheard(const mull__unheard *unheard, const mull_event *event)
-{
-    int is_action = event->kind == MULL_EVENT_DECIDED && event->verdict &&
-                    (unheard->actions >> event->verdict->action & 1);
-    return is_action || (unheard->kinds >> event->kind & 1);
+    int quiet = 0;
+    if (lua_getfield(L, -1, "quiet") == LUA_TTABLE) {
+        quiet = lua_getfield(L, -1, mull_event_name(event->kind)) != LUA_TNIL;
+        if (event->kind == MULL_EVENT_DECIDED && event->verdict)
+            quiet |= lua_getfield(L, -2, mull_action_name(event->verdict->action)) != LUA_TNIL;
+    }
+    return quiet;
 }
 
 struct told {
@@ -207,18 +195,16 @@ struct told {
 static int tell(lua_State *L)
 {
     const struct told *told = lua_touserdata(L, 1);
-    if (!mull__anchors(L, told->address) || lua_getfield(L, -1, "event") != LUA_TFUNCTION)
+    if (!mull__anchors(L, told->address) || is_quiet(L, told->event) ||
+        lua_getfield(L, 2, "event") != LUA_TFUNCTION)
         return 0;
     mull__push_event(L, told->event);
     lua_call(L, 1, 0);
     return 0;
 }
 
-void mull__host_event(mull__host *host, const void *address, const mull__unheard *unheard,
-                      const mull_event *event)
+void mull__host_event(mull__host *host, const void *address, const mull_event *event)
 {
-    if (is_unheard(unheard, event))
-        return;
     struct told told = {.address = address, .event = event};
     mull__protect(host, address, "the event function raised", tell, &told);
 }

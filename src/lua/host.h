@@ -58,19 +58,12 @@ void mull__reserve_call(lua_State *L, int frame);
  * to stderr, so it isn't lost. */
 void mull__host_log(mull__host *host, const void *address, mull_level level, const char *text);
 
-/* mull__unheard says of which events an event function isn't told: a bit for each kind, and, of
- * those with a verdict, for each action. */
-typedef struct mull__unheard {
-    unsigned kinds, actions;
-} mull__unheard;
+/* mull__host_quiet is quiet(engine or policy, names): its event function isn't told of events whose
+ * name, or the action of whose verdict, is a key of `names`. Nothing is made in Lua of these. */
+int mull__host_quiet(lua_State *L);
 
-/* mull__unheard_read reads a table whose keys are names of events, or of actions for "decided". */
-void mull__unheard_read(lua_State *L, int index, mull__unheard *unheard);
-
-/* mull__host_event gives an event to the owner's event function, if it has one. Of one that is
- * unheard nothing is made in Lua. */
-void mull__host_event(mull__host *host, const void *address, const mull__unheard *unheard,
-                      const mull_event *event);
+/* mull__host_event gives an event to the owner's event function, if it has one. */
+void mull__host_event(mull__host *host, const void *address, const mull_event *event);
 
 /* mull__level_name is the level's word in Lua. */
 const char *mull__level_name(mull_level level);

@@ -4,7 +4,6 @@
 
 #include "base/mask.h"
 #include "convert.h"
-#include "fields.h"
 #include "runtime/seams.h"
 
 #include <lauxlib.h>

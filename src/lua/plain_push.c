@@ -1,8 +1,7 @@
-/* plain_push.c: see plain_push.h. */
-#include "plain_push.h"
+/* plain_push.c: rules as Lua tables; see policy_look.h. */
+#include "policy_look.h"
 
 #include "convert.h"
-#include "fields.h"
 #include "json.h"
 #include "policy/delay.h"
 

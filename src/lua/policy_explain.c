@@ -5,8 +5,6 @@
 #include "base/alloc.h"
 #include "convert.h"
 #include "decide/decide.h"
-#include "fields.h"
-#include "plain_push.h"
 #include "policy_look.h"
 #include "policy_module.h"
 #include "scoped.h"

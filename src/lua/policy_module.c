@@ -35,7 +35,7 @@ static void on_event(const mull_event *event, void *data)
 {
     mull__lua_policy *policy = data;
     policy->busy++;
-    mull__host_event(policy->host, policy, &policy->unheard, event);
+    mull__host_event(policy->host, policy, event);
     policy->busy--;
 }
 
@@ -68,14 +68,6 @@ mull__lua_policy *mull__policy_at(lua_State *L, int index)
     if (!*slot)
         luaL_error(L, "the policy is closed");
     return *slot;
-}
-
-int mull__policy_quiet(lua_State *L)
-{
-    mull__lua_policy *policy = mull__policy_at(L, 1);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    mull__unheard_read(L, 2, &policy->unheard);
-    return 0;
 }
 
 /* push_policy pushes a policy that isn't loaded yet, with the functions at `log` and after it. */

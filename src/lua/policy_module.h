@@ -12,7 +12,6 @@ typedef struct mull__lua_policy {
     mull_decider *decider; /* made by the first decide */
     mull__host *host;
     mull__problems problems;
-    mull__unheard unheard;
     int collecting; /* a load or reload by call is under way, which returns the problems */
     int users;
     int busy; /* its log or event function is at work: one in the other, perhaps */
@@ -35,9 +34,6 @@ void mull__policy_drop(mull__lua_policy *policy);
 
 /* mull__lua_load is load(path or nil, text or nil, name, log, event). */
 int mull__lua_load(lua_State *L);
-
-/* mull__policy_quiet is quiet_policy(policy, names): its event function isn't told of these. */
-int mull__policy_quiet(lua_State *L);
 
 /* mull__open_policy makes the type; its functions and methods are left on the stack, as by
  * mull__type_open. */

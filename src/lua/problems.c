@@ -1,25 +1,18 @@
 /* problems.c: see problems.h. */
 #include "problems.h"
 
-#include "fields.h"
+#include "convert.h"
 #include "host.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct mull__problem {
-    struct mull__problem *next;
-    int line;
-    const char *text; /* behind `file`; NULL as file: none */
-    char file[];
-};
-
 void mull__problem_keep(const char *file, int line, const char *text, void *data)
 {
     mull__problems *problems = data;
     size_t file_size = strlen(file ? file : "") + 1, text_size = strlen(text) + 1;
-    struct mull__problem *kept = malloc(sizeof *kept + file_size + text_size);
+    mull__problem *kept = malloc(sizeof *kept + file_size + text_size);
     if (!kept)
         return;
     kept->next = NULL;
@@ -36,27 +29,21 @@ void mull__problem_keep(const char *file, int line, const char *text, void *data
 void mull__problems_drop(mull__problems *problems)
 {
     while (problems->first) {
-        struct mull__problem *first = problems->first;
+        mull__problem *first = problems->first;
         problems->first = first->next;
         free(first);
     }
     problems->last = NULL;
 }
 
-static void add_line(luaL_Buffer *message, const struct mull__problem *problem)
+static void add_line(luaL_Buffer *message, const mull__problem *p)
 {
-    if (problem->file[0]) {
-        luaL_addstring(message, problem->file);
-        luaL_addchar(message, ':');
-        if (problem->line > 0) {
-            lua_pushinteger(message->L, problem->line);
-            luaL_addvalue(message);
-            luaL_addchar(message, ':');
-        }
-        luaL_addchar(message, ' ');
-    }
-    luaL_addstring(message, problem->text);
-    if (problem->next)
+    if (p->file[0] && p->line > 0)
+        lua_pushfstring(message->L, "%s:%d: %s", p->file, p->line, p->text);
+    else
+        lua_pushfstring(message->L, p->file[0] ? "%s: %s" : "%s%s", p->file, p->text);
+    luaL_addvalue(message);
+    if (p->next)
         luaL_addchar(message, '\n');
 }
 
@@ -64,7 +51,7 @@ void mull__problems_push(lua_State *L, const mull__problems *problems)
 {
     lua_newtable(L);
     lua_Integer count = 0;
-    for (const struct mull__problem *p = problems->first; p; p = p->next) {
+    for (const mull__problem *p = problems->first; p; p = p->next) {
         lua_createtable(L, 0, 3);
         mull__set_text(L, "file", p->file[0] ? p->file : NULL);
         if (p->line > 0)
@@ -78,7 +65,7 @@ int mull__problems_fail(lua_State *L, mull__problems *problems, int code)
 {
     luaL_Buffer message;
     luaL_buffinit(L, &message);
-    for (const struct mull__problem *p = problems->first; p; p = p->next)
+    for (const mull__problem *p = problems->first; p; p = p->next)
         add_line(&message, p);
     luaL_pushresult(&message);
     mull__fail(L, code, lua_tostring(L, -1));

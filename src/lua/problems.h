@@ -6,8 +6,15 @@
 
 #include <lua.h>
 
+typedef struct mull__problem {
+    struct mull__problem *next;
+    int line;
+    const char *text; /* behind `file`; "" as file: none */
+    char file[];
+} mull__problem;
+
 typedef struct mull__problems {
-    struct mull__problem *first, *last;
+    mull__problem *first, *last;
 } mull__problems;
 
 /* mull__problem_keep is a mull_problem_fn whose data is a mull__problems. What finds no memory is

@@ -3,8 +3,6 @@
 
 #include "ceiling.h"
 #include "engine.h"
-#include "folders.h"
-#include "held.h"
 #include "module.h"
 #include "stderr.h"
 
@@ -157,8 +155,7 @@ static int open_program(lua_State *L)
                                          {"is_worker", is_worker},
                                          {"writes_to_terminal", writes_to_terminal},
                                          {"read_stdin", read_stdin},
-                                         {"quiet_engine", mull__engine_quiet},
-                                         {"quiet_policy", mull__policy_quiet},
+                                         {"quiet", mull__host_quiet},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__ceiling_open(L);

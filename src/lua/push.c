@@ -3,7 +3,6 @@
 #include "convert.h"
 
 #include "base/given.h"
-#include "fields.h"
 
 #include <lauxlib.h>
 #include <string.h>

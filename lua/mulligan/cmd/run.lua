@@ -129,8 +129,8 @@ local function work(read, policy, engine, lines, until_empty)
     if not well then
         return refused(read, found, message)
     end
-    program.quiet_policy(policy, lines.unwritten "policy_loaded")
-    program.quiet_engine(engine, lines.unwritten())
+    program.quiet(policy, lines.unwritten "policy_loaded")
+    program.quiet(engine, lines.unwritten())
     lines.event(started(read, policy))
     warn_of_scopes(read, policy, lines)
     if policy:rules() == 0 then
