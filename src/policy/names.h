@@ -118,8 +118,8 @@ static inline uint32_t mull__names_find(const mull__names *names, const mull__na
 }
 
 /* mull__names_look_up is both; `hash` gets the name's. */
-static inline uint32_t mull__names_look_up(const mull__names *names, const char *text,
-                                           uint64_t *hash)
+static MULL__IN_PLACE uint32_t mull__names_look_up(const mull__names *names, const char *text,
+                                                   uint64_t *hash)
 {
     const mull__name name = mull__name_of(text);
     *hash = name.hash;

@@ -14,7 +14,7 @@ const mull__settings mull__default_settings = {.set = (1u << MULL__SETTINGS) - 1
 };
 
 /* lay puts a nearer layer on top of another: rules as a whole, settings one by one. */
-static void lay(mull__layer *on, const mull__layer *near)
+static MULL__APART void lay(mull__layer *on, const mull__layer *near)
 {
     if (near->rules)
         on->rules = near->rules;
@@ -22,6 +22,8 @@ static void lay(mull__layer *on, const mull__layer *near)
         on->consumer = near->consumer;
     if (near->transport)
         on->transport = near->transport;
+    if (!near->bounds.set)
+        return;
     on->bounds.set |= near->bounds.set;
 #define TAKE(NUMBER, field, ...)                                                                   \
     if (mull__is_set(&near->bounds, MULL__##NUMBER))                                               \
