@@ -1,12 +1,100 @@
-/* findings.c: findings about rules and scopes, and the order of all; see findings.h. */
+/* findings.c: searches for findings about rules, scopes and consumers, and the order of all. */
 #include "findings.h"
 
 #include <string.h>
 
-#include "base/alloc.h"
 #include "lint.h"
 #include "policy/resolve.h"
 #include "satisfiability.h"
+
+/* ---- Searching ------------------------------------------------------------------------------- */
+
+static int goes_on(const mull__finder *f)
+{
+    return !f->stopped && f->status == MULL_OK;
+}
+
+static void search_own_rules(mull__finder *f, mull__lint *look, const mull__scope *scope)
+{
+    const mull__fate *fates = mull__fates_in(f->fates, scope);
+    for (size_t i = 0; i < mull__scope_rules(scope) && goes_on(f); i++)
+        if (mull__written_in(scope, mull__rule_at(scope, i)))
+            look(f, &(mull__lint_item){scope, mull__rule_at(scope, i), &fates[i]});
+}
+
+void mull__search(mull__finder *f, unsigned at, mull__lint *look)
+{
+    f->stopped = 0;
+    if (at == MULL__ONCE)
+        look(f, &(mull__lint_item){NULL, NULL, NULL});
+    for (size_t i = 0; i < f->table->scope_count && goes_on(f); i++) {
+        const mull__scope *scope = &f->table->scopes[i];
+        const mull__rules *declared = &scope->unrecoverable;
+        if (at & MULL__SCOPES)
+            look(f, &(mull__lint_item){scope, NULL, NULL});
+        if (at & MULL__OWN_RULES)
+            search_own_rules(f, look, scope);
+        for (size_t j = 0; at & MULL__DECLARATIONS && j < declared->count && goes_on(f); j++)
+            look(f, &(mull__lint_item){scope, &declared->items[j], NULL});
+    }
+}
+
+void mull__found(const mull__finder *f, const mull__rule *rule, mull__finding finding)
+{
+    if (!finding.kind)
+        finding.kind = f->kind;
+    if (rule) {
+        finding.file = rule->source.file;
+        finding.line = rule->source.line;
+        finding.scope = rule->source.scope;
+        finding.type = rule->source.type;
+    }
+    f->tell(f->data, &finding);
+}
+
+int mull__can_go_on(mull__finder *f, int64_t ns)
+{
+    if (f->effort > 0)
+        f->effort -= ns;
+    return f->effort > 0;
+}
+
+void mull__stop(mull__finder *f, const char *word, const char *file, int line)
+{
+    f->stopped = 1;
+    mull__found(f, NULL,
+                (mull__finding){.kind = MULL__STOPPED, .file = file, .line = line, .word = word});
+}
+
+static int is_among(const mull__rules *rules, const mull__rule *rule)
+{
+    const mull__rule *other = mull__first_rule(rules, rule->type);
+    while (other && (other->source.line != rule->source.line ||
+                     strcmp(other->source.file, rule->source.file) != 0 ||
+                     strcmp(other->source.scope, rule->source.scope) != 0))
+        other = mull__next_rule(rules, other);
+    return other != NULL;
+}
+
+int mull__is_included(const mull__finder *f, const mull__rule *rule)
+{
+    for (size_t i = 0; i < f->table->scope_count; i++) {
+        const mull__scope *scope = &f->table->scopes[i];
+        if (scope->include_count > 0 && !mull__written_in(scope, rule) &&
+            (is_among(&scope->rules, rule) || is_among(&scope->cause_rules, rule)))
+            return 1;
+    }
+    return 0;
+}
+
+/* first_written_in is the first of a scope's rules that was written in `writer`; NULL. */
+static const mull__rule *first_written_in(const mull__scope *writer, const mull__scope *scope)
+{
+    for (size_t i = 0; i < mull__scope_rules(scope); i++)
+        if (mull__written_in(writer, mull__rule_at(scope, i)))
+            return mull__rule_at(scope, i);
+    return NULL;
+}
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
@@ -87,8 +175,8 @@ static const mull__scope *behind(const mull__table *table, const mull__scope *sc
 static void no_default(mull__finder *f, const mull__lint_item *item)
 {
     const mull__scope *scope = item->scope, *far = behind(f->table, scope);
-    const mull__rule *rule = mull__first_written_in(scope, scope);
-    if (far && rule && !mull__has_default(scope) && !mull__first_written_in(far, scope))
+    const mull__rule *rule = first_written_in(scope, scope);
+    if (far && rule && !mull__has_default(scope) && !first_written_in(far, scope))
         mull__found(f, rule, (mull__finding){.other.scope = far->label});
 }
 
@@ -125,6 +213,113 @@ static void nothing_included(mull__finder *f, const mull__lint_item *item)
     }
 }
 
+/* ---- Names in use --------------------------------------------------------------------------- */
+
+static int is_there(const mull__users *users, const mull__scope *scope)
+{
+    for (size_t i = 0; i < users->count && scope->kind == MULL__CONSUMER; i++)
+        if (strcmp(users->items[i].consumer, scope->name) == 0)
+            return 1;
+    for (size_t i = 0; i < users->transport_count && scope->kind == MULL__TRANSPORT; i++)
+        if (strcmp(users->transports[i], scope->name) == 0)
+            return 1;
+    return 0;
+}
+
+/* place_of is where a scope is first heard of, as far as it is kept. */
+static mull__plain_place place_of(const mull__scope *scope)
+{
+    const mull__rule *rule = first_written_in(scope, scope);
+    for (int i = 0; i < MULL__SETTINGS && !rule; i++)
+        if (scope->places[i].file)
+            return scope->places[i];
+    if (!rule && scope->unrecoverable.count > 0)
+        rule = &scope->unrecoverable.items[0];
+    if (rule)
+        return (mull__plain_place){rule->source.file, rule->source.line};
+    if (scope->include_count > 0)
+        return (mull__plain_place){scope->includes[0].file, scope->includes[0].line};
+    return (mull__plain_place){NULL, 0};
+}
+
+static void not_there(mull__finder *f, const mull__lint_item *item)
+{
+    const mull__scope *scope = item->scope;
+    if (!scope->name || is_there(f->users, scope))
+        return;
+    mull__plain_place place = place_of(scope);
+    mull__found(f, NULL,
+                (mull__finding){.kind = MULL__NOT_THERE,
+                                .file = place.file,
+                                .line = place.line,
+                                .scope = scope->label,
+                                .word = scope->name});
+}
+
+void mull__find_not_there(const mull__table *table, const mull__users *users,
+                          void (*tell)(void *data, const mull__finding *finding), void *data)
+{
+    mull__finder f = {.table = table, .users = users, .tell = tell, .data = data};
+    mull__search(&f, MULL__SCOPES, not_there);
+}
+
+/* ---- Consumers ------------------------------------------------------------------------------- */
+
+/* dead_letters_read: one that reads the queue that its own go to is refused by `run`. */
+static void dead_letters_read(const mull__finder *f, const mull__user *user)
+{
+    for (size_t i = 0; i < f->users->count; i++) {
+        const mull__user *source = &f->users->items[i];
+        mull__in_force in_force;
+        mull__table_in_force(f->table, source->consumer, source->transport, &in_force);
+        if (source == user || strcmp(source->transport, user->transport) != 0 ||
+            strcmp(in_force.dead_letter_queue, user->queue) != 0)
+            continue;
+        mull__found(f, NULL,
+                    (mull__finding){.word = user->consumer,
+                                    .other = {.scope = source->consumer, .type = user->queue}});
+        return;
+    }
+}
+
+static int told_before(const mull__finder *f, const mull__user *user, const mull__scope *scope)
+{
+    for (const mull__user *u = f->users->items; u < user; u++) {
+        if (strcmp(u->transport, user->transport) == 0 &&
+            mull__layer_named(f->table, u->consumer, u->transport).rules == scope)
+            return 1;
+    }
+    return 0;
+}
+
+static void long_delays(const mull__finder *f, const mull__user *user)
+{
+    const mull__scope *scope = mull__layer_named(f->table, user->consumer, user->transport).rules;
+    if (user->longest_delay_ms == 0 || !scope || told_before(f, user, scope))
+        return;
+    for (size_t i = 0; i < mull__scope_rules(scope); i++) {
+        const mull__rule *rule = mull__rule_at(scope, i);
+        int64_t ms = mull__longest_step_ms(&rule->redeliver);
+        if (ms > user->longest_delay_ms)
+            mull__found(f, rule,
+                        (mull__finding){.kind = MULL__LONG_DELAY,
+                                        .word = user->transport,
+                                        .number = ms,
+                                        .limit = user->longest_delay_ms});
+    }
+}
+
+static void in_use(mull__finder *f, const mull__lint_item *item)
+{
+    (void)item;
+    for (size_t i = 0; i < f->users->count; i++)
+        dead_letters_read(f, &f->users->items[i]);
+    for (size_t i = 0; i < f->users->count; i++)
+        long_delays(f, &f->users->items[i]);
+    if (f->users->count > 0)
+        mull__search(f, MULL__SCOPES, not_there);
+}
+
 /* ---- All of them ----------------------------------------------------------------------------- */
 
 /* Each search, in the order in which findings are told. */
@@ -145,7 +340,7 @@ static const struct {
     {MULL__NO_EFFECT, MULL__OWN_RULES, mull__find_no_effect},
     {MULL__NOTHING_REDELIVERED, MULL__SCOPES, mull__find_nothing_redelivered},
     {MULL__NOTHING_INCLUDED, MULL__SCOPES, nothing_included},
-    {MULL__DEAD_LETTERS_READ, MULL__ONCE, mull__find_in_use},
+    {MULL__DEAD_LETTERS_READ, MULL__ONCE, in_use},
 };
 
 /* What may be spent on all searches together, besides that for the rules' fates. */
@@ -167,13 +362,11 @@ int mull__findings(const mull__fates *fates, const mull__users *users,
         mull__found(&f, NULL, (mull__finding){.kind = MULL__NO_RULES});
         return MULL_OK;
     }
-    mull__keep_included(&f);
     for (size_t i = 0; i < sizeof searches / sizeof *searches && f.status == MULL_OK; i++) {
         f.kind = searches[i].kind;
         mull__search(&f, searches[i].at, searches[i].look);
     }
     if (unknown && f.status == MULL_OK)
         mull__stop(&f, "never", unknown->source.file, unknown->source.line);
-    mull__free(allocator, f.included);
     return f.status;
 }

@@ -14,8 +14,6 @@ typedef struct mull__finder {
     void *data;
     mull__finding_kind kind; /* that is looked for */
     void *search;            /* what the search at hand keeps */
-    uint64_t *included;      /* the hashes of the rules that scopes include, in order */
-    size_t included_count;
     int64_t effort; /* in nanoseconds, roughly, that may still be spent on all searches: each ends
                        where there are none */
     int stopped;    /* the search at hand looks no further */
@@ -38,8 +36,7 @@ enum {
     MULL__ONCE = 0, /* at no scope in particular */
     MULL__SCOPES = 1,
     MULL__OWN_RULES = 2,
-    MULL__INCLUDED_RULES = 4,
-    MULL__DECLARATIONS = 8
+    MULL__DECLARATIONS = 4
 };
 
 /* mull__search looks, in the order of the table, until it is stopped. */
@@ -55,15 +52,9 @@ int mull__can_go_on(mull__finder *finder, int64_t ns);
 /* mull__stop tells that what `word` says wasn't looked for any further than to a place. */
 void mull__stop(mull__finder *finder, const char *word, const char *file, int line);
 
-/* mull__keep_included is the search that mull__is_included needs. */
-void mull__keep_included(mull__finder *finder);
-
 /* mull__is_included: a rule is in the rules of a scope that it wasn't written in too, where it may
  * come to more. */
 int mull__is_included(const mull__finder *finder, const mull__rule *rule);
-
-/* mull__first_written_in is the first of a scope's rules that was written in `writer`; NULL. */
-const mull__rule *mull__first_written_in(const mull__scope *writer, const mull__scope *scope);
 
 /* ---- Searches -------------------------------------------------------------------------------- */
 
@@ -71,6 +62,5 @@ mull__lint mull__find_misspelt;            /* once */
 mull__lint mull__find_limits;              /* scopes */
 mull__lint mull__find_no_effect;           /* own rules */
 mull__lint mull__find_nothing_redelivered; /* scopes */
-mull__lint mull__find_in_use;              /* once */
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "lint.h"
+#include "policy/resolve.h"
 
 enum { LONGEST = 60 };
 
@@ -24,12 +25,10 @@ static void use(mull__finder *f, const mull__lint_item *item)
 
 static void know(usage *usages, const mull__table *table)
 {
-    static const char *const built_in[] = {"HandlerTimeoutError", "HandlerCrashError"};
-    for (size_t i = 0; i < table->type_count; i++) {
-        usages[i].known = i < table->declared_types;
-        for (size_t j = 0; j < sizeof built_in / sizeof *built_in; j++)
-            usages[i].known |= strcmp(table->types[i].name, built_in[j]) == 0;
-    }
+    usages[mull__type_number(table, "HandlerTimeoutError")].known = 1;
+    usages[mull__type_number(table, "HandlerCrashError")].known = 1;
+    for (size_t i = 0; i < table->declared_types; i++)
+        usages[i].known = 1;
 }
 
 /* ---- Likeness -------------------------------------------------------------------------------- */
@@ -94,13 +93,13 @@ static int looks_like(const char *a, const char *b)
 
 /* ---- All types ------------------------------------------------------------------------------- */
 
-/* letters_of has a bit for each letter of a name, whatever its case, so that names that look alike
- * differ in two bits at most. */
+/* letters_of has a bit for each letter of a name, the same for small and capital ones, so that
+ * names that look alike differ in two bits at most. */
 static uint64_t letters_of(const char *name)
 {
     uint64_t letters = 0;
     for (; *name; name++)
-        letters |= UINT64_C(1) << ((unsigned char)lower(*name) % 64);
+        letters |= UINT64_C(1) << ((unsigned char)*name % 32);
     return letters;
 }
 

@@ -376,31 +376,25 @@ static int look_at_scope(seeker *s, const mull__scope *scope, mull__fate *fates)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-static int is_asked_for(const mull__fates *fates, const mull__scope *scope)
-{
-    return !fates->only || fates->only == scope;
-}
-
 static int take_memory(mull__fates *fates)
 {
     const mull__table *table = fates->table;
     size_t count = 0;
+    fates->items = mull__zalloc(fates->allocator, table->rule_count, sizeof *fates->items);
     fates->first = mull__zalloc(fates->allocator, table->scope_count, sizeof *fates->first);
-    if (!fates->first)
+    if (!fates->items || !fates->first)
         return MULL_ENOMEM;
     for (size_t i = 0; i < table->scope_count; i++) {
         fates->first[i] = count;
-        if (is_asked_for(fates, &table->scopes[i]))
-            count += mull__scope_rules(&table->scopes[i]);
+        count += mull__scope_rules(&table->scopes[i]);
     }
-    fates->items = mull__zalloc(fates->allocator, count, sizeof *fates->items);
-    return fates->items ? MULL_OK : MULL_ENOMEM;
+    return MULL_OK;
 }
 
 int mull__fates_of(mull__fates *fates, const mull__table *table, const mull__scope *only,
                    const mull_allocator *allocator)
 {
-    *fates = (mull__fates){.table = table, .allocator = allocator, .only = only};
+    *fates = (mull__fates){.table = table, .allocator = allocator};
     seeker s = {.fates = fates, .effort = EFFORT};
     int status = take_memory(fates);
     if (status == MULL_OK)
@@ -408,7 +402,7 @@ int mull__fates_of(mull__fates *fates, const mull__table *table, const mull__sco
     if (status == MULL_OK)
         status = declare(&s.declared[OF_HOST], table->host, allocator);
     for (size_t i = 0; i < table->scope_count && status == MULL_OK; i++) {
-        if (is_asked_for(fates, &table->scopes[i]))
+        if (!only || only == &table->scopes[i])
             status = look_at_scope(&s, &table->scopes[i], &fates->items[fates->first[i]]);
         if (s.effort > 0)
             fates->known = i + 1;

@@ -18,7 +18,6 @@ typedef struct mull__fate {
 typedef struct mull__fates {
     const mull__table *table;
     const mull_allocator *allocator;
-    const mull__scope *only; /* NULL: all scopes */
     mull__fate *items;
     size_t *first; /* [scope]: where its rules' begin */
     /* The first rule that wasn't looked at, since it would have taken too long: of it, and of those
