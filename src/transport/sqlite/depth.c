@@ -1,6 +1,11 @@
-/* depth.c: how many messages there are. All that is asked for at once is counted in one transaction
- * that only reads: nobody waits for it, and what moves from one queue to another meanwhile is in
- * one of them.
+/* depth.c: how many messages there are, and those that no index shows.
+ *
+ * All depths that are asked for at once are counted in one transaction that only reads: nobody
+ * waits for it, and what moves from one queue to another meanwhile is in one of them.
+ *
+ * Hidden messages: nobody has claimed them, and their count of deliveries is below 0, so that no
+ * index shows them. Nobody here writes such a row, so one is only looked for after another
+ * connection wrote to the file; and since that means to read all rows, a few at a time.
  */
 #include "store.h"
 
@@ -91,4 +96,48 @@ int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly)
     code = count_all(store, jobs, thoroughly);
     int ended = mull__store_run(store, MULL__SQL_ROLLBACK, ""); /* nothing was written */
     return code != SQLITE_OK ? code : ended;
+}
+
+/* ---- Hidden messages ------------------------------------------------------------------------- */
+
+static int search_slice(mull__store *store, int *over)
+{
+    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_FIND_HIDDEN, "i", store->search_from);
+    int64_t last = INT64_MAX;
+    if (sqlite3_step(read) == SQLITE_ROW && sqlite3_column_type(read, 0) != SQLITE_NULL) {
+        last = sqlite3_column_int64(read, 0);
+        store->state.hidden |= sqlite3_column_int(read, 1);
+    }
+    *over = last == INT64_MAX;
+    store->search_from = *over ? INT64_MIN : last + 1;
+    return sqlite3_reset(read);
+}
+
+int mull__store_search(mull__store *store, int *over)
+{
+    *over = store->version >= 0 && store->version == store->none_version;
+    if (*over || store->version < 0)
+        return SQLITE_OK;
+    if (store->search_from == INT64_MIN)
+        store->search_version = store->version;
+    int code = search_slice(store, over);
+    if (code == SQLITE_OK && *over && !store->state.hidden &&
+        store->search_version == store->version)
+        store->none_version = store->version;
+    return code;
+}
+
+int mull__store_show(mull__store *store)
+{
+    if (!store->state.hidden)
+        return SQLITE_OK;
+    int code = mull__store_run(store, MULL__SQL_SHOW_HIDDEN, "");
+    int count = sqlite3_changes(store->db);
+    if (code != SQLITE_OK)
+        return code;
+    store->state.hidden = 0;
+    if (count > 0)
+        mull__store_log(store, MULL_WARNING,
+                        "%d message(s) had fewer than 0 deliveries; they have none now", count);
+    return SQLITE_OK;
 }

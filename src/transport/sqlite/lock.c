@@ -10,11 +10,10 @@
  *     made anew where there is none. Several who make it at once get the same file. An earlier one
  *     that has a name somewhere may come back, so it keeps its byte there, too.
  *   - Nobody is declared dead by a file that isn't the one at the path, or that isn't *marked* up
- *     to its number: owners that live may not have got to it yet. Who becomes an owner, and all
- *     before it are within the mark, marks it up to itself; and so does who has waited for those
- *     that are not: from its next transaction on, since one that is busy with a transaction can't
- *     look, and then for MARK_MS. Numbers only grow, so an owner that came while the file was away
- *     is above its mark.
+ *     to its number: owners that live may not have got to it yet. A new owner marks it up to itself
+ *     if all before it are within the mark. So does an owner that has waited MARK_MS for those that
+ *     are not, counted from its next transaction: an owner that is busy with one can't look.
+ *     Numbers only grow, so an owner that came while the file was away is above its mark.
  *   - The mark begins with the file's inode number, so a copy that is put in its place has none.
  *
  * An owner that doesn't get to it within that time, stopped or stuck, loses its claims: their
@@ -35,8 +34,7 @@
 enum { MARK_MS = 1000 };
 
 static const char notice[] =
-    "Whoever uses the database beside this file holds locks on it: leave it "
-    "where it is.\n";
+    "Whoever uses the database beside this file holds locks on it: leave it where it is.\n";
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
@@ -67,10 +65,16 @@ static int is_free(int file, int64_t owner)
 
 /* ---- Which file ------------------------------------------------------------------------------ */
 
+/* in_use is the file at the path, when it was last looked at. */
+static int in_use(const mull__lock *lock)
+{
+    return lock->files[lock->count - 1];
+}
+
 static int is_at_path(const mull__lock *lock, int file)
 {
     struct stat there, open;
-    return file >= 0 && stat(lock->path, &there) == 0 && fstat(file, &open) == 0 &&
+    return stat(lock->path, &there) == 0 && fstat(file, &open) == 0 &&
            there.st_ino == open.st_ino && there.st_dev == open.st_dev;
 }
 
@@ -79,7 +83,7 @@ static int64_t read_mark(const mull__lock *lock)
 {
     char text[64] = "", *rest;
     struct stat open;
-    if (fstat(lock->file, &open) != 0 || pread(lock->file, text, sizeof text - 1, 0) <= 0 ||
+    if (fstat(in_use(lock), &open) != 0 || pread(in_use(lock), text, sizeof text - 1, 0) <= 0 ||
         strtoull(text, &rest, 10) != (unsigned long long)open.st_ino)
         return 0;
     return strtoll(rest, NULL, 10);
@@ -91,11 +95,11 @@ static void mark(mull__lock *lock, int64_t to)
     char text[160];
     struct stat open;
     lock->marked_to = to;
-    if (fstat(lock->file, &open) != 0)
+    if (fstat(in_use(lock), &open) != 0)
         return;
     int length = snprintf(text, sizeof text, "%llu %-20lld\n%s", (unsigned long long)open.st_ino,
                           (long long)to, notice);
-    ssize_t written = pwrite(lock->file, text, (size_t)length, 0);
+    ssize_t written = pwrite(in_use(lock), text, (size_t)length, 0);
     (void)written;
 }
 
@@ -124,14 +128,7 @@ static int is_marked(mull__lock *lock, int64_t owner)
     return owner <= lock->marked_to;
 }
 
-static void use(mull__lock *lock, int file)
-{
-    lock->file = file;
-    lock->marked_to = read_mark(lock);
-    lock->wait_to = lock->since_ms = 0;
-}
-
-/* ---- Files that are away --------------------------------------------------------------------- */
+/* ---- Moving over ----------------------------------------------------------------------------- */
 
 static int has_name(int file)
 {
@@ -139,26 +136,24 @@ static int has_name(int file)
     return fstat(file, &open) == 0 && open.st_nlink > 0;
 }
 
-static void forget_away(mull__lock *lock, int index)
+/* use makes `file` the last one. The others stay, with our byte, as long as somebody might put them
+ * back. */
+static void use(mull__lock *lock, int file)
 {
-    lock->away_count--;
-    memmove(&lock->away[index], &lock->away[index + 1],
-            (size_t)(lock->away_count - index) * sizeof lock->away[0]);
-}
-
-/* put_away keeps a file, with our byte, as long as somebody might put it back. */
-static void put_away(mull__lock *lock, int file)
-{
-    if (!has_name(file)) {
-        close(file);
-        return;
+    int kept = 0;
+    for (int i = 0; i < lock->count; i++) {
+        int other = lock->files[i];
+        if (other == file)
+            continue;
+        if (has_name(other) && (i > 0 || lock->count < MULL__LOCK_FILES))
+            lock->files[kept++] = other;
+        else
+            close(other);
     }
-    for (int i = lock->away_count - 1; i >= 0; i--)
-        if (!has_name(lock->away[i]) || (i == 0 && lock->away_count == MULL__LOCKS_AWAY)) {
-            close(lock->away[i]);
-            forget_away(lock, i);
-        }
-    lock->away[lock->away_count++] = file;
+    lock->files[kept] = file;
+    lock->count = kept + 1;
+    lock->marked_to = read_mark(lock);
+    lock->wait_to = lock->since_ms = 0;
 }
 
 /* complain says why there is no lock to be had. */
@@ -199,51 +194,38 @@ const char *mull__lock_open(mull__store *store)
 void mull__lock_close(mull__store *store)
 {
     mull__lock *lock = &store->lock;
-    if (lock->file >= 0)
-        close(lock->file);
-    for (int i = 0; i < lock->away_count; i++)
-        close(lock->away[i]);
+    for (int i = 0; i < lock->count; i++)
+        close(lock->files[i]);
     mull__free(&store->allocator, lock->path);
-    *lock = (mull__lock){.file = -1};
+    *lock = (mull__lock){0};
 }
 
-/* move_to makes `file` the one in use, and puts that of now away. */
-static int move_to(mull__store *store, int file)
-{
-    mull__lock *lock = &store->lock;
-    if (store->owner && take(file, store->owner) != 0)
-        return complain(lock, errno);
-    put_away(lock, lock->file);
-    use(lock, file);
-    return SQLITE_OK;
-}
-
+/* move_over: a file that we have open is used as it is, since our own lock on it would be in the
+ * way of another open file. */
 static int move_over(mull__store *store)
 {
     mull__lock *lock = &store->lock;
-    for (int i = 0; i < lock->away_count; i++) {
-        int file = lock->away[i];
-        if (!is_at_path(lock, file))
-            continue;
-        forget_away(lock, i);
-        int code = move_to(store, file);
-        if (code != SQLITE_OK)
-            put_away(lock, file);
-        return code;
-    }
-    int file = open_file(store);
+    int known = -1;
+    for (int i = 0; i < lock->count; i++)
+        if (is_at_path(lock, lock->files[i]))
+            known = lock->files[i];
+    int file = known >= 0 ? known : open_file(store);
     if (file < 0)
         return complain(lock, errno);
-    int code = move_to(store, file);
-    if (code != SQLITE_OK)
-        close(file);
-    return code;
+    if (store->owner && take(file, store->owner) != 0) {
+        complain(lock, errno);
+        if (known < 0)
+            close(file);
+        return SQLITE_IOERR_LOCK;
+    }
+    use(lock, file);
+    return SQLITE_OK;
 }
 
 int mull__lock_tend(mull__store *store)
 {
     mull__lock *lock = &store->lock;
-    if (is_at_path(lock, lock->file)) {
+    if (is_at_path(lock, in_use(lock))) {
         lock->why[0] = 0;
         is_marked(lock, store->owner); /* so that those who come later need not wait */
         return SQLITE_OK;
@@ -267,7 +249,7 @@ int mull__lock_hold(mull__store *store, int64_t owner)
     int code = mull__lock_tend(store);
     if (code != SQLITE_OK)
         return code;
-    if (take(store->lock.file, owner) != 0)
+    if (take(in_use(&store->lock), owner) != 0)
         return complain(&store->lock, errno);
     store->owner = owner;
     return SQLITE_OK;
@@ -275,9 +257,8 @@ int mull__lock_hold(mull__store *store, int64_t owner)
 
 void mull__lock_drop(mull__store *store)
 {
-    let_go(store->lock.file, store->owner);
-    for (int i = 0; i < store->lock.away_count; i++)
-        let_go(store->lock.away[i], store->owner);
+    for (int i = 0; i < store->lock.count; i++)
+        let_go(store->lock.files[i], store->owner);
     store->owner = 0;
 }
 
@@ -299,10 +280,10 @@ mull__life mull__lock_ask(mull__store *store, int64_t owner)
     mull__lock *lock = &store->lock;
     if (owner < 1)
         return MULL__DEAD; /* nobody ever was */
-    if (!is_free(lock->file, owner))
+    if (!is_free(in_use(lock), owner))
         return MULL__ALIVE;
     /* In this order: who holds a byte of another file by now held that of this one before. */
-    if (!is_marked(lock, owner) || !is_at_path(lock, lock->file))
+    if (!is_marked(lock, owner) || !is_at_path(lock, in_use(lock)))
         return lock->since_ms ? MULL__MAY_LIVE : MULL__TO_BE_ASKED;
     return MULL__DEAD;
 }

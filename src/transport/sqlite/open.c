@@ -282,11 +282,10 @@ int mull__store_open(mull__store *store, mull_port *port, const char *path, char
                      size_t why_size)
 {
     *store = (mull__store){.port = port,
-                           .lock = {.file = -1},
+                           .allocator = *mull_port_allocator(port),
                            .version = -1,
                            .search_from = INT64_MIN,
                            .none_version = -1};
-    store->allocator = *mull_port_allocator(port);
     atomic_init(&store->ahead_ms, INT64_MIN);
     complaint to = {path, why, why_size};
     int status = open_all(&to, store);
@@ -301,7 +300,6 @@ void mull__store_close(mull__store *store)
     sqlite3_close(store->db);
     store->db = NULL;
     mull__lock_close(store);
-    mull__place_forget(store);
     mull__free(&store->allocator, store->others);
     store->others = NULL;
 }

@@ -85,15 +85,6 @@ static int free_unclaimed(mull__store *store)
     return free_claims(store, store->owner, MULL__SQL_OWNER_FREE, 1);
 }
 
-static int64_t highest_other(const mull__store *store)
-{
-    int64_t highest = 0;
-    for (size_t i = 0; i < store->other_count; i++)
-        if (store->others[i].owner > highest)
-            highest = store->others[i].owner;
-    return highest;
-}
-
 static int become(mull__store *store)
 {
     int code = make_room(store);
@@ -106,7 +97,8 @@ static int become(mull__store *store)
     if (code == SQLITE_OK)
         code = free_unclaimed(store);
     if (code == SQLITE_OK)
-        mull__lock_mark(store, highest_other(store));
+        mull__lock_mark(store,
+                        store->other_count ? store->others[store->other_count - 1].owner : 0);
     return code == SQLITE_OK ? mull__store_commit(store) : code;
 }
 

@@ -9,7 +9,6 @@
  * if they were gone. The first look only keeps harm small: who opened the file after its log was
  * replaced writes to another one, and the index of both is the same.
  */
-#include "base/alloc.h"
 #include "store.h"
 
 #include <errno.h>
@@ -17,96 +16,60 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* learn remembers which file is at a path. */
-static int learn(mull__watched *file)
+static const char *const ends[] = {"", "-wal", "-shm"};
+
+static int look(const mull__store *store, const char *end, struct stat *status)
 {
-    struct stat status;
-    if (stat(file->path, &status) != 0)
-        return 0;
-    file->device = status.st_dev;
-    file->inode = status.st_ino;
-    file->known = 1;
-    return 1;
+    char path[4096]; /* SQLite takes shorter ones only */
+    snprintf(path, sizeof path, "%s%s", sqlite3_db_filename(store->db, "main"), end);
+    return stat(path, status);
 }
 
 /* mull__place_learn reads first: that makes SQLite open the log and its index. SQLite doesn't say
- * which files it has, so one that is replaced between that and this look isn't noticed. */
+ * which of those it has, so one that is replaced between that and this look isn't noticed. */
 int mull__place_learn(mull__store *store)
 {
-    mull__place *place = &store->place;
-    const char *path = sqlite3_db_filename(store->db, "main");
-    size_t size = strlen(path) + sizeof "-shm";
-    char *shm = mull__alloc(&store->allocator, size);
-    if (!shm)
-        return SQLITE_NOMEM;
-    snprintf(shm, size, "%s-shm", path);
-    place->shm.path = place->shm_path = shm;
-    place->wal.path = sqlite3_filename_wal(path);
     int code = sqlite3_exec(store->db, "SELECT next FROM counter", NULL, NULL, NULL);
     if (code != SQLITE_OK)
         return code;
-    struct stat status;
-    if (stat(path, &status) != 0)
-        return SQLITE_OK; /* an embedder's VFS that keeps it elsewhere */
-    return learn(&place->wal) && learn(&place->shm) ? SQLITE_OK : SQLITE_READONLY_DBMOVED;
-}
-
-void mull__place_forget(mull__store *store)
-{
-    mull__free(&store->allocator, store->place.shm_path);
-    store->place = (mull__place){0};
-}
-
-static int is_missing(int error)
-{
-    return error == ENOENT || error == ENOTDIR;
-}
-
-/* look gives a file's fate. Negative: nobody can say, an errno. */
-static int look(const mull__watched *file)
-{
-    struct stat status;
-    if (!file->known)
-        return MULL__IN_PLACE;
-    if (stat(file->path, &status) != 0)
-        return is_missing(errno) ? MULL__MISSING : -errno;
-    return status.st_ino == file->inode && status.st_dev == file->device ? MULL__IN_PLACE
-                                                                         : MULL__REPLACED;
-}
-
-static int look_at_database(mull__store *store)
-{
     int moved = 0;
-    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-    if (!moved)
-        return MULL__IN_PLACE;
     struct stat status;
-    if (stat(sqlite3_db_filename(store->db, "main"), &status) == 0)
-        return MULL__REPLACED;
-    return is_missing(errno) ? MULL__MISSING : -errno;
+    for (int i = 0; i < MULL__FILES; i++) {
+        store->place.known = look(store, ends[i], &status) == 0;
+        if (!store->place.known && i > 0)
+            return SQLITE_READONLY_DBMOVED;
+        if (!store->place.known)
+            break; /* an embedder's VFS that keeps it elsewhere */
+        store->place.devices[i] = status.st_dev;
+        store->place.inodes[i] = status.st_ino;
+    }
+    sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    return moved ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
+}
+
+static int gone(mull__place *place, mull__fate fate, const char *end)
+{
+    place->fate = fate;
+    place->end = end;
+    return SQLITE_READONLY_DBMOVED;
 }
 
 int mull__place_check(mull__store *store)
 {
     mull__place *place = &store->place;
-    static const char *const ends[] = {"", "-wal", "-shm"};
-    int fates[] = {look_at_database(store), look(&place->wal), look(&place->shm)};
-    for (int i = 0; i < 3; i++) {
-        if (fates[i] < 0) {
-            place->error = -fates[i];
+    for (int i = 0; place->known && i < MULL__FILES; i++) {
+        struct stat now;
+        if (look(store, ends[i], &now) == 0) {
+            if (now.st_ino != place->inodes[i] || now.st_dev != place->devices[i])
+                return gone(place, MULL__REPLACED, ends[i]);
+        } else if (errno == ENOENT || errno == ENOTDIR) {
+            return gone(place, MULL__MISSING, ends[i]);
+        } else {
+            place->error = errno;
             return SQLITE_IOERR_FSTAT;
         }
-        if (fates[i] == MULL__IN_PLACE)
-            continue;
-        place->fate = (mull__fate)fates[i];
-        place->end = ends[i];
-        return SQLITE_READONLY_DBMOVED;
     }
-    if (!place->wal.known || mull__wal_is_whole(store))
-        return SQLITE_OK;
-    place->fate = MULL__CUT;
-    place->end = ends[1];
-    return SQLITE_READONLY_DBMOVED;
+    return !place->known || mull__wal_is_whole(store) ? SQLITE_OK : gone(place, MULL__CUT, "-wal");
 }
 
 int mull__place_confirm(mull__store *store)
@@ -130,8 +93,8 @@ void mull__place_leave(mull__store *store)
     mull__place *place = &store->place;
     if (!sqlite3_get_autocommit(store->db))
         mull__store_rollback(store);
-    if (!place->unsure && place->fate == MULL__MISSING && strcmp(place->end, "-wal") == 0 &&
-        mull__wal_is_whole(store))
+    if (!place->unsure && place->end && strcmp(place->end, "-wal") == 0 &&
+        place->fate == MULL__MISSING && mull__wal_is_whole(store))
         save(store);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
@@ -148,31 +111,23 @@ void mull__place_words(const mull__store *store, char *why, size_t size)
                  strerror(place->error));
     else if (!place->end)
         snprintf(why, size, "was moved while it was in use; put it back, and start again");
+    else if (place->fate == MULL__CUT)
+        snprintf(why, size,
+                 "its -wal was cut short while it was in use, and with that what was not yet in "
+                 "the file is lost; end all who use it, and start again");
     else if (!place->end[0])
         snprintf(why, size,
                  "was %s while it was in use; put it back together with its -wal, or an older copy "
                  "without, and start again: what was claimed will be handed out again",
                  what);
-    else if (strcmp(place->end, "-shm") == 0)
-        snprintf(
-            why, size,
-            "its -shm was %s while it was in use; end all who use it, and start again: nothing "
-            "is lost, and what was claimed will be handed out again",
-            what);
-    else if (place->fate == MULL__CUT)
-        snprintf(
-            why, size,
-            "its -wal was cut short while it was in use, and with that what was not yet in the "
-            "file is lost; end all who use it, and start again");
-    else if (place->saved)
-        snprintf(why, size,
-                 "its -wal was %s while it was in use, and what was in it is saved into the file; "
-                 "start again: what was claimed will be handed out again",
-                 what);
     else
-        snprintf(
-            why, size,
-            "its -wal was %s while it was in use, and with it what was not yet in the file; put "
-            "it back if you can, end all who use it, and start again",
-            what);
+        snprintf(why, size, "its %s was %s while it was in use%s", place->end, what,
+                 strcmp(place->end, "-shm") == 0
+                     ? "; end all who use it, and start again: nothing is lost, and what was "
+                       "claimed will be handed out again"
+                 : place->saved
+                     ? ", and what was in it is saved into the file; start again: what was claimed "
+                       "will be handed out again"
+                     : ", and with it what was not yet in the file; put it back if you can, end "
+                       "all who use it, and start again");
 }

@@ -170,7 +170,7 @@
     X(OWNERS, MULL__CLAIMANTS                                                                      \
       "SELECT owner, max(listed), max(claims) FROM"                                                \
       " (SELECT owner, 0 AS listed, 1 AS claims FROM claimant WHERE owner IS NOT NULL"             \
-      " UNION ALL SELECT owner, 1, 0 FROM owners) GROUP BY owner")                                 \
+      " UNION ALL SELECT owner, 1, 0 FROM owners) GROUP BY owner ORDER BY owner")                  \
     X(OWNERS_TOO_HIGH, "DELETE FROM owners WHERE owner >= " MULL__NUMBERS_END)                     \
     X(OWNERS_ANEW, "UPDATE sqlite_sequence SET seq ="                                              \
                    " (SELECT max(0, coalesce(max(owner), 0)) FROM owners)"                         \

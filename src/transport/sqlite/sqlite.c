@@ -13,7 +13,7 @@
 extern const mull_transport_ops mull__sqlite;
 
 typedef struct sqlite {
-    mull_port *port;
+    mull_port *port; /* NULL: open failed, and nobody is told of the end */
     mull_allocator allocator;
     mull__worker worker;
     char *path;
@@ -29,7 +29,6 @@ typedef struct sqlite {
     mull_timer *timer;
     int64_t timer_ms; /* what it is set for, of mull__store_now; INT64_MAX: it isn't set */
     int closing;
-    int unborn; /* open failed: nobody is told of its end */
 } sqlite;
 
 /* ---- To the worker --------------------------------------------------------------------------- */
@@ -125,26 +124,21 @@ static void sqlite_deliver(sqlite *self, mull__claim *claim)
 static void sqlite_on_due(void *data)
 {
     sqlite *self = data;
-    self->timer = NULL;
     self->timer_ms = INT64_MAX;
     sqlite_poke(self, 1);
 }
 
-/* sqlite_set_timer: without memory for a timer the worker finds out by itself, a little later. */
 static void sqlite_set_timer(sqlite *self, int64_t due_ms)
 {
-    if (due_ms == self->timer_ms || self->closing)
+    if (due_ms == self->timer_ms)
         return;
-    if (self->timer)
-        mull_port_cancel(self->port, self->timer);
-    self->timer = NULL;
-    self->timer_ms = INT64_MAX;
-    if (due_ms == INT64_MAX)
-        return;
+    self->timer_ms = due_ms;
     int64_t left = due_ms - mull__store_now(&self->worker.store);
-    self->timer = mull_port_after(self->port, left > 0 ? left : 0, sqlite_on_due, self);
-    if (self->timer)
-        self->timer_ms = due_ms;
+    if (due_ms == INT64_MAX)
+        left = MULL_NEVER;
+    else if (left < 0)
+        left = 0;
+    mull_port_timer_set(self->port, self->timer, left);
 }
 
 static void sqlite_answer_all(sqlite *self, mull__answers *answers)
@@ -157,7 +151,7 @@ static void sqlite_answer_all(sqlite *self, mull__answers *answers)
         sqlite_answer(self, MULL__ENTRY(link, mull__job, link));
     while ((link = mull__list_pop(&answers->claims)))
         sqlite_deliver(self, MULL__ENTRY(link, mull__claim, link));
-    sqlite_set_timer(self, answers->due_ms);
+    sqlite_set_timer(self, self->closing ? INT64_MAX : answers->due_ms);
     for (; self->pokes < answers->pokes; self->pokes++)
         mull_port_working(self->port, -1);
 }
@@ -171,6 +165,7 @@ static void sqlite_free(sqlite *self)
         sqlite_free_claim(self, MULL__ENTRY(link, mull__claim, link));
     while ((link = mull__list_pop(&self->readers)))
         mull__free(&self->allocator, MULL__ENTRY(link, mull__reader, own_link));
+    mull_port_timer_free(self->port, self->timer);
     mull_allocator allocator = self->allocator;
     mull__free(&allocator, self->path);
     mull__free(&allocator, self);
@@ -179,7 +174,7 @@ static void sqlite_free(sqlite *self)
 static void sqlite_on_closed(uv_handle_t *handle)
 {
     sqlite *self = handle->data;
-    mull_port *port = self->unborn ? NULL : self->port;
+    mull_port *port = self->port;
     sqlite_free(self);
     if (port)
         mull_port_closed(port);
@@ -217,9 +212,7 @@ static void sqlite_close(void *data)
 {
     sqlite *self = data;
     self->closing = 1;
-    if (self->timer)
-        mull_port_cancel(self->port, self->timer);
-    self->timer = NULL;
+    sqlite_set_timer(self, INT64_MAX);
     if (self->flushing)
         sqlite_flush(self);
     mull__worker_close(&self->worker);
@@ -343,9 +336,10 @@ static sqlite *sqlite_new(mull_port *port, const char *path)
     mull__list_init(&self->readers);
     mull__list_init(&self->claims);
     self->path = mull__strdup(allocator, path);
-    if (self->path)
+    self->timer = mull_port_timer_new(port, sqlite_on_due, self);
+    if (self->path && self->timer)
         return self;
-    mull__free(allocator, self);
+    sqlite_free(self);
     return NULL;
 }
 
@@ -366,7 +360,9 @@ static int sqlite_start(sqlite *self, char *why, size_t why_size)
     if (status != 0) {
         snprintf(why, why_size, "%s: its thread can't be started", self->path);
         mull__store_close(&self->worker.store);
-        self->unborn = 1;
+        mull_port_timer_free(self->port, self->timer);
+        self->timer = NULL;
+        self->port = NULL;
         uv_close((uv_handle_t *)&self->bell, sqlite_on_closed);
     }
     return status;

@@ -36,36 +36,30 @@ typedef struct mull__owner_seen {
     mull__life life;
 } mull__owner_seen;
 
-enum { MULL__LOCKS_AWAY = 16 };
+enum { MULL__LOCK_FILES = 16 };
 
 /* mull__lock is the lock file; see lock.c. */
 typedef struct mull__lock {
     char *path;
-    int file;                   /* -1: none */
-    int away[MULL__LOCKS_AWAY]; /* earlier ones that may come back, oldest first */
-    int away_count;
+    int files[MULL__LOCK_FILES]; /* the last is in use; earlier ones may come back, oldest first */
+    int count;
     int64_t marked_to; /* an owner up to this who has no byte in it is dead */
     int64_t wait_to;   /* those above that, and up to this, have time to come over ... */
     int64_t since_ms;  /* ... counted from here, monotonic: our next transaction; 0: none yet */
     char why[256];     /* it can't be used; "": it can */
 } mull__lock;
 
-/* mull__watched is a file that should stay the same. */
-typedef struct mull__watched {
-    const char *path;
-    int known; /* the next two are */
-    dev_t device;
-    ino_t inode;
-} mull__watched;
+typedef enum mull__fate { MULL__MISSING, MULL__REPLACED, MULL__CUT } mull__fate;
 
-typedef enum mull__fate { MULL__IN_PLACE, MULL__MISSING, MULL__REPLACED, MULL__CUT } mull__fate;
+enum { MULL__FILES = 3 };
 
-/* mull__place is the files of the database; SQLite knows of its first one itself. */
+/* mull__place is where the files of the database are: itself, its -wal and its -shm. */
 typedef struct mull__place {
-    mull__watched wal, shm;
-    char *shm_path;
-    mull__fate fate; /* of the one that is gone, if any */
-    const char *end; /* of its name: "", "-wal" or "-shm"; NULL: none was found gone */
+    int known; /* which files these are */
+    dev_t devices[MULL__FILES];
+    ino_t inodes[MULL__FILES];
+    const char *end; /* of the name of the one that is gone, as "-wal"; NULL: none was found gone */
+    mull__fate fate; /* ... and what became of it */
     int saved;       /* the log was deleted, and what was in it is in the file */
     int error;       /* errno: why nobody could say where one is; 0 */
     int unsure;      /* ... when it had to be said */
@@ -89,7 +83,7 @@ typedef struct mull__store {
         int64_t next;    /* number; 0: not read in this transaction */
         int64_t suspect; /* the token of the suspect that is out; 0: none is */
         int next_used;
-        int hidden; /* there are messages to be shown; see hidden.c */
+        int hidden; /* there are messages to be shown; see depth.c */
     } state, before;
 
     mull__place place;
@@ -106,7 +100,7 @@ typedef struct mull__store {
     size_t other_count, other_room;
     int claims_seen; /* the file had claims in our name when it was last looked at */
 
-    /* See hidden.c: */
+    /* See depth.c: */
     int64_t search_from;    /* the number at which the search goes on */
     int64_t search_version; /* the file's, when this search began */
     int64_t none_version;   /* ... when none was hidden; -1: not known */
@@ -199,7 +193,6 @@ __attribute__((format(printf, 3, 4))) void mull__store_log(mull__store *store, m
 /* mull__place_learn remembers which files these are, once all are open.
  * SQLITE_READONLY_DBMOVED: one is gone already. */
 int mull__place_learn(mull__store *store);
-void mull__place_forget(mull__store *store);
 
 /* mull__place_check: SQLITE_READONLY_DBMOVED, and `place` says which: one was deleted, moved or
  * replaced, or the log was cut short. SQLITE_IOERR_FSTAT: nobody can say. */
@@ -247,8 +240,8 @@ int mull__trouble(mull__store *store, int code, char *why, size_t size);
 const char *mull__lock_open(mull__store *store);
 void mull__lock_close(mull__store *store);
 
-/* mull__lock_tend goes over to the file that is at the path now. SQLITE_IOERR_LOCK: it can't, and
- * `why` says why. Outside of transactions too. */
+/* mull__lock_tend goes over to the file that is at the path now; SQLITE_IOERR_LOCK, and `why`: it
+ * can't. Outside of transactions too. */
 int mull__lock_tend(mull__store *store);
 
 /* mull__lock_hold makes us the owner, by our byte, before anyone can see our row; within a
@@ -315,7 +308,13 @@ void mull__claim_free(const mull_allocator *allocator, mull__claim *claim);
  * the text is no JSON object of strings, or has one that a header can't have. */
 int mull__store_headers(mull__store *store, const char *text, mull_header **out, size_t *count);
 
-/* ---- hidden.c: ... and those that no index shows --------------------------------------------- */
+/* ---- depth.c: how many there are, hidden ones too -----------------------------------------------
+ */
+
+/* mull__store_count counts what a list of mull__counting asks for, in one transaction that only
+ * reads, so that all of it was so at one moment; next_due_ms is on the wall clock. `thoroughly`:
+ * where none is ready or claimed, hidden messages are looked for, too. */
+int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly);
 
 /* mull__store_search goes on with the search for hidden messages for a moment; `*over`: to its end.
  * It writes nothing, and sets `hidden` where there are any. */
@@ -323,13 +322,6 @@ int mull__store_search(mull__store *store, int *over);
 
 /* mull__store_show makes them claimable, within a transaction. */
 int mull__store_show(mull__store *store);
-
-/* ---- depth.c: how many there are ------------------------------------------------------------- */
-
-/* mull__store_count counts what a list of mull__counting asks for, in one transaction that only
- * reads, so that all of it was so at one moment; next_due_ms is on the wall clock. `thoroughly`:
- * where none is ready or claimed, hidden messages are looked for, too. */
-int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly);
 
 /* ---- settle.c: and back into it: publishes too ----------------------------------------------- */
 

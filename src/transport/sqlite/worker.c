@@ -8,23 +8,18 @@
 
 #define MS UINT64_C(1000000) /* of uv_hrtime */
 
-/* How often to look whether others wrote: a message that they send may wait 50 ms. */
-#define LOOK_EVERY (20 * MS)
-
-/* How often an owner that needs nothing looks after its lock, and whether its files are there. */
-#define TEND_EVERY (250 * MS)
-
-/* How long after a search for hidden messages the next one may begin. */
-#define SEARCH_EVERY (60000 * MS)
-
-/* How soon to claim again where it failed. */
-#define RETRY_AFTER (100 * MS)
-
-/* How long others may keep the file before people are told, and before a close gives up. */
-#define PATIENCE (5000 * MS)
-
-/* How long to wait for others where the log is to be emptied, while they can't write, and how soon
- * to try that again where it failed. */
+/* LOOK_EVERY: whether others wrote; a message that they send may wait 50 ms.
+ * TEND_EVERY: after the lock and the files, of an owner that needs nothing.
+ * SEARCH_EVERY: for hidden messages, after the last search.
+ * RETRY_AFTER: a claim that failed.
+ * PATIENCE: with others that keep the file, before people are told, and before a close gives up.
+ * EMPTY_PATIENCE: the same where the log is to be emptied, while others can't write.
+ * EMPTY_AFTER: to try that again where it failed. */
+#define LOOK_EVERY     (20 * MS)
+#define TEND_EVERY     (250 * MS)
+#define SEARCH_EVERY   (60000 * MS)
+#define RETRY_AFTER    (100 * MS)
+#define PATIENCE       (5000 * MS)
 #define EMPTY_PATIENCE (50 * MS)
 #define EMPTY_AFTER    (1000 * MS)
 
@@ -80,14 +75,6 @@ static void post(mull__worker *worker)
 
 /* ---- Another process writes ------------------------------------------------------------------ */
 
-static int may_wait(mull__worker *worker, uint64_t now)
-{
-    uv_mutex_lock(&worker->mutex);
-    int may = !worker->closing || now < worker->close_by;
-    uv_mutex_unlock(&worker->mutex);
-    return may;
-}
-
 /* busy waits a little, again and again: 0.2 ms at first, since the gap between two commits of a
  * process that has much to do is short, and SQLite gives no turns. */
 static int busy(void *data, int count)
@@ -101,7 +88,10 @@ static int busy(void *data, int count)
         mull__lock_tend(&worker->store); /* where it fails, so will the next try to claim */
     }
     uint64_t waited = now - worker->busy_since;
-    if (waited > (worker->emptying ? EMPTY_PATIENCE : PATIENCE) || !may_wait(worker, now))
+    uv_mutex_lock(&worker->mutex);
+    int ends = worker->closing && now >= worker->close_by;
+    uv_mutex_unlock(&worker->mutex);
+    if (ends || waited > (worker->emptying ? EMPTY_PATIENCE : PATIENCE))
         return 0;
     struct timespec pause = {.tv_nsec = waited < 500 * MS ? 200000 : 5000000};
     nanosleep(&pause, NULL);
@@ -256,20 +246,13 @@ static int is_idle(mull__worker *worker)
     return !any(worker, has_claims);
 }
 
-/* must_probe: a number is taken, so that there is something to write; nothing else would show
- * whether that is possible again. */
-static int must_probe(const mull__worker *worker)
-{
-    return worker->unwritable && worker->batch.count == 0;
-}
-
 static int try_all(mull__worker *worker)
 {
     mull__store *store = &worker->store;
     int64_t number;
     int code = mull__store_begin(store);
-    if (code == SQLITE_OK && must_probe(worker))
-        code = mull__store_number(store, &number);
+    if (code == SQLITE_OK && worker->unwritable && worker->batch.count == 0)
+        code = mull__store_number(store, &number); /* to see whether it can be written to again */
     mull__link *link = mull__list_first(&worker->batch);
     for (; link && code == SQLITE_OK; link = mull__list_after(&worker->batch, link))
         code = do_job(worker, MULL__ENTRY(link, mull__job, link));
@@ -291,25 +274,15 @@ static int outlasts_lock(const mull__job *job)
     return job->kind == MULL__JOB_PUBLISH || job->kind == MULL__JOB_DEPTH;
 }
 
-static int is_no_memory(int code)
-{
-    return (code & 0xff) == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
-}
-
 /* answer_all: nothing of these jobs has happened, and they say so, or wait for the next time. */
 static void answer_all(mull__worker *worker, mull__list *jobs, int code)
 {
     int waits = (code & 0xff) == SQLITE_BUSY && !worker->ending && worker->health != MULL_BROKEN;
-    mull__link *link = mull__list_first(jobs);
-    while (link) {
-        mull__link *after = mull__list_after(jobs, link);
-        mull__job *job = MULL__ENTRY(link, mull__job, link);
-        job->status = is_no_memory(code) ? MULL_ENOMEM : MULL_EIO;
-        if (waits && outlasts_lock(job)) {
-            mull__list_remove(jobs, link);
-            mull__list_push(&worker->again, link);
-        }
-        link = after;
+    int no_memory = (code & 0xff) == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
+    for (size_t left = jobs->count; left > 0; left--) {
+        mull__job *job = MULL__ENTRY(mull__list_pop(jobs), mull__job, link);
+        job->status = no_memory ? MULL_ENOMEM : MULL_EIO;
+        mull__list_push(waits && outlasts_lock(job) ? &worker->again : jobs, &job->link);
     }
 }
 
@@ -324,8 +297,8 @@ static void undo(mull__worker *worker)
     news_for(worker, NULL);
 }
 
-/* report_well: that what couldn't be written to works again is shown by writing only; must_probe
- * will. */
+/* report_well: that what couldn't be written to works again is shown by writing only, as try_all
+ * does. */
 static void report_well(mull__worker *worker, int wrote)
 {
     if (worker->unwritable && !wrote) {
@@ -478,14 +451,6 @@ static int find_news(mull__worker *worker)
     return sqlite3_reset(read);
 }
 
-static void wake_due(mull__worker *worker)
-{
-    int64_t now_ms = mull__store_now(&worker->store);
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
-        if (reader->next_due_ms <= now_ms)
-            wake(reader);
-}
-
 static int search(mull__worker *worker)
 {
     int over;
@@ -509,7 +474,10 @@ static void look(mull__worker *worker)
         code = search(worker);
     if (code != SQLITE_OK || news & MULL__FREED || worker->store.state.hidden)
         news_for(worker, NULL);
-    wake_due(worker);
+    int64_t now_ms = mull__store_now(&worker->store);
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (reader->next_due_ms <= now_ms)
+            wake(reader);
 }
 
 static int own(mull__worker *worker)
