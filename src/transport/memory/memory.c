@@ -5,7 +5,7 @@
  *                                              └── mull_port_delivered, as far as there is credit
  */
 #include "base/alloc.h"
-#include "options.h"
+#include "base/duration.h"
 #include "shelf.h"
 
 #include <stdio.h>
@@ -13,6 +13,13 @@
 #include <uv.h>
 
 extern const mull_transport_ops mull__memory;
+
+/* memory_options is what may stand behind the question mark of a URL. */
+typedef struct memory_options {
+    int64_t claim_timeout_ms;           /* 0: claims last */
+    int64_t longest_delay_ms;           /* 0: any */
+    int retry, delay, deliveries, hold; /* what it can do */
+} memory_options;
 
 typedef struct memory_reader {
     mull__link link;
@@ -45,7 +52,7 @@ typedef struct memory_claim {
 typedef struct memory {
     mull_port *port;
     mull_allocator allocator;
-    mull__memory_options options;
+    memory_options options;
     mull__shelf shelf;
     mull__list readers;
     mull__list claims; /* not released; those with an item are in the order of their deadlines */
@@ -61,12 +68,7 @@ enum { MEMORY_RETRY_MS = 100 }; /* where there was no memory for a delivery */
 
 /* ---- Turns ----------------------------------------------------------------------------------- */
 
-static void memory_turn(memory *self);
-
-static void memory_on_idle(uv_idle_t *idle)
-{
-    memory_turn(idle->data);
-}
+static void memory_turn(uv_idle_t *idle);
 
 static void memory_wake(memory *self)
 {
@@ -74,14 +76,7 @@ static void memory_wake(memory *self)
         return;
     self->awake = 1;
     mull_port_working(self->port, 1);
-    uv_idle_start(&self->idle, memory_on_idle);
-}
-
-static void memory_sleep(memory *self)
-{
-    self->awake = 0;
-    uv_idle_stop(&self->idle);
-    mull_port_working(self->port, -1);
+    uv_idle_start(&self->idle, memory_turn);
 }
 
 static void memory_on_timer(void *data)
@@ -98,9 +93,10 @@ static void memory_set_timer(memory *self, int64_t at_ms)
     self->timer_ms = at_ms;
     int64_t left = at_ms - mull_port_now(self->port);
     if (at_ms == INT64_MAX)
-        mull_port_timer_set(self->port, self->timer, MULL_NEVER);
-    else
-        mull_port_timer_set(self->port, self->timer, left > 0 ? left : 0);
+        left = MULL_NEVER;
+    else if (left < 0)
+        left = 0;
+    mull_port_timer_set(self->port, self->timer, left);
 }
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
@@ -257,9 +253,12 @@ static void memory_on_closed(uv_handle_t *handle)
 }
 
 /* memory_turn tells what happened, then delivers. What its callbacks ask for comes next turn. */
-static void memory_turn(memory *self)
+static void memory_turn(uv_idle_t *idle)
 {
-    memory_sleep(self);
+    memory *self = idle->data;
+    self->awake = 0;
+    uv_idle_stop(idle);
+    mull_port_working(self->port, -1);
     memory_give_answers(self);
     if (self->closing) {
         if (!self->awake)
@@ -391,6 +390,88 @@ static int memory_carry_out(memory *self, memory_claim *claim, const mull_settle
     }
 }
 
+/* ---- Options --------------------------------------------------------------------------------- */
+
+/* memory_text is a part of the URL. */
+typedef struct memory_text {
+    const char *start;
+    size_t length;
+} memory_text;
+
+static int memory_is(memory_text part, const char *word)
+{
+    return part.length == strlen(word) && memcmp(part.start, word, part.length) == 0;
+}
+
+/* until cuts `from` at the first `mark`, and moves it behind that; the rest where there is none. */
+static memory_text memory_until(memory_text *from, char mark)
+{
+    memory_text part = *from;
+    const char *found = memchr(from->start, mark, from->length);
+    if (found)
+        part.length = (size_t)(found - from->start);
+    size_t step = part.length + (found != NULL);
+    from->start += step;
+    from->length -= step;
+    return part;
+}
+
+/* memory_read_duration and _flag answer NULL, or what is wrong. */
+static const char *memory_read_duration(int64_t *out, memory_text value, char *why, size_t size)
+{
+    if (mull__duration_read(out, value.start, value.length, why, size) != 0)
+        return why;
+    return *out > 0 ? NULL : "must be more than 0; leave it out for no limit";
+}
+
+static const char *memory_read_flag(int *out, memory_text value)
+{
+    *out = memory_is(value, "yes");
+    return *out || memory_is(value, "no") ? NULL : "must be yes or no";
+}
+
+static int memory_read_option(memory_options *options, memory_text option, const char *url,
+                              char *why, size_t why_size)
+{
+    const struct {
+        const char *name;
+        int64_t *duration;
+        int *flag;
+    } known[] = {
+        {"claim_timeout", &options->claim_timeout_ms, NULL},
+        {"longest_delay", &options->longest_delay_ms, NULL},
+        {"hold", NULL, &options->hold},
+        {"retry", NULL, &options->retry},
+        {"delay", NULL, &options->delay},
+        {"deliveries", NULL, &options->deliveries},
+    };
+    memory_text value = option, name = memory_until(&value, '=');
+    char problem[160];
+    const char *wrong =
+        "is no option; there are claim_timeout, hold, retry, delay, longest_delay and deliveries";
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (memory_is(name, known[i].name))
+            wrong = known[i].flag
+                        ? memory_read_flag(known[i].flag, value)
+                        : memory_read_duration(known[i].duration, value, problem, sizeof problem);
+    if (wrong)
+        snprintf(why, why_size, "%s: %.*s %s", url, (int)name.length, name.start, wrong);
+    return wrong ? MULL_EINVAL : 0;
+}
+
+/* memory_read_options reads a whole URL: memory:NAME?claim_timeout=30s&retry=no&... MULL_EINVAL,
+ * with what would be right in `why`. */
+static int memory_read_options(memory_options *options, const char *url, char *why, size_t why_size)
+{
+    *options = (memory_options){.retry = 1, .delay = 1, .deliveries = 1, .hold = 1};
+    const char *mark = strchr(url, '?');
+    memory_text rest = mark ? (memory_text){mark + 1, strlen(mark + 1)} : (memory_text){url, 0};
+    int status = 0;
+    while (status == 0 && rest.length > 0)
+        status = memory_read_option(options, memory_until(&rest, '&'), url, why, why_size);
+    return status;
+}
+
 /* ---- The slots ------------------------------------------------------------------------------- */
 
 static void memory_answer_later(memory *self, memory_answer *answer)
@@ -499,7 +580,7 @@ static void memory_close(void *data)
     memory_wake(self);
 }
 
-static mull_abilities memory_abilities(const mull__memory_options *options)
+static mull_abilities memory_abilities(const memory_options *options)
 {
     return (mull_abilities){.can_retry = options->retry,
                             .can_delay = options->delay,
@@ -512,8 +593,8 @@ static mull_abilities memory_abilities(const mull__memory_options *options)
 
 static int memory_look(const char *url, mull_abilities *abilities, char *why, size_t why_size)
 {
-    mull__memory_options options;
-    int status = mull__memory_options_read(&options, url, why, why_size);
+    memory_options options;
+    int status = memory_read_options(&options, url, why, why_size);
     if (status == 0)
         *abilities = memory_abilities(&options);
     return status;
@@ -523,8 +604,8 @@ static int memory_open(void **out, mull_port *port, const char *url, mull_abilit
                        char *why, size_t why_size)
 {
     *out = NULL;
-    mull__memory_options options;
-    int status = mull__memory_options_read(&options, url, why, why_size);
+    memory_options options;
+    int status = memory_read_options(&options, url, why, why_size);
     if (status != 0)
         return status;
     const mull_allocator *allocator = mull_port_allocator(port);

@@ -19,7 +19,6 @@
  * An owner that doesn't get to it within that time, stopped or stuck, loses its claims: their
  * settles find the tokens gone, and the messages were handed out again.
  */
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "store.h"
 
@@ -159,7 +158,7 @@ static void use(mull__lock *lock, int file)
 /* complain says why there is no lock to be had. */
 static int complain(mull__lock *lock, int error)
 {
-    snprintf(lock->why, sizeof lock->why, "its lock file %s: %s", lock->path,
+    snprintf(lock->why, sizeof lock->why, "its lock file %.180s: %s", lock->path,
              error == EAGAIN ? "another process holds our place in it" : strerror(error));
     return SQLITE_IOERR_LOCK;
 }
@@ -183,6 +182,7 @@ static int open_file(const mull__store *store)
 const char *mull__lock_open(mull__store *store)
 {
     mull__lock *lock = &store->lock;
+    snprintf(lock->path, sizeof lock->path, "%s-lock", sqlite3_db_filename(store->db, "main"));
     int file = open_file(store);
     if (file < 0)
         return strerror(errno);
@@ -193,11 +193,9 @@ const char *mull__lock_open(mull__store *store)
 
 void mull__lock_close(mull__store *store)
 {
-    mull__lock *lock = &store->lock;
-    for (int i = 0; i < lock->count; i++)
-        close(lock->files[i]);
-    mull__free(&store->allocator, lock->path);
-    *lock = (mull__lock){0};
+    for (int i = 0; i < store->lock.count; i++)
+        close(store->lock.files[i]);
+    store->lock.count = 0;
 }
 
 /* move_over: a file that we have open is used as it is, since our own lock on it would be in the

@@ -206,11 +206,8 @@ static int create_once(sqlite3 *db, identity *of)
     if (code != SQLITE_OK)
         return code;
     code = identify(db, of);
-    if (code == SQLITE_OK && is_empty(of)) {
+    if (code == SQLITE_OK && is_empty(of))
         code = create(db);
-        if (code == SQLITE_OK)
-            code = identify(db, of);
-    }
     if (code == SQLITE_OK)
         return sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
@@ -239,21 +236,6 @@ static int make_ready(const complaint *to, mull__store *store)
     return code != SQLITE_OK ? complain_of(to, store, code) : check_identity(to, &of);
 }
 
-static int open_lock(const complaint *to, mull__store *store)
-{
-    /* SQLite's own idea of the path: symbolic links followed, so that all agree on one lock. */
-    const char *path = sqlite3_db_filename(store->db, "main");
-    size_t size = strlen(path) + sizeof "-lock";
-    store->lock.path = mull__alloc(&store->allocator, size);
-    if (!store->lock.path) {
-        complain(to, "out of memory");
-        return MULL_ENOMEM;
-    }
-    snprintf(store->lock.path, size, "%s-lock", path);
-    const char *why = mull__lock_open(store);
-    return why ? complain(to, "its lock file %s: %s", store->lock.path, why) : 0;
-}
-
 static int open_all(const complaint *to, mull__store *store)
 {
     int status = check_place(to);
@@ -275,7 +257,10 @@ static int open_all(const complaint *to, mull__store *store)
         code = mull__place_learn(store);
     if (code == SQLITE_OK)
         mull__wal_tend(store);
-    return code != SQLITE_OK ? complain_of(to, store, code) : open_lock(to, store);
+    if (code != SQLITE_OK)
+        return complain_of(to, store, code);
+    const char *why = mull__lock_open(store);
+    return why ? complain(to, "its lock file %s: %s", store->lock.path, why) : 0;
 }
 
 int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,

@@ -24,7 +24,6 @@ typedef struct sqlite {
     mull__list readers;
     mull__list claims; /* delivered and not released */
     int poke;          /* the worker is to claim */
-    int due;           /* ... since a time has come */
     uint64_t pokes;    /* that were answered */
     mull_timer *timer;
     int64_t timer_ms; /* what it is set for, of mull__store_now; INT64_MAX: it isn't set */
@@ -36,8 +35,8 @@ typedef struct sqlite {
 static void sqlite_flush(sqlite *self)
 {
     self->flushing = 0;
-    mull__worker_give(&self->worker, &self->jobs, &self->readers, self->poke, self->due);
-    self->poke = self->due = 0;
+    mull__worker_give(&self->worker, &self->jobs, &self->readers, self->poke);
+    self->poke = 0;
 }
 
 /* sqlite_flush_soon: all that one turn of the loop asks for wakes the worker once, and is in one
@@ -55,12 +54,11 @@ static void sqlite_give(sqlite *self, mull__job *job)
     sqlite_flush_soon(self);
 }
 
-static void sqlite_poke(sqlite *self, int due)
+static void sqlite_poke(sqlite *self)
 {
     if (!self->poke)
         mull_port_working(self->port, 1);
     self->poke = 1;
-    self->due |= due;
     sqlite_flush_soon(self);
 }
 
@@ -125,7 +123,7 @@ static void sqlite_on_due(void *data)
 {
     sqlite *self = data;
     self->timer_ms = INT64_MAX;
-    sqlite_poke(self, 1);
+    sqlite_poke(self);
 }
 
 static void sqlite_set_timer(sqlite *self, int64_t due_ms)
@@ -254,7 +252,7 @@ static void sqlite_credit(void *data, mull_subscription *subscription, uint32_t 
     int more = deliveries > reader->wish;
     reader->wish = deliveries;
     if (more)
-        sqlite_poke(self, 0);
+        sqlite_poke(self);
     else
         sqlite_flush_soon(self);
 }

@@ -40,7 +40,7 @@ enum { MULL__LOCK_FILES = 16 };
 
 /* mull__lock is the lock file; see lock.c. */
 typedef struct mull__lock {
-    char *path;
+    char path[4096]; /* beside the file itself, symbolic links followed: all agree on one */
     int files[MULL__LOCK_FILES]; /* the last is in use; earlier ones may come back, oldest first */
     int count;
     int64_t marked_to; /* an owner up to this who has no byte in it is dead */
@@ -236,7 +236,7 @@ int mull__trouble(mull__store *store, int code, char *why, size_t size);
 
 /* ---- lock.c: the lock file, by which owners are told apart ----------------------------------- */
 
-/* mull__lock_open opens the lock file at its path and tries it out. NULL, or what is wrong. */
+/* mull__lock_open opens the lock file and tries it out. NULL, or what is wrong. */
 const char *mull__lock_open(mull__store *store);
 void mull__lock_close(mull__store *store);
 

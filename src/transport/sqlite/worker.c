@@ -462,8 +462,8 @@ static int search(mull__worker *worker)
     return code;
 }
 
-/* look asks whether others wrote or died, and whether the wall clock went ahead of the loop's
- * timer. Where it can't ask, the transaction that follows will say why. */
+/* look asks whether others wrote or died. Where it can't, the transaction that follows will say
+ * why. */
 static void look(mull__worker *worker)
 {
     int news = 0;
@@ -474,10 +474,6 @@ static void look(mull__worker *worker)
         code = search(worker);
     if (code != SQLITE_OK || news & MULL__FREED || worker->store.state.hidden)
         news_for(worker, NULL);
-    int64_t now_ms = mull__store_now(&worker->store);
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
-        if (reader->next_due_ms <= now_ms)
-            wake(reader);
 }
 
 static int own(mull__worker *worker)
@@ -531,11 +527,19 @@ static void set_counts_apart(mull__worker *worker)
     }
 }
 
-/* work does what there is to do now. What was asked for is always tried. */
-static void work(mull__worker *worker, int due)
+/* wake_due: the loop's timer says when, but for a wall clock that is set ahead. */
+static void wake_due(mull__worker *worker)
 {
-    if (due)
-        news_for(worker, NULL);
+    int64_t now_ms = mull__store_now(&worker->store);
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (reader->next_due_ms <= now_ms)
+            wake(reader);
+}
+
+/* work does what there is to do now. What was asked for is always tried. */
+static void work(mull__worker *worker)
+{
+    wake_due(worker);
     worker->claiming = worker->health != MULL_BROKEN && may_claim(worker);
     if (worker->health != MULL_BROKEN)
         watch(worker, worker->claiming);
@@ -554,7 +558,7 @@ static void work(mull__worker *worker, int due)
 static int has_work(mull__worker *worker)
 {
     return worker->again.count || worker->inbox.count || worker->arrivals.count ||
-           worker->pokes != worker->seen || worker->due;
+           worker->pokes != worker->seen;
 }
 
 enum { UNTIL_WOKEN = 0, NOT_AT_ALL = 1 };
@@ -578,13 +582,12 @@ static void read_inbox(mull__worker *worker)
     mull__list_append(&worker->batch, &worker->inbox);
     mull__list_append(&worker->readers, &worker->arrivals);
     worker->seen = worker->pokes;
-    worker->due = 0;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->credit = reader->given;
 }
 
 /* await waits for work and takes it; 0: it is time to end. */
-static int await(mull__worker *worker, int *due)
+static int await(mull__worker *worker)
 {
     uv_mutex_lock(&worker->mutex);
     while (!has_work(worker)) {
@@ -600,7 +603,6 @@ static int await(mull__worker *worker, int *due)
                  uv_cond_timedwait(&worker->cond, &worker->mutex, pause) != 0)
             break;
     }
-    *due = worker->due;
     worker->ending = worker->closing;
     read_inbox(worker);
     uv_mutex_unlock(&worker->mutex);
@@ -631,9 +633,8 @@ static void finish(mull__worker *worker)
 static void run(void *data)
 {
     mull__worker *worker = data;
-    int due;
-    while (await(worker, &due))
-        work(worker, due);
+    while (await(worker))
+        work(worker);
     finish(worker);
 }
 
@@ -669,8 +670,7 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
     return MULL_EIO; /* on Linux, mutexes and conditions need no memory to be given back */
 }
 
-void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke,
-                       int due)
+void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke)
 {
     uv_mutex_lock(&worker->mutex);
     mull__list_append(&worker->inbox, jobs);
@@ -679,7 +679,6 @@ void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *reade
         reader->given = reader->wish;
     }
     worker->pokes += poke != 0;
-    worker->due |= due;
     uv_cond_signal(&worker->cond);
     uv_mutex_unlock(&worker->mutex);
 }

@@ -64,7 +64,6 @@ typedef struct mull__worker {
     mull__list inbox;    /* jobs */
     mull__list arrivals; /* readers that the worker doesn't know yet */
     uint64_t pokes;
-    int due; /* a time has come */
     int closing;
     uint64_t close_by; /* uv_hrtime */
     mull__answers answers;
@@ -96,9 +95,8 @@ typedef struct mull__worker {
 int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell);
 
 /* mull__worker_give hands over the jobs (emptying the list) and all readers' wishes, and wakes the
- * worker once. `poke`: it is to claim what it can, and say so. `due`: a time has come. */
-void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke,
-                       int due);
+ * worker once. `poke`: it is to claim what it can, and say so. */
+void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke);
 void mull__worker_add(mull__worker *worker, mull__reader *reader);
 
 /* mull__worker_take gives the answers so far. The worker won't end before the loop has said, by
