@@ -46,16 +46,7 @@ static int count_queues(mull__store *store, mull__list *jobs, int *busy)
     return SQLITE_OK;
 }
 
-/* add_hidden: they are ready as soon as they have been shown. */
-static void add_hidden(mull__list *jobs, const char *queue, int64_t hidden)
-{
-    for (mull__link *link = mull__list_first(jobs); link; link = mull__list_after(jobs, link)) {
-        mull__counting *counting = counting_of(link);
-        if (strcmp(counting->queue, queue) == 0)
-            counting->depth.ready += (uint64_t)hidden;
-    }
-}
-
+/* count_hidden: they are ready as soon as they have been shown. */
 static int count_hidden(mull__store *store, mull__list *jobs)
 {
     sqlite3_stmt *read = store->statements[MULL__SQL_COUNT_HIDDEN];
@@ -63,10 +54,10 @@ static int count_hidden(mull__store *store, mull__list *jobs)
     while (code == SQLITE_OK && sqlite3_step(read) == SQLITE_ROW) {
         const char *queue = (const char *)sqlite3_column_text(read, 0);
         store->state.hidden = 1;
-        if (queue)
-            add_hidden(jobs, queue, sqlite3_column_int64(read, 1));
-        else
-            code = SQLITE_NOMEM;
+        code = queue ? SQLITE_OK : SQLITE_NOMEM;
+        for (mull__link *at = mull__list_first(jobs); queue && at; at = mull__list_after(jobs, at))
+            if (strcmp(counting_of(at)->queue, queue) == 0)
+                counting_of(at)->depth.ready += (uint64_t)sqlite3_column_int64(read, 1);
     }
     return mull__store_end(read, code);
 }

@@ -19,10 +19,7 @@
 #define MULL__SCHEMA_VERSION     1
 
 /* Set on each connection. FULL: a commit is on the disk before it is answered. */
-#define MULL__SCHEMA_CONNECTION                                                                    \
-    "PRAGMA synchronous = FULL;"                                                                   \
-    "PRAGMA cache_size = -16000;"                                                                  \
-    "PRAGMA journal_size_limit = 67108864;"
+#define MULL__SCHEMA_CONNECTION "PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;"
 
 /* A message's `number` never changes and is never used again; `seq` is its place in the line,
  * renewed when it goes to the end of one. The three indexes cover what is fresh, what is suspect

@@ -73,7 +73,6 @@ static void sqlite_free_claim(sqlite *self, mull__claim *claim)
 static void sqlite_answer_settle(sqlite *self, mull__claim *claim, int status)
 {
     claim->settling = 0;
-    claim->settlement = NULL;
     int released = claim->released;
     mull_port_settled(self->port, &claim->delivery, status);
     if (released)
