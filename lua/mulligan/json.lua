@@ -16,7 +16,9 @@ for byte = 0, 31 do
 end
 
 local function string_text(value)
-    if not utf8.len(value) then
+    if not find(value, '[\0-\31"\\\127-\255]') then
+        return '"' .. value .. '"'
+    elseif not utf8.len(value) then
         error("a text that isn't UTF-8 can't be JSON", 0)
     end
     return '"' .. gsub(value, '[\0-\31"\\]', escapes) .. '"'

@@ -121,12 +121,16 @@ end
 
 -- ---- As JSON -----------------------------------------------------------------------------------
 
--- Those between "time" and "times".
+-- Those between "time" and "times", and how each begins.
 local keys = {
     "level", "event", "text", "message", "consumer", "transport", "attempt", "redeliveries", "calls",
     "deliveries", "age_ms", "error", "action", "delay_ms", "queue", "reason", "note", "tier", "step", "of", "rule",
     "fallback", "generation",
 }
+local begin = {}
+for number, key in ipairs(keys) do
+    begin[number] = json.encode(key) .. ":"
+end
 
 -- Another program may have put bytes into a message that are no text.
 local function mended(value)
@@ -166,7 +170,7 @@ function as_json.body(level, event)
     local parts = {}
     for number, key in ipairs(keys) do
         local value = fields[key]
-        parts[number] = ("%s:%s"):format(json.encode(key), value == nil and "null" or json.encode(mended(value)))
+        parts[number] = begin[number] .. (value == nil and "null" or json.encode(mended(value)))
     end
     return table.concat(parts, ",")
 end
