@@ -4,7 +4,6 @@
 
 #include "base/duration.h"
 #include "base/utf8.h"
-#include "host.h"
 #include "json.h"
 #include "raise.h"
 #include "runtime/seams.h"

@@ -61,12 +61,11 @@ static int put(lua_State *L)
     return luaL_fileresult(L, status == 0, to);
 }
 
-/* push_folder pushes a folder's path without links; 0, and nothing pushed, where it is none. */
+/* push_folder pushes a folder's path without links; 0: it is none. */
 static int push_folder(lua_State *L, const char *path)
 {
-    struct stat found;
     char resolved[PATH_SIZE];
-    if (!realpath(path, resolved) || stat(resolved, &found) != 0 || !S_ISDIR(found.st_mode))
+    if (!realpath(lua_pushfstring(L, "%s/.", path), resolved))
         return 0;
     lua_pushstring(L, resolved);
     return 1;

@@ -41,11 +41,7 @@ static int write_line(lua_State *L)
                                          [MULL__HELD_TOO_LONG] = "too long"};
     const mull__held *held = lua_touserdata(L, 1);
     luaL_openlibs(L);
-    luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
-    lua_getglobal(L, "require");
-    lua_pushliteral(L, "mulligan.log");
-    lua_call(L, 1, 1);
-    lua_getfield(L, -1, "held");
+    mull__push_function(L, "mulligan.log", "held");
     lua_pushstring(L, the.format);
     lua_pushstring(L, the.level);
     lua_newtable(L);

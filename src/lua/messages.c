@@ -112,14 +112,14 @@ static void on_published(int status, void *data)
 /* answer gives what a request returns, which can only be invalid for its transport. */
 static int answer(lua_State *L, const request *asked, int status, const char *transport)
 {
-    mull__lua_engine *engine = asked->engine;
-    if (status != 0)
-        forget(L, asked);
-    mull__lines_hand_out(engine);
-    if (status == 0)
+    mull__lines_hand_out(asked->engine);
+    if (status == 0) {
         lua_pushboolean(L, 1);
+        return 1;
+    }
+    forget(L, asked);
     if (status != MULL_EINVAL)
-        return status == 0 ? 1 : mull__fail(L, status, NULL);
+        return mull__fail(L, status, NULL);
     char shown[256]; /* somebody may have given the URL for its name */
     mull__mask(shown, sizeof shown, transport, transport);
     lua_pushfstring(L, "there is no transport \"%s\"", shown);

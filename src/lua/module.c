@@ -30,12 +30,6 @@ static int open_file(lua_State *L)
     return load_file(L, &mull__embedded_files[lua_tointeger(L, lua_upvalueindex(1))]);
 }
 
-static int open_main(lua_State *L)
-{
-    const mull__embedded *file = mull__embedded_find("mulligan");
-    return file ? load_file(L, file) : luaL_error(L, "mulligan was built without its Lua files");
-}
-
 /* ---- mulligan.core --------------------------------------------------------------------------- */
 
 /* moment() is the time of day as text, in UTC. */
@@ -79,7 +73,6 @@ static int open_core(lua_State *L)
                                          {"error", mull__lua_error},
                                          {"moment", moment},
                                          {"policy_explain", mull__policy_explain},
-                                         {"policy_not_there", mull__policy_not_there},
                                          {"policy_table", mull__policy_table},
                                          {"stderr_write", mull__lua_stderr_write},
                                          {"stderr_queue", mull__lua_stderr_queue},
@@ -102,13 +95,11 @@ static int open_core(lua_State *L)
 /* prefer leaves alone what somebody put there before: a file of their own in place of ours. */
 static void prefer(lua_State *L, const char *name)
 {
-    lua_getfield(L, -2, name);
-    int taken = !lua_isnil(L, -1);
-    lua_pop(L, 1);
-    if (taken)
-        lua_pop(L, 1);
-    else
-        lua_setfield(L, -2, name);
+    if (lua_getfield(L, -2, name) == LUA_TNIL) {
+        lua_pushvalue(L, -2);
+        lua_setfield(L, -4, name);
+    }
+    lua_pop(L, 2);
 }
 
 static void preload(lua_State *L)
@@ -127,16 +118,24 @@ static void preload(lua_State *L)
 int luaopen_mulligan(lua_State *L)
 {
     preload(L);
-    return open_main(L);
+    return load_file(L, mull__embedded_find("mulligan"));
 }
 
 int luaopen_mulligan_testing(lua_State *L)
 {
     preload(L);
     luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
-    lua_pop(L, 1);
-    lua_getfield(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     lua_getfield(L, -1, "mulligan.testing");
     lua_call(L, 0, 1);
     return 1;
+}
+
+void mull__push_function(lua_State *L, const char *module, const char *function)
+{
+    luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
+    lua_getglobal(L, "require");
+    lua_pushstring(L, module);
+    lua_call(L, 1, 1);
+    lua_getfield(L, -1, function);
 }

@@ -11,4 +11,7 @@ int luaopen_mulligan(lua_State *L);
 /* luaopen_mulligan_testing is require "mulligan.testing" where that comes first. */
 int luaopen_mulligan_testing(lua_State *L);
 
+/* mull__push_function pushes a function of one of our modules. Lua's own are open. */
+void mull__push_function(lua_State *L, const char *module, const char *function);
+
 #endif

@@ -146,11 +146,6 @@ static void push_finding(lua_State *L, const void *item)
     lua_setfield(L, -2, "other");
 }
 
-static void set_findings(lua_State *L, const report *r)
-{
-    mull__set_list(L, "findings", r->findings, r->finding_count, sizeof *r->findings, push_finding);
-}
-
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
 static void push_rule(lua_State *L, const mull__scope *scope, const mull__rule *rule,
@@ -237,31 +232,25 @@ static report *new_report(lua_State *L)
     return r;
 }
 
-int mull__policy_not_there(lua_State *L)
-{
-    report *r = new_report(L);
-    read_users(L, r);
-    mull__find_not_there(r->table, &r->users, keep_finding, r);
-    if (r->status != MULL_OK)
-        need(L, NULL);
-    lua_newtable(L);
-    set_findings(L, r);
-    return 1;
-}
-
 int mull__policy_check(lua_State *L)
 {
+    int names_only = lua_toboolean(L, 4);
     report *r = new_report(L);
     read_users(L, r);
     r->mixing = MIXING;
     r->following = r->following_one = FOLLOWING;
-    if (mull__fates_of(&r->fates, r->table, NULL, &r->allocator) ||
-        mull__findings(&r->fates, &r->users, &r->allocator, keep_finding, r) ||
-        r->status != MULL_OK)
+    if (names_only)
+        mull__find_not_there(r->table, &r->users, keep_finding, r);
+    else if (mull__fates_of(&r->fates, r->table, NULL, &r->allocator) ||
+             mull__findings(&r->fates, &r->users, &r->allocator, keep_finding, r))
+        need(L, NULL);
+    if (r->status != MULL_OK)
         need(L, NULL);
     lua_newtable(L);
+    mull__set_list(L, "findings", r->findings, r->finding_count, sizeof *r->findings, push_finding);
+    if (names_only)
+        return 1;
     mull__set_text(L, "generation", mull__generation_name(r->generation));
-    set_findings(L, r);
     set_bounds(L, r);
     set_refused(L, r);
     return 1;

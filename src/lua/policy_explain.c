@@ -160,10 +160,9 @@ int mull__policy_explain(lua_State *L)
     lua_settop(L, 3);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
-    mull__policy_asked(L, policy, arena, &failure);
+    int status = mull__policy_asked(L, policy, arena, &failure);
     finding *f = mull__scoped_new(L, sizeof *f, type_name, drop);
     f->allocator = mull__allocator_or_default((mull_allocator){.resize = NULL});
-    int status = mull__policy_decider(policy);
     if (status == MULL_OK)
         status = mull__decider_look(policy->decider, &failure, look, f);
     if (status != MULL_OK)

@@ -17,15 +17,12 @@ int mull__policy_table(lua_State *L);
  * JSON text. */
 int mull__policy_explain(lua_State *L);
 
-/* mull__policy_check is check(policy, consumers or nil, transports or nil): a consumer is { name =,
- * queue =, transport =, url =, timeout_ms = }, a transport its name. It gives { generation =,
- * findings = { ... }, bounds = { ... }, refused = { ... } }: the last is what `run` would refuse; a
- * finding has its kind, of analysis/findings.h, for its words. */
+/* mull__policy_check is check(policy, consumers or nil, transports or nil, names_only): a consumer
+ * is { name =, queue =, transport =, url =, timeout_ms = }, a transport its name. It gives {
+ * generation =, findings = { ... }, bounds = { ... }, refused = { ... } }: the last is what `run`
+ * would refuse; a finding has its kind, of analysis/findings.h, for its words. `names_only`: only
+ * names are looked at, and given only the findings of scopes that are for none of them. */
 int mull__policy_check(lua_State *L);
-
-/* mull__policy_not_there is not_there(policy, consumers, transports): { findings = { ... } } of the
- * scopes that are for none of them; of a consumer only its name is looked at. */
-int mull__policy_not_there(lua_State *L);
 
 /* mull__set_scopes sets the field `scopes` of the table on top: those that are looked at for a
  * consumer on a transport, the nearest first. Each name may be NULL. */

@@ -128,26 +128,22 @@ static void refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
         luaL_error(L, "not possible in the policy's own log or event function");
 }
 
-void mull__policy_asked(lua_State *L, const mull__lua_policy *policy, mull__arena *arena,
-                        mull_failure *failure)
+int mull__policy_asked(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
+                       mull_failure *failure)
 {
     refuse_if_busy(L, policy);
     mull__read_failure(L, 2, arena, failure);
-    if (lua_isnil(L, 3))
-        return;
-    luaL_checktype(L, 3, LUA_TTABLE);
-    if (lua_getfield(L, 3, "seed") != LUA_TNIL) {
-        if (!lua_isinteger(L, -1))
-            luaL_error(L, "seed must be a whole number");
-        failure->seed = (uint64_t)lua_tointeger(L, -1);
+    if (lua_type(L, 3) != LUA_TNIL) {
+        luaL_checktype(L, 3, LUA_TTABLE);
+        if (lua_getfield(L, 3, "seed") != LUA_TNIL) {
+            if (!lua_isinteger(L, -1))
+                luaL_error(L, "seed must be a whole number");
+            failure->seed = (uint64_t)lua_tointeger(L, -1);
+        }
+        if (lua_getfield(L, 3, "no_jitter"), lua_toboolean(L, -1))
+            failure->flags |= MULL_NO_JITTER;
+        lua_pop(L, 2);
     }
-    if (lua_getfield(L, 3, "no_jitter"), lua_toboolean(L, -1))
-        failure->flags |= MULL_NO_JITTER;
-    lua_pop(L, 2);
-}
-
-int mull__policy_decider(mull__lua_policy *policy)
-{
     return policy->decider ? MULL_OK : mull_decider_new(&policy->decider, policy->policy);
 }
 
@@ -158,9 +154,8 @@ static int decide(lua_State *L)
     lua_settop(L, 3);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
-    mull__policy_asked(L, policy, arena, &failure);
+    int status = mull__policy_asked(L, policy, arena, &failure);
     mull_verdict verdict = MULL_INIT(mull_verdict);
-    int status = mull__policy_decider(policy);
     if (status == 0)
         status = mull_decide(policy->decider, &failure, &verdict);
     mull__arena_free(arena);

@@ -20,14 +20,11 @@ typedef struct mull__lua_policy {
 /* mull__policy_at gives the open policy at `index`, or raises. */
 mull__lua_policy *mull__policy_at(lua_State *L, int index);
 
-/* mull__policy_decider makes the policy's decider where there is none yet: MULL_ENOMEM or
- * MULL_EPOLICY, as mull_decider_new. */
-int mull__policy_decider(mull__lua_policy *policy);
-
 /* mull__policy_asked reads the failure at 2 and at 3 a table { seed =, no_jitter = } or nil, for a
- * policy whose own functions may not ask; raises. */
-void mull__policy_asked(lua_State *L, const mull__lua_policy *policy, mull__arena *arena,
-                        mull_failure *failure);
+ * policy whose own functions may not ask; raises. It makes the policy's decider where there is none
+ * yet: MULL_ENOMEM or MULL_EPOLICY, as mull_decider_new. */
+int mull__policy_asked(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
+                       mull_failure *failure);
 
 /* mull__policy_drop ends one use. */
 void mull__policy_drop(mull__lua_policy *policy);

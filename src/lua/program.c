@@ -38,29 +38,19 @@ static void survive(int signal_number)
         signal(signal_number, SIG_IGN);
 }
 
-/* An engine takes these, and the watchdog. When both are closed, libuv puts their default back,
- * which is death: of a process that may still wait for somebody to read its log. */
-static const int taken[] = {SIGTERM, SIGINT, SIGHUP};
-enum { TAKEN = sizeof taken / sizeof taken[0] };
-
-static void mask_taken(int how)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    for (int i = 0; i < TAKEN; i++)
-        sigaddset(&set, taken[i]);
-    pthread_sigmask(how, &set, NULL);
-}
-
-/* end_watchdog: from now on they do nothing. No other thread takes them meanwhile: that of the log
- * has them blocked, and those of transports have ended. */
+/* end_watchdog blocks the signals that an engine takes, and the watchdog, up to the process's end:
+ * when both are closed, libuv puts their default back, which is death of a process that may still
+ * wait for somebody to read its log. No other thread takes them meanwhile: that of the log has them
+ * blocked, and those of transports have ended. */
 static void end_watchdog(void)
 {
-    mask_taken(SIG_BLOCK);
+    sigset_t taken;
+    sigemptyset(&taken);
+    sigaddset(&taken, SIGTERM);
+    sigaddset(&taken, SIGINT);
+    sigaddset(&taken, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &taken, NULL);
     mull__held_end();
-    for (int i = 0; i < TAKEN; i++)
-        survive(taken[i]);
-    mask_taken(SIG_UNBLOCK);
 }
 
 /* From begin_work() until the Lua state is closed nothing but the command says how it ended. */
@@ -170,11 +160,7 @@ static int run(lua_State *L)
     const struct arguments *given = lua_touserdata(L, 1);
     luaL_openlibs(L);
     luaL_requiref(L, "mulligan.program", open_program, 0);
-    luaL_requiref(L, "mulligan", luaopen_mulligan, 0);
-    lua_getglobal(L, "require");
-    lua_pushliteral(L, "mulligan.cli");
-    lua_call(L, 1, 1);
-    lua_getfield(L, -1, "main");
+    mull__push_function(L, "mulligan.cli", "main");
     lua_newtable(L);
     for (int i = 1; i < given->argc; i++) {
         lua_pushstring(L, given->argv[i]);

@@ -48,17 +48,14 @@ static size_t room_of(const line *l)
 
 /* ---- Writing, on its thread ------------------------------------------------------------------ */
 
-/* wait_for_room returns where a write is worth another try. Somebody else may have made the
+/* may_go_on says, once it is, whether a write is worth another try. Somebody else may have made the
  * descriptor one that doesn't block: it is shared with other processes, and left as it is. */
-static int wait_for_room(int fd)
-{
-    struct pollfd there = {.fd = fd, .events = POLLOUT};
-    return poll(&there, 1, -1) >= 0 || errno == EINTR;
-}
-
 static int may_go_on(int fd)
 {
-    return errno == EINTR || ((errno == EAGAIN || errno == EWOULDBLOCK) && wait_for_room(fd));
+    struct pollfd there = {.fd = fd, .events = POLLOUT};
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return poll(&there, 1, -1) >= 0 || errno == EINTR;
+    return errno == EINTR;
 }
 
 static int put_out(mull__writer *w, const char *text, size_t size)
@@ -163,22 +160,13 @@ int mull__writer_new(mull__writer **out, int fd, size_t most, const char *lost)
     return MULL_ENOMEM;
 }
 
-static line *new_line(const char *text, size_t size)
-{
-    line *l = malloc(sizeof *l + size);
-    if (!l)
-        return NULL;
-    *l = (line){.size = size};
-    memcpy(l->text, text, size);
-    return l;
-}
-
 void mull__writer_put(mull__writer *w, const char *text, size_t size)
 {
-    line *l = size < w->most ? new_line(text, size) : NULL;
+    line *l = size < w->most ? malloc(sizeof *l + size) : NULL;
     pthread_mutex_lock(&w->lock);
-    if (l && room_of(l) <= w->most - w->waiting) {
-        l->lost_before = w->lost_last;
+    if (l && sizeof *l + size <= w->most - w->waiting) {
+        *l = (line){.size = size, .lost_before = w->lost_last};
+        memcpy(l->text, text, size);
         w->lost_last = 0;
         *w->end = l;
         w->end = &l->next;

@@ -69,7 +69,7 @@ function report.not_there(policy, consumers, transports, most)
     for number, name in ipairs(consumers) do
         named[number] = { name = name }
     end
-    local found = core.policy_not_there(policy, named, transports).findings
+    local found = check(policy, named, transports, true).findings
     for number = 1, math.min(#found, most) do
         local finding = found[number]
         finding.near = text.nearest(finding.word, finding.scope:find "^transport:" and transports or consumers)
