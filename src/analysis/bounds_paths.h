@@ -1,5 +1,6 @@
 /* bounds_paths.h: what several courses allow together, attempt by attempt and round by round: what
- * bounds_intervals.c and bounds_calls.c follow walks over. Rounds count from 0, by redeliveries done. */
+ * bounds_intervals.c and bounds_calls.c follow walks over. Rounds count from 0, by redeliveries
+ * done. */
 #ifndef MULL__BOUNDS_PATHS_H
 #define MULL__BOUNDS_PATHS_H
 

@@ -1,52 +1,39 @@
 /* explain.c: see explain.h. */
 #include "explain.h"
 
-#include "base/alloc.h"
 #include "interval_set.h"
 #include "policy/fact.h"
 #include "policy/resolve.h"
 
 #include <string.h>
 
-/* room_for gives an array with room for one more than `count`: there is room up to the next power
- * of two. NULL: MULL_ENOMEM. */
-static void *room_for(mull__explanation *out, void *array, size_t count, size_t bytes)
+/* take gives zeroed memory that lives as long as the explanation. NULL: MULL_ENOMEM. */
+static void *take(mull__explanation *out, size_t count, size_t bytes)
 {
-    if (count & (count - 1))
-        return array;
-    void *grown = mull__grow(&out->allocator, array, count ? 2 * count : 1, bytes);
-    if (!grown)
+    void *memory = mull__arena_zalloc(&out->arena, count, bytes);
+    if (!memory)
         out->status = MULL_ENOMEM;
-    return grown;
+    return memory;
 }
 
 /* keep copies a text that goes with the call in which it was heard. */
-static char *keep(mull__explanation *out, const char *text)
+static const char *keep(mull__explanation *out, const char *text)
 {
-    char *kept = mull__strdup(&out->allocator, text);
-    if (text && !kept)
-        out->status = MULL_ENOMEM;
-    return kept;
+    size_t bytes = text ? strlen(text) + 1 : 0;
+    char *kept = text ? take(out, bytes, 1) : NULL;
+    return kept ? memcpy(kept, text, bytes) : NULL;
 }
 
 /* hold keeps the words of a verdict that may be an override's. */
-static void hold(mull__explanation *out, mull_verdict *verdict, mull__words *words)
+static void hold(mull__explanation *out, mull_verdict *verdict)
 {
     if (!out->is_overridden)
         return;
-    verdict->queue = words->queue = keep(out, verdict->queue);
-    verdict->note = words->note = keep(out, verdict->note);
+    verdict->queue = keep(out, verdict->queue);
+    verdict->note = keep(out, verdict->note);
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
-
-static const mull_error *error_at(const mull_failure *failure, unsigned depth)
-{
-    const mull_error *error = failure->error;
-    while (depth-- > 0)
-        error = error->cause;
-    return error;
-}
 
 /* look_up finds what the test at which a candidate lost had looked at. */
 static void look_up(mull__candidate *candidate, const mull_failure *failure)
@@ -61,18 +48,24 @@ static void look_up(mull__candidate *candidate, const mull_failure *failure)
     candidate->is_given = given != NULL;
 }
 
+/* on_tried keeps a candidate; there is room up to the next power of two. */
 static void on_tried(void *data, const mull__trial *trial)
 {
     mull__explanation *out = data;
-    mull__candidate *grown =
-        room_for(out, out->candidates, out->candidate_count, sizeof *out->candidates);
-    if (!grown)
-        return;
-    out->candidates = grown;
-    mull__candidate *added = &grown[out->candidate_count++];
-    *added = (mull__candidate){.trial = *trial, .why = keep(out, trial->why)};
-    added->trial.why = added->why;
-    added->error = error_at(out->failure, trial->depth);
+    size_t count = out->candidate_count;
+    if ((count & (count - 1)) == 0) {
+        mull__candidate *grown = take(out, count ? 2 * count : 1, sizeof *grown);
+        if (!grown)
+            return;
+        if (count)
+            memcpy(grown, out->candidates, count * sizeof *grown);
+        out->candidates = grown;
+    }
+    mull__candidate *added = &out->candidates[out->candidate_count++];
+    *added = (mull__candidate){.trial = *trial, .error = out->failure->error};
+    added->trial.why = keep(out, trial->why);
+    for (unsigned depth = trial->depth; depth > 0; depth--)
+        added->error = added->error->cause;
     look_up(added, out->failure);
 }
 
@@ -105,7 +98,7 @@ static void decide(mull__explanation *out, const mull__table *table, const mull_
     runner.override = asked->override;
     runner.override_failed = on_override_failed;
     mull__judge(table, failure, &runner, seen, &out->verdict);
-    hold(out, &out->verdict, &out->words);
+    hold(out, &out->verdict);
 }
 
 /* ---- Strips ---------------------------------------------------------------------------------- */
@@ -114,20 +107,20 @@ static void decide(mull__explanation *out, const mull__table *table, const mull_
 static void add_step(mull__explanation *out, mull__strip *strip, const mull__step *step)
 {
     enum { FIRST = MULL__STRIP_FIRST, LAST = MULL__STRIP_LAST };
+    if (!strip->first)
+        strip->first = take(out, FIRST + 2 * LAST, sizeof *step);
+    if (!strip->first)
+        return;
     if (strip->kept == FIRST + 2 * LAST) {
         memmove(&strip->first[FIRST], &strip->first[FIRST + LAST], LAST * sizeof *step);
         strip->kept -= LAST;
     }
-    mull__step *steps = room_for(out, strip->first, strip->kept, sizeof *steps);
-    if (!steps)
-        return;
-    steps[strip->kept++] = *step;
+    strip->first[strip->kept++] = *step;
     strip->count++;
-    strip->first = steps;
     strip->first_count = strip->kept < FIRST ? strip->kept : FIRST;
     size_t behind = strip->kept - strip->first_count;
     strip->last_count = behind < LAST ? behind : LAST;
-    strip->last = &steps[strip->kept - strip->last_count];
+    strip->last = &strip->first[strip->kept - strip->last_count];
 }
 
 /* ---- Walks ----------------------------------------------------------------------------------- */
@@ -135,7 +128,6 @@ static void add_step(mull__explanation *out, mull__strip *strip, const mull__ste
 /* walk is one message on its way, whose every call fails. */
 typedef struct walk {
     mull__explanation *out;
-    mull__words *words; /* of its end */
     const mull__table *table;
     const mull__runner *runner;
     uint64_t *seen;
@@ -191,20 +183,16 @@ static int64_t text_of(const mull_error *error)
     return (int64_t)(bytes / TEXT_BYTES);
 }
 
-static int64_t tests_in_value(const mull__plain_value *value, int64_t text)
-{
-    while (value->kind == MULL__NOT)
-        value = value->inner;
-    if (value->kind == MULL__CONTAINS || value->kind == MULL__MATCHES)
-        return 1 + text;
-    return 1 + (int64_t)value->literal_count / LITERALS;
-}
-
 static int64_t tests_in(const mull__plain_matcher *matcher, int64_t text)
 {
-    int64_t tests = 1;
-    for (size_t i = 0; i < matcher->test_count; i++)
-        tests += tests_in_value(&matcher->tests[i].value, text);
+    int64_t tests = 1 + (int64_t)matcher->test_count;
+    for (size_t i = 0; i < matcher->test_count; i++) {
+        const mull__plain_value *value = &matcher->tests[i].value;
+        while (value->kind == MULL__NOT)
+            value = value->inner;
+        int is_of_text = value->kind == MULL__CONTAINS || value->kind == MULL__MATCHES;
+        tests += is_of_text ? text : (int64_t)value->literal_count / LITERALS;
+    }
     for (size_t i = 0; i < matcher->part_count; i++)
         tests += tests_in(&matcher->parts[i], text);
     return tests;
@@ -224,7 +212,7 @@ static void judge(walk *w)
     w->calls++;
     w->has_ended = w->verdict.action != MULL_RETRY && w->verdict.action != MULL_REDELIVER;
     if (w->has_ended)
-        hold(w->out, &w->verdict, w->words);
+        hold(w->out, &w->verdict);
 }
 
 /* go_on comes to the next call. A redelivery is a copy that nobody was handed before. */
@@ -246,19 +234,14 @@ static int same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static int same_rule(const mull_rule *a, const mull_rule *b)
-{
-    return same_text(a->file, b->file) && a->line == b->line && same_text(a->scope, b->scope) &&
-           same_text(a->type, b->type);
-}
-
-/* alike: the two differ in nothing but their delays. */
+/* alike: the two differ in nothing but their delays. Rules are the table's. */
 static int alike(const mull_verdict *a, const mull_verdict *b)
 {
     return a->action == b->action && a->reason == b->reason && a->tier == b->tier &&
            a->fallback == b->fallback && a->step == b->step && a->of == b->of &&
-           same_rule(&a->rule, &b->rule) && same_text(a->queue, b->queue) &&
-           same_text(a->note, b->note);
+           a->rule.file == b->rule.file && a->rule.line == b->rule.line &&
+           a->rule.scope == b->rule.scope && a->rule.type == b->rule.type &&
+           same_text(a->queue, b->queue) && same_text(a->note, b->note);
 }
 
 static mull__step step_of(const walk *low, const walk *high)
@@ -310,10 +293,7 @@ static void walk_to_the_end(mull__explanation *out, const mull__table *table,
     walk walks[MULL__ENDS], *low = &walks[MULL__LOW], *high = &walks[MULL__HIGH];
     for (int end = 0; end < MULL__ENDS; end++) {
         walk *w = &walks[end];
-        *w = (walk){.out = out, .words = &out->ends[end], .table = table, .runner = &runner};
-        w->seen = seen;
-        w->asking = &asking;
-        w->failure = *failure;
+        *w = (walk){out, table, &runner, seen, *failure, .asking = &asking};
         w->failure.flags |= end == MULL__LOW ? MULL__JITTER_LOW : MULL__JITTER_HIGH;
         judge(w);
     }
@@ -330,7 +310,7 @@ static void walk_to_the_end(mull__explanation *out, const mull__table *table,
 int mull__explain(mull__explanation *out, const mull_allocator *allocator, const mull__table *table,
                   const mull_failure *failure, const mull__runner *runner, uint64_t *seen)
 {
-    *out = (mull__explanation){.allocator = *allocator, .failure = failure};
+    *out = (mull__explanation){.arena.allocator = *allocator, .failure = failure};
     decide(out, table, failure, runner, seen);
     if (out->status == MULL_OK)
         walk_to_the_end(out, table, failure, runner, seen);
@@ -339,18 +319,5 @@ int mull__explain(mull__explanation *out, const mull_allocator *allocator, const
 
 void mull__explanation_drop(mull__explanation *explanation)
 {
-    const mull_allocator *a = &explanation->allocator;
-    for (size_t i = 0; i < explanation->candidate_count; i++)
-        mull__free(a, explanation->candidates[i].why);
-    char *const texts[] = {
-        explanation->override_failed, explanation->words.queue,  explanation->words.note,
-        explanation->ends[0].queue,   explanation->ends[0].note, explanation->ends[1].queue,
-        explanation->ends[1].note,
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        mull__free(a, texts[i]);
-    mull__free(a, explanation->candidates);
-    mull__free(a, explanation->both.first);
-    mull__free(a, explanation->alone[MULL__LOW].first);
-    mull__free(a, explanation->alone[MULL__HIGH].first);
+    mull__arena_free(&explanation->arena);
 }

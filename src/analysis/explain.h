@@ -9,12 +9,12 @@
 #ifndef MULL__EXPLAIN_H
 #define MULL__EXPLAIN_H
 
+#include "base/arena.h"
 #include "policy/table.h"
 
 /* mull__candidate is a rule or declaration that was looked at. */
 typedef struct mull__candidate {
-    mull__trial trial;
-    char *why;               /* trial.why, kept */
+    mull__trial trial;       /* its strings live as long as the explanation */
     const mull_error *error; /* that it was looked at for: the failure's, or a cause */
     mull_value given;        /* what trial.test looked at; its strings are the failure's */
     int is_given;            /* 0: there is no such field, or no test to name */
@@ -48,25 +48,19 @@ typedef struct mull__strip {
  * rule without one counting as a test. */
 enum { MULL__CALLS_MAX = 1001 * 1001, MULL__QUESTIONS_MAX = 200000, MULL__TESTS_MAX = 20000000 };
 
-/* mull__words are an override's, which only live until its next call. */
-typedef struct mull__words {
-    char *queue, *note;
-} mull__words;
-
 typedef struct mull__explanation {
-    mull_allocator allocator;
+    mull__arena arena;           /* has all that is kept */
     const mull_failure *failure; /* that mull__explain was given, while it runs */
     mull_verdict verdict;
-    mull_verdict by_rules; /* what it was before the override in force; else as `verdict` */
-    int is_overridden;     /* an override is in force */
-    char *override_failed; /* why its answer doesn't count; NULL: it does */
+    mull_verdict by_rules;       /* what it was before the override in force; else as `verdict` */
+    int is_overridden;           /* an override is in force */
+    const char *override_failed; /* why its answer doesn't count; NULL: it does */
     mull__candidate *candidates;
     size_t candidate_count;
     mull__strip both;              /* while the two walks decide alike */
     mull__strip alone[MULL__ENDS]; /* from where they part; empty where they don't */
     int is_cut;
-    mull__words words, ends[MULL__ENDS]; /* of the verdict, and of the ends of the walks */
-    int status;                          /* MULL_ENOMEM as soon as something is missing */
+    int status; /* MULL_ENOMEM as soon as something is missing */
 } mull__explanation;
 
 /* mull__explain fills in an explanation, to be given back by mull__explanation_drop on failure too.

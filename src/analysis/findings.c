@@ -270,8 +270,8 @@ static void dead_letters_read(const mull__finder *f, const mull__user *user)
 {
     for (size_t i = 0; i < f->users->count; i++) {
         const mull__user *source = &f->users->items[i];
-        mull__in_force in_force;
-        mull__table_in_force(f->table, source->consumer, source->transport, &in_force);
+        const mull__settings in_force =
+            mull__layer_named(f->table, source->consumer, source->transport).bounds;
         if (source == user || strcmp(source->transport, user->transport) != 0 ||
             strcmp(in_force.dead_letter_queue, user->queue) != 0)
             continue;

@@ -22,7 +22,7 @@ typedef struct finding {
 static int drop(lua_State *L)
 {
     finding *f = lua_touserdata(L, 1);
-    if (f->explanation.allocator.resize)
+    if (f->explanation.arena.allocator.resize)
         mull__explanation_drop(&f->explanation);
     f->explanation = (mull__explanation){.status = 0};
     if (f->generation)
@@ -66,7 +66,7 @@ static void push_candidate(lua_State *L, const void *item)
     mull__push_matcher(L, candidate->trial.matcher);
     lua_setfield(L, -2, "matcher");
     set_test(L, candidate);
-    mull__set_text(L, "why", candidate->why);
+    mull__set_text(L, "why", candidate->trial.why);
     if (candidate->trial.depth > 0) {
         mull__set_integer(L, "depth", candidate->trial.depth);
         mull__set_text(L, "cause", candidate->error->type);

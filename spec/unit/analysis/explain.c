@@ -108,7 +108,7 @@ static void an_overrides_words_are_kept(void **state)
     memset(s.queue, 'x', sizeof s.queue - 1);
     assert_int_equal(found.verdict.action, MULL_RETRY);
     assert_int_equal(found.candidate_count, 2);
-    assert_string_equal(found.candidates[0].why, "boom");
+    assert_string_equal(found.candidates[0].trial.why, "boom");
     assert_int_equal(found.candidates[1].trial.end, MULL__TRIAL_PASSED);
     /* Two ways, each with a name of its own: they part at the end. */
     assert_int_equal(found.both.count, 2);
@@ -190,7 +190,7 @@ static void memory_may_end_anywhere(void **state)
         assert_int_equal(status, MULL_ENOMEM);
         failed++;
     }
-    assert_true(failed >= 6);
+    assert_true(failed >= 4);
     mull__table_free(table);
 }
 
