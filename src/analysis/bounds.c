@@ -2,7 +2,7 @@
  * and one redelivery. Rounds that take equally long are gone through at once. */
 #include "bounds.h"
 
-enum { MOST_RUNS = 1000000, RUN_NS = 150, STEP_NS = 30 };
+enum { RUN_NS = 150, STEP_NS = 30 };
 
 /* line is where a message is: at the first failure of a round. */
 typedef struct line {
@@ -88,11 +88,8 @@ static int run(line *l, mull__span wait, int64_t count)
  * of all that may come. */
 static void give_up(line *l)
 {
-    mull__walks alone = *l->walks;
-    alone.courses = l->course;
-    alone.count = 1;
     int64_t shortest_ms = mull__smaller(l->extent.shortest_ms, l->age.low_ms);
-    l->extent = mull__extent_at_a_glance(&alone);
+    l->extent = mull__extent_at_a_glance(l->walks);
     l->extent.shortest_ms = shortest_ms;
 }
 
@@ -106,13 +103,13 @@ static void follow(line *l)
         rounds = (most - 1) / calls;
         last_calls = most - rounds * calls;
     }
-    for (int runs = 0; l->redeliveries < rounds; runs++) {
+    while (l->redeliveries < rounds) {
         int64_t step = l->redeliveries + 1, equal = equal_steps(tier, step);
         if (rounds != MULL__FOREVER)
             equal = mull__smaller(equal, rounds - l->redeliveries);
         if (!run(l, with_call(l, mull__tier_span(tier, step)), equal))
             return;
-        if (runs == MOST_RUNS || !mull__may_spend(l->walks, RUN_NS)) {
+        if (!mull__may_spend(l->walks, RUN_NS)) {
             give_up(l);
             return;
         }
@@ -121,8 +118,9 @@ static void follow(line *l)
     end_at(l, rounds * calls + last_calls, age.low_ms, age.high_ms);
 }
 
-mull__extent mull__extent_of_course(const mull__course *course, const mull__walks *walks)
+mull__extent mull__extent_of_course(const mull__walks *walks)
 {
+    const mull__course *course = walks->courses;
     line l = {
         .walks = walks,
         .course = course,

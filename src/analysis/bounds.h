@@ -3,7 +3,58 @@
 #ifndef MULL__BOUNDS_H
 #define MULL__BOUNDS_H
 
-#include "interval_set.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/delay.h"
+
+/* ---- Times and spans of them ------------------------------------------------------------------
+ */
+
+/* MULL__FOREVER is an age that no sum exceeds: there is no bound. */
+#define MULL__FOREVER INT64_MAX
+
+static inline int64_t mull__smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t mull__greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* mull__later is a sum of times, each from 0. */
+static inline int64_t mull__later(int64_t a, int64_t b)
+{
+    return a > MULL__FOREVER - b ? MULL__FOREVER : a + b;
+}
+
+/* mull__longer is a time, `count` times over. */
+static inline int64_t mull__longer(int64_t ms, int64_t count)
+{
+    return ms && count > MULL__FOREVER / ms ? MULL__FOREVER : ms * count;
+}
+
+static inline mull__span mull__span_sum(mull__span a, mull__span b)
+{
+    return (mull__span){mull__later(a.low_ms, b.low_ms), mull__later(a.high_ms, b.high_ms)};
+}
+
+static inline int mull__span_same(mull__span a, mull__span b)
+{
+    return a.low_ms == b.low_ms && a.high_ms == b.high_ms;
+}
+
+/* mull__span_widen takes in another one, and what lies between them. */
+static inline void mull__span_widen(mull__span *span, mull__span by)
+{
+    span->low_ms = mull__smaller(span->low_ms, by.low_ms);
+    span->high_ms = mull__greater(span->high_ms, by.high_ms);
+}
+
+/* ---- Extents ----------------------------------------------------------------------------------
+ */
 
 /* mull__course is what a rule's chain does before its end; a tier that is off has no attempts. */
 typedef struct mull__course {
@@ -37,9 +88,8 @@ int mull__same_course(const mull__course *a, const mull__course *b);
 /* mull__may_spend takes an effort, and gives 0 where there is none left. */
 int mull__may_spend(const mull__walks *walks, int64_t ns);
 
-/* mull__extent_of_course is of a message of which the one course decides every failure; of `walks`
- * only what follows `may_end_at_once` is looked at. */
-mull__extent mull__extent_of_course(const mull__course *course, const mull__walks *walks);
+/* mull__extent_of_course is of walks with a single course, which decides every failure. */
+mull__extent mull__extent_of_course(const mull__walks *walks);
 
 /* mull__extent_overridden is of walks of which an override may make anything: only max_attempts
  * bounds them, since it may answer a retry at any age. Courses count where it answers nothing. */

@@ -205,39 +205,28 @@ static int walk(chooser *c, front *now, front *next)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* find_most: more than `enough` needn't be looked for. */
-static int find_most(chooser *c, int64_t enough)
-{
-    front now = {0}, next = {0};
-    int status = MULL_OK;
-    find_rates(c);
-    try_plainly(c, 0);
-    if (c->most < enough)
-        try_plainly(c, 1);
-    if (c->most < enough)
-        status = walk(c, &now, &next);
-    mull__free(c->paths->allocator, now.age_ms);
-    mull__free(c->paths->allocator, next.age_ms);
-    return status;
-}
-
 int mull__calls_of_walks(mull__extent *extent, mull__paths *p)
 {
     int64_t cut = p->walks->max_attempts, enough = cut == MULL__OFF ? MULL__FOREVER : cut;
-    chooser c = {.paths = p, .most = MULL__FOREVER};
+    extent->calls = MULL__FOREVER;
+    if (takes_no_time(p))
+        return MULL_OK;
+    chooser c = {.paths = p};
+    front now = {0}, next = {0};
     int status = MULL_OK;
-    mull__paths_begin(p);
-    if (!takes_no_time(p)) {
-        c.most = 0;
-        c.rate = mull__zalloc(p->allocator, (size_t)p->rounds + 1, sizeof *c.rate);
-        status = c.rate ? find_most(&c, enough) : MULL_ENOMEM;
-    }
-    mull__paths_end(p);
+    c.rate = mull__zalloc(p->allocator, (size_t)p->rounds + 1, sizeof *c.rate);
+    if (!c.rate)
+        return MULL_ENOMEM;
+    find_rates(&c);
+    try_plainly(&c, 0);
+    if (c.most < enough)
+        try_plainly(&c, 1);
+    if (c.most < enough) /* else no more needs to be looked for */
+        status = walk(&c, &now, &next);
+    mull__free(p->allocator, now.age_ms);
+    mull__free(p->allocator, next.age_ms);
     mull__free(p->allocator, c.rate);
-    extent->calls = c.most;
-    if (c.most < c.beyond && c.most < enough) {
-        extent->calls = c.beyond;
-        extent->rough = 1;
-    }
+    extent->rough |= c.most < c.beyond && c.most < enough;
+    extent->calls = c.most < enough ? mull__greater(c.most, c.beyond) : c.most;
     return status;
 }

@@ -164,19 +164,6 @@ void mull__paths_free(mull__paths *p)
     mull__free(p->allocator, p->spans);
 }
 
-void mull__paths_begin(mull__paths *p)
-{
-    enum { MOST = 100000000 };
-    const int64_t *effort = p->walks->effort;
-    p->work = 0;
-    p->most_work = effort && *effort < MOST ? *effort : MOST;
-}
-
-void mull__paths_end(const mull__paths *p)
-{
-    mull__may_spend(p->walks, p->work);
-}
-
 /* fill_level adds to what courses with fewer retries allow what the next one does. */
 static void fill_level(mull__paths *p, size_t level, int64_t round)
 {
@@ -244,6 +231,18 @@ void mull__soonest_free(mull__soonest *s, const mull_allocator *allocator)
 
 /* ---- Extents ----------------------------------------------------------------------------- */
 
+/* spend follows walks with as much work as there is effort for, which it takes. */
+static int spend(mull__extent *extent, mull__paths *p, int (*follow)(mull__extent *, mull__paths *))
+{
+    enum { MOST = 100000000 };
+    const int64_t *effort = p->walks->effort;
+    p->work = 0;
+    p->most_work = effort ? mull__smaller(*effort, MOST) : MOST;
+    int status = follow(extent, p);
+    mull__may_spend(p->walks, p->work);
+    return status;
+}
+
 /* most_calls: as many retries as there can be in each round give the most calls, and only time can
  * speak against them. */
 static int most_calls(mull__extent *extent, mull__paths *p)
@@ -251,7 +250,7 @@ static int most_calls(mull__extent *extent, mull__paths *p)
     const mull__walks *w = p->walks;
     int status = MULL_OK;
     if (w->max_age_ms != MULL__OFF)
-        status = mull__calls_of_walks(extent, p);
+        status = spend(extent, p, mull__calls_of_walks);
     else
         extent->calls = p->unlimited ? MULL__FOREVER : p->calls * (p->rounds + 1);
     if (w->max_attempts != MULL__OFF && extent->calls > w->max_attempts)
@@ -264,7 +263,7 @@ static int of_several(mull__extent *extent, mull__paths *p)
     for (size_t i = 0; i < p->count; i++)
         extent->rough |= mull__drifts(&p->courses[i], p->walks);
     int status = most_calls(extent, p);
-    return status == MULL_OK ? mull__ages_of_walks(extent, p) : status;
+    return status == MULL_OK ? spend(extent, p, mull__ages_of_walks) : status;
 }
 
 int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
@@ -278,7 +277,7 @@ int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
     if (status == MULL_OK && paths.too_much)
         *extent = mull__extent_at_a_glance(walks);
     else if (status == MULL_OK && paths.count == 1)
-        *extent = mull__extent_of_course(paths.courses, walks);
+        *extent = mull__extent_of_course(walks);
     else if (status == MULL_OK)
         status = of_several(extent, &paths);
     if (walks->may_end_at_once)

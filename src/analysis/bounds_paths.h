@@ -6,6 +6,39 @@
 
 #include "bounds.h"
 
+/* ---- Sets of ages -----------------------------------------------------------------------------
+ */
+
+/* mull__ages: spans in order, with a gap between any two. `at` has room for `room` of them and is
+ * the caller's. Where more would be needed, the two with the least gap between them become one, and
+ * the set is `rough`: it then holds ages besides that none has. Room for one is for who asks for
+ * the ends alone. */
+typedef struct mull__ages {
+    mull__span *at;
+    size_t count, room;
+    int rough;
+} mull__ages;
+
+/* mull__ages_hull is from the least to the greatest; nothing is in that of none. */
+static inline mull__span mull__ages_hull(const mull__ages *ages)
+{
+    if (ages->count == 0)
+        return (mull__span){MULL__FOREVER, 0};
+    return (mull__span){ages->at[0].low_ms, ages->at[ages->count - 1].high_ms};
+}
+
+/* mull__ages_copy is for sets with the same room. */
+void mull__ages_copy(mull__ages *to, const mull__ages *from);
+
+/* mull__ages_add takes in a span. */
+void mull__ages_add(mull__ages *ages, mull__span span);
+
+/* mull__ages_hold says whether all ages of `inner` are in `outer`. */
+int mull__ages_hold(const mull__ages *outer, const mull__ages *inner);
+
+/* ---- Paths ------------------------------------------------------------------------------------
+ */
+
 /* mull__attempt is a failure at an attempt, in any round. */
 typedef struct mull__attempt {
     mull__ages retry;  /* the waits for the next attempt, its call included */
@@ -39,11 +72,6 @@ typedef struct mull__paths {
 /* mull__paths_init: MULL_ENOMEM. */
 int mull__paths_init(mull__paths *paths, const mull__walks *walks, const mull_allocator *allocator);
 void mull__paths_free(mull__paths *paths);
-
-/* mull__paths_begin is for who begins to follow walks, mull__paths_end for who has: it takes their
- * work from the effort. */
-void mull__paths_begin(mull__paths *paths);
-void mull__paths_end(const mull__paths *paths);
 
 /* mull__paths_round fills in `redeliver` for the end of a round. */
 void mull__paths_round(mull__paths *paths, int64_t round);

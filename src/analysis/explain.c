@@ -1,7 +1,7 @@
 /* explain.c: see explain.h. */
 #include "explain.h"
 
-#include "interval_set.h"
+#include "bounds.h"
 #include "policy/fact.h"
 #include "policy/resolve.h"
 

@@ -3,20 +3,11 @@
 #include "base/alloc.h"
 #include "lint.h"
 
-/* shortfall is what is lost of a rule with some of the settings that its scope is used with; only
- * what is lost with each of them is told. */
-typedef struct shortfall {
-    size_t late, cut;   /* with so many of them: a redelivery, calls */
-    int64_t redelivery; /* the first that can't come */
-    int64_t max_age_ms; /* the longest of those that it is too late for */
-    int64_t max_attempts;
-} shortfall;
-
 /* late_redelivery is the first that can't come, 0 where there is none or it isn't certain. */
 static int64_t late_redelivery(const mull__rule *rule, const mull__mix *mix,
                                const mull__soonest *soonest)
 {
-    if (mix->max_age_ms == MULL__OFF || mix->overridden || !soonest->round_ms)
+    if (mix->max_age_ms == MULL__OFF || !soonest->round_ms)
         return 0;
     int64_t retries_ms = soonest->attempt_ms[rule->retry.attempts + 1];
     for (int64_t done = 0; done < rule->redeliver.attempts; done++)
@@ -32,23 +23,6 @@ static int64_t calls_alone(const mull__rule *rule)
     return redeliveries == MULL_UNLIMITED ? 0 : (rule->retry.attempts + 1) * (redeliveries + 1);
 }
 
-/* look_with adds what is lost of a rule with some settings. */
-static void look_with(shortfall *lost, const mull__rule *rule, const mull__mix *mix,
-                      const mull__soonest *soonest)
-{
-    int64_t redelivery = late_redelivery(rule, mix, soonest);
-    if (redelivery) {
-        lost->late++;
-        lost->redelivery = mull__greater(lost->redelivery, redelivery);
-        lost->max_age_ms = mull__greater(lost->max_age_ms, mix->max_age_ms);
-    }
-    if (mix->max_attempts != MULL__OFF && !mix->overridden &&
-        calls_alone(rule) > mix->max_attempts) {
-        lost->cut++;
-        lost->max_attempts = mull__greater(lost->max_attempts, mix->max_attempts);
-    }
-}
-
 /* nothing_is_lost: no rule can lose anything with some settings, so not with all of them. */
 static int nothing_is_lost(const mull__mixes *mixes)
 {
@@ -60,54 +34,52 @@ static int nothing_is_lost(const mull__mixes *mixes)
     return mixes->count == 0;
 }
 
-/* look_at_scope fills in what each of a scope's rules loses. */
-static int look_at_scope(mull__finder *f, const mull__scope *scope, const mull__mixes *mixes,
-                         shortfall *lost, mull__course *courses)
+/* tell_lost tells what is lost of a rule with each of the settings that its scope is used with: the
+ * first redelivery that can't come, and calls. */
+static void tell_lost(const mull__finder *f, const mull__rule *rule, const mull__mixes *mixes,
+                      const mull__soonest *soonest)
 {
-    const mull__fate *fates = mull__fates_in(f->fates, scope);
-    size_t count = mull__courses_of(courses, f->fates, scope);
-    int status = MULL_OK;
-    for (size_t i = 0; i < mixes->count && count && status == MULL_OK; i++) {
+    mull__finding late = {.kind = MULL__TOO_LATE}, cut = {.kind = MULL__TOO_MANY_CALLS};
+    size_t late_count = 0, cut_count = 0;
+    cut.number = calls_alone(rule);
+    for (size_t i = 0; i < mixes->count; i++) {
         const mull__mix *mix = &mixes->items[i];
-        mull__walks walks = mull__walks_of(scope, mix, courses, count, &f->effort);
-        mull__soonest soonest;
-        status = mull__soonest_of(&soonest, &walks, f->allocator);
-        for (size_t j = 0; j < mull__scope_rules(scope) && status == MULL_OK; j++)
-            if (fates[j].may_decide)
-                look_with(&lost[j], mull__rule_at(scope, j), mix, &soonest);
-        mull__soonest_free(&soonest, f->allocator);
+        int64_t redelivery = late_redelivery(rule, mix, &soonest[i]);
+        int is_cut = mix->max_attempts != MULL__OFF && cut.number > mix->max_attempts;
+        late_count += redelivery > 0;
+        late.number = mull__greater(late.number, redelivery);
+        late.limit = mull__greater(late.limit, mix->max_age_ms);
+        cut_count += (size_t)is_cut;
+        cut.limit = mull__greater(cut.limit, mix->max_attempts);
     }
-    return status;
-}
-
-static void tell_lost(const mull__finder *f, const mull__rule *rule, const shortfall *lost,
-                      size_t mixes)
-{
-    if (lost->late == mixes)
-        mull__found(f, rule,
-                    (mull__finding){.kind = MULL__TOO_LATE,
-                                    .number = lost->redelivery,
-                                    .limit = lost->max_age_ms});
-    if (lost->cut == mixes)
-        mull__found(f, rule,
-                    (mull__finding){.kind = MULL__TOO_MANY_CALLS,
-                                    .number = calls_alone(rule),
-                                    .limit = lost->max_attempts});
+    if ((late_count < mixes->count && cut_count < mixes->count) || mull__is_included(f, rule))
+        return;
+    if (late_count == mixes->count)
+        mull__found(f, rule, late);
+    if (cut_count == mixes->count)
+        mull__found(f, rule, cut);
 }
 
 static int find_in(mull__finder *f, const mull__scope *scope, const mull__mixes *mixes)
 {
-    size_t count = mull__scope_rules(scope);
-    shortfall *lost = mull__zalloc(f->allocator, count, sizeof *lost);
-    mull__course *courses = mull__zalloc(f->allocator, count, sizeof *courses);
-    int status = lost && courses ? look_at_scope(f, scope, mixes, lost, courses) : MULL_ENOMEM;
-    for (size_t i = 0; i < count && status == MULL_OK; i++) {
-        const mull__rule *rule = mull__rule_at(scope, i);
-        if ((lost[i].late || lost[i].cut) && mull__written_in(scope, rule) &&
-            !mull__is_included(f, rule))
-            tell_lost(f, rule, &lost[i], mixes->count);
+    size_t rules = mull__scope_rules(scope);
+    const mull__fate *fates = mull__fates_in(f->fates, scope);
+    mull__soonest *soonest = mull__zalloc(f->allocator, mixes->count, sizeof *soonest);
+    mull__course *courses = mull__zalloc(f->allocator, rules, sizeof *courses);
+    int status = soonest && courses ? MULL_OK : MULL_ENOMEM;
+    size_t count = courses ? mull__courses_of(courses, f->fates, scope) : 0;
+    for (size_t i = 0; i < mixes->count && count && status == MULL_OK; i++) {
+        mull__walks walks = mull__walks_of(scope, &mixes->items[i], courses, count, &f->effort);
+        status = mull__soonest_of(&soonest[i], &walks, f->allocator);
     }
-    mull__free(f->allocator, lost);
+    for (size_t i = 0; i < rules && status == MULL_OK; i++) {
+        const mull__rule *rule = mull__rule_at(scope, i);
+        if (fates[i].may_decide && mull__written_in(scope, rule))
+            tell_lost(f, rule, mixes, soonest);
+    }
+    for (size_t i = 0; soonest && i < mixes->count; i++)
+        mull__soonest_free(&soonest[i], f->allocator);
+    mull__free(f->allocator, soonest);
     mull__free(f->allocator, courses);
     return status;
 }

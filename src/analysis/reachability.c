@@ -44,7 +44,6 @@ typedef struct cover {
 
 typedef struct seeker {
     mull__fates *fates;
-    cover rules, cause_rules; /* of the scope, as far as they were looked at */
     cover declared[DECLARERS];
     int64_t effort;
 } seeker;
@@ -163,7 +162,8 @@ static void cover_free(cover *c)
     *c = (cover){.rules = NULL};
 }
 
-/* cover_init is for rules none of which is added yet. MULL_ENOMEM. */
+/* cover_init is for rules none of which is added yet; to be given back by cover_free in any case.
+ * MULL_ENOMEM. */
 static int cover_init(cover *c, const mull__rules *rules, const mull_allocator *allocator)
 {
     size_t count = 2;
@@ -174,10 +174,8 @@ static int cover_init(cover *c, const mull__rules *rules, const mull_allocator *
         return MULL_OK;
     c->buckets = mull__zalloc(allocator, count, sizeof *c->buckets);
     c->entries = mull__zalloc(allocator, rules->count, MOST_KEYS * sizeof *c->entries);
-    if (!c->buckets || !c->entries) {
-        cover_free(c);
+    if (!c->buckets || !c->entries)
         return MULL_ENOMEM;
-    }
     for (size_t i = 0; i < count; i++)
         c->buckets[i].first = MULL__NONE;
     return MULL_OK;
@@ -338,39 +336,44 @@ static void find_taker(seeker *s, const mull__rule *rule, int is_cause, mull__fa
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
-static void look_at(seeker *s, cover *before, size_t index, int is_cause, mull__fate *fate)
+static void look_at(seeker *s, cover *before, const mull__rule *rule, int is_cause,
+                    mull__fate *fate)
 {
-    const mull__rule *rule = &before->rules->items[index];
-    *fate = (mull__fate){.may_decide = 1};
+    mull__fate found = {.may_decide = 1};
+    *fate = found;
     if (s->fates->stopped)
         return;
-    fate->hidden_by = cover_find(before, rule->type, &rule->matcher, &s->effort);
-    cover_add(before, index);
-    find_taker(s, rule, is_cause, fate);
-    fate->never_passes = mull__never_passes(&rule->matcher, &s->effort);
-    if (fate->hidden_by || fate->never_passes)
-        fate->may_decide = 0;
+    found.hidden_by = cover_find(before, rule->type, &rule->matcher, &s->effort);
+    find_taker(s, rule, is_cause, &found);
+    found.never_passes = mull__never_passes(&rule->matcher, &s->effort);
+    if (found.hidden_by || found.never_passes)
+        found.may_decide = 0;
     if (s->effort > 0)
-        return;
-    *fate = (mull__fate){.may_decide = 1};
-    s->fates->stopped = rule;
+        *fate = found;
+    else
+        s->fates->stopped = rule;
+}
+
+static int look_at_rules(seeker *s, const mull__rules *rules, int is_cause, mull__fate *fates)
+{
+    cover before;
+    int status = cover_init(&before, rules, s->fates->allocator);
+    for (size_t i = 0; i < rules->count && status == MULL_OK; i++) {
+        look_at(s, &before, &rules->items[i], is_cause, &fates[i]);
+        cover_add(&before, i);
+    }
+    cover_free(&before);
+    return status;
 }
 
 static int look_at_scope(seeker *s, const mull__scope *scope, mull__fate *fates)
 {
-    const mull_allocator *a = s->fates->allocator;
-    int status = declare(&s->declared[OWN], scope, a);
+    int status = declare(&s->declared[OWN], scope, s->fates->allocator);
     if (status == MULL_OK)
-        status = cover_init(&s->rules, &scope->rules, a);
+        status = look_at_rules(s, &scope->rules, 0, fates);
     if (status == MULL_OK)
-        status = cover_init(&s->cause_rules, &scope->cause_rules, a);
-    for (size_t i = 0; i < scope->rules.count && status == MULL_OK; i++)
-        look_at(s, &s->rules, i, 0, fates++);
-    for (size_t i = 0; i < scope->cause_rules.count && status == MULL_OK; i++)
-        look_at(s, &s->cause_rules, i, 1, fates++);
+        status = look_at_rules(s, &scope->cause_rules, 1, fates + scope->rules.count);
     cover_free(&s->declared[OWN]);
-    cover_free(&s->rules);
-    cover_free(&s->cause_rules);
     return status;
 }
 
@@ -401,12 +404,9 @@ int mull__fates_of(mull__fates *fates, const mull__table *table, const mull__sco
         status = declare(&s.declared[OF_BUS], table->bus, allocator);
     if (status == MULL_OK)
         status = declare(&s.declared[OF_HOST], table->host, allocator);
-    for (size_t i = 0; i < table->scope_count && status == MULL_OK; i++) {
+    for (size_t i = 0; i < table->scope_count && status == MULL_OK; i++)
         if (!only || only == &table->scopes[i])
             status = look_at_scope(&s, &table->scopes[i], &fates->items[fates->first[i]]);
-        if (s.effort > 0)
-            fates->known = i + 1;
-    }
     cover_free(&s.declared[OF_BUS]);
     cover_free(&s.declared[OF_HOST]);
     return status;
@@ -422,9 +422,4 @@ void mull__fates_free(mull__fates *fates)
 const mull__fate *mull__fates_in(const mull__fates *fates, const mull__scope *scope)
 {
     return &fates->items[fates->first[scope - fates->table->scopes]];
-}
-
-int mull__are_all_known(const mull__fates *fates, const mull__scope *scope)
-{
-    return (size_t)(scope - fates->table->scopes) < fates->known;
 }

@@ -23,7 +23,6 @@ typedef struct mull__fates {
     /* The first rule that wasn't looked at, since it would have taken too long: of it, and of those
      * behind it, nothing is certain. NULL: all were. */
     const mull__rule *stopped;
-    size_t known; /* the first so many scopes were looked at to the end */
 } mull__fates;
 
 /* mull__fates_of looks at the rules of `only`, or of all scopes where that is NULL. MULL_ENOMEM. */
@@ -33,8 +32,5 @@ void mull__fates_free(mull__fates *fates);
 
 /* mull__fates_in gives those of a scope that was looked at, by the index of mull__rule_at. */
 const mull__fate *mull__fates_in(const mull__fates *fates, const mull__scope *scope);
-
-/* mull__are_all_known: each rule of a scope was looked at. */
-int mull__are_all_known(const mull__fates *fates, const mull__scope *scope);
 
 #endif

@@ -30,26 +30,21 @@ static int64_t least_count(int fact)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* cost_of is what a look at a value takes, in nanoseconds, roughly. */
-static int64_t cost_of(const mull__plain_value *value, const mull_value *given)
+static int64_t bytes_in(const char *text)
 {
-    enum { BYTES = 16 }; /* of a text, in one nanosecond */
-    int64_t text =
-        given && given->kind == MULL_STRING ? (int64_t)strlen(given->as.string) / BYTES : 0;
-    while (value->kind == MULL__NOT)
-        value = value->inner;
-    if (value->kind == MULL__ONE_OF)
-        return 10 + (int64_t)value->literal_count * (4 + text);
-    return 20 + text + (value->text ? (int64_t)strlen(value->text) / BYTES : 0);
+    return text ? (int64_t)strlen(text) : 0;
 }
 
 /* passes: a pattern that can't be tried to its end may. */
 static int passes(const mull__plain_value *value, const mull_value *given, int64_t *effort)
 {
-    enum { MOST_STEPS = 100000, STEP_NS = 5 };
+    enum { MOST_STEPS = 100000, STEP_NS = 5, LITERAL_NS = 4, BYTES = 16 /* in one nanosecond */ };
+    const mull__plain_value *inner = value;
     int64_t steps = MOST_STEPS;
-    if (*effort > 0)
-        *effort -= cost_of(value, given);
+    while (inner->kind == MULL__NOT)
+        inner = inner->inner;
+    int64_t bytes = bytes_in(given && given->kind == MULL_STRING ? given->as.string : inner->text);
+    *effort -= 15 + (LITERAL_NS + bytes / BYTES) * (int64_t)(1 + inner->literal_count);
     if (*effort <= 0)
         return 0;
     int answer = mull__value_passes(value, given, &steps) != 0;
@@ -119,10 +114,10 @@ static int decides(int fact, const mull__plain_value *value, int passing, int64_
 static int same_text(const char *a, const char *b, int64_t *effort)
 {
     size_t at = 0;
-    while (a[at] && a[at] == b[at])
+    while (a != b && a[at] && a[at] == b[at])
         at++;
     *effort -= 2 + (int64_t)at;
-    return a[at] == b[at];
+    return a == b || a[at] == b[at];
 }
 
 static int same_literal(const mull_value *a, const mull_value *b, int64_t *effort)
@@ -139,20 +134,9 @@ static int same_value(const mull__plain_value *a, const mull__plain_value *b, in
     for (size_t i = 0; i < a->literal_count; i++)
         if (!same_literal(&a->literals[i], &b->literals[i], effort))
             return 0;
-    switch (a->kind) {
-    case MULL__BETWEEN:
-        return same_literal(&a->low, &b->low, effort) && same_literal(&a->high, &b->high, effort);
-    case MULL__CONTAINS:
-    case MULL__MATCHES:
-        return same_text(a->text, b->text, effort);
-    case MULL__NOT:
-        return same_value(a->inner, b->inner, effort);
-    case MULL__ONE_OF:
-    case MULL__PRESENT:
-    case MULL__ABSENT:
-        break;
-    }
-    return 1;
+    return same_literal(&a->low, &b->low, effort) && same_literal(&a->high, &b->high, effort) &&
+           same_text(a->text, b->text, effort) &&
+           (!a->inner || same_value(a->inner, b->inner, effort));
 }
 
 /* ---- Two tests of one fact ------------------------------------------------------------------- */
@@ -211,31 +195,29 @@ static int clash(const mull__plain_test *a, const mull__plain_test *b, int64_t *
 
 /* ---- Matchers -------------------------------------------------------------------------------- */
 
-/* bundle is tests that all must pass for a matcher to. */
-enum { BUNDLE = 32 };
+/* gather adds tests that all must pass for a matcher to, up to so many, and gives how many there
+ * are then. */
+enum { MOST_TESTS = 32 };
 
-typedef struct bundle {
-    const mull__plain_test *tests[BUNDLE];
-    size_t count;
-} bundle;
-
-static void gather(bundle *b, const mull__plain_matcher *matcher, int64_t *effort)
+static size_t gather(const mull__plain_test *tests[MOST_TESTS], size_t count,
+                     const mull__plain_matcher *matcher, int64_t *effort)
 {
     *effort -= 5;
-    for (size_t i = 0; i < matcher->test_count && b->count < BUNDLE; i++)
-        b->tests[b->count++] = &matcher->tests[i];
-    if (matcher->kind == MULL__MATCH_ALL)
-        for (size_t i = 0; i < matcher->part_count && b->count<BUNDLE && * effort> 0; i++)
-            gather(b, &matcher->parts[i], effort);
+    for (size_t i = 0; i < matcher->test_count && count < MOST_TESTS; i++)
+        tests[count++] = &matcher->tests[i];
+    size_t parts = matcher->kind == MULL__MATCH_ALL ? matcher->part_count : 0;
+    for (size_t i = 0; i < parts && count<MOST_TESTS && * effort> 0; i++)
+        count = gather(tests, count, &matcher->parts[i], effort);
+    return count;
 }
 
 static int contradicts_itself(const mull__plain_matcher *matcher, int64_t *effort)
 {
-    bundle b = {.count = 0};
-    gather(&b, matcher, effort);
-    for (size_t i = 0; i < b.count; i++)
+    const mull__plain_test *tests[MOST_TESTS];
+    size_t count = gather(tests, 0, matcher, effort);
+    for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
-            if (clash(b.tests[i], b.tests[j], effort))
+            if (clash(tests[i], tests[j], effort))
                 return 1;
     return 0;
 }

@@ -235,7 +235,7 @@ static void widen(mull__extent *all, mull__extent one)
 int mull__extent_of_scope(mull__extent *extent, const mull__fates *fates, const mull__scope *scope,
                           const mull__mixes *mixes, int64_t *effort)
 {
-    int rough = mixes->rough || !mull__are_all_known(fates, scope);
+    int rough = mixes->rough || fates->stopped;
     *extent = (mull__extent){0, MULL__FOREVER, 0, rough};
     mull__course *courses =
         mull__zalloc(mixes->allocator, mull__scope_rules(scope), sizeof *courses);
@@ -272,7 +272,7 @@ void mull__extent_of_rule(mull__extent *extent, const mull__rule *rule, const mu
                              .max_age_ms = mix->max_age_ms,
                              .handler_ms = mix->handler_ms,
                              .effort = effort};
-        widen(extent, mix->overridden ? mull__extent_overridden(&walks)
-                                      : mull__extent_of_course(&course, &walks));
+        widen(extent,
+              mix->overridden ? mull__extent_overridden(&walks) : mull__extent_of_course(&walks));
     }
 }

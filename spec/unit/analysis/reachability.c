@@ -204,7 +204,6 @@ static void fates_are_those_found_one_by_one(void **state)
         mull__fates fates;
         assert_int_equal(mull__fates_of(&fates, table, i % 2 ? table->bus : NULL, &allocator), 0);
         assert_null(fates.stopped);
-        assert_true(mull__are_all_known(&fates, table->bus));
         const mull__fate *fate = mull__fates_in(&fates, table->bus);
         for (size_t at = 0; at < mull__scope_rules(table->bus); at++) {
             const mull__rule *rule = mull__rule_at(table->bus, at);
@@ -285,7 +284,6 @@ static void the_search_among_ranges_stops(void **state)
     mull__fates fates;
     assert_int_equal(mull__fates_of(&fates, table, NULL, &allocator), MULL_OK);
     assert_non_null(fates.stopped);
-    assert_false(mull__are_all_known(&fates, table->bus));
     const mull__fate *fate = mull__fates_in(&fates, table->bus);
     for (const mull__rule *rule = fates.stopped; rule < table->bus->rules.items + MANY; rule++) {
         size_t at = (size_t)(rule - table->bus->rules.items);
