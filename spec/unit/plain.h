@@ -47,7 +47,7 @@ typedef struct mull__plain_scope {
     size_t cause_rule_count;
     const mull__plain_unrecoverable *unrecoverable;
     size_t unrecoverable_count;
-    const mull__plain_include *includes;
+    const mull_rule *includes;
     size_t include_count;
     const mull__plain_replaced *replaced;
     size_t replaced_count;

@@ -202,7 +202,7 @@ static void nothing_included(mull__finder *f, const mull__lint_item *item)
 {
     const mull__scope *scope = item->scope;
     for (size_t i = 0; i < scope->include_count; i++) {
-        const mull__plain_include *include = &scope->includes[i];
+        const mull_rule *include = &scope->includes[i];
         const mull__scope *other = scope_labelled(f->table, include->scope);
         if (!other || mull__scope_rules(other) == 0)
             mull__found(f, NULL,

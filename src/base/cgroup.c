@@ -2,28 +2,23 @@
 #include "cgroup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LONGEST = 4096 };
 
 /* read_file reads a small file, all of it; non-zero: it isn't there, or is no such file. */
 static int read_file(const char *path, char text[LONGEST])
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    FILE *file = fopen(path, "re");
+    if (!file)
         return -1;
-    size_t size = 0;
-    ssize_t got;
-    while ((got = read(fd, text + size, LONGEST - 1 - size)) > 0 || (got < 0 && errno == EINTR))
-        size += got > 0 ? (size_t)got : 0;
-    close(fd);
-    text[size] = 0;
-    return got < 0 ? -1 : 0;
+    text[fread(text, 1, LONGEST - 1, file)] = 0;
+    int failed = ferror(file);
+    fclose(file);
+    return failed;
 }
 
 /* limit_of reads a group's own limit: a number, or "max". */

@@ -1,6 +1,7 @@
 /* clock.c: see clock.h. */
 #include "clock.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -21,14 +22,11 @@ int64_t mull__wall_ms(void)
     return read_ms(CLOCK_REALTIME);
 }
 
-/* put writes a number of so many digits, with the character that stands behind them, and gives
- * where the next one goes. */
-static char *put(char *at, int number, int count, char behind)
+/* write_second writes "2026-11-20T07:08:09". */
+static int write_second(const struct tm *t, char *text, size_t size)
 {
-    for (int i = count; i-- > 0; number /= 10)
-        at[i] = (char)('0' + number % 10);
-    at[count] = behind;
-    return at + count + 1;
+    return snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", t->tm_year + 1900, t->tm_mon + 1,
+                    t->tm_mday, t->tm_hour, t->tm_min, t->tm_sec);
 }
 
 void mull__moment_write(int64_t wall_ms, char text[MULL__MOMENT_SIZE])
@@ -38,26 +36,8 @@ void mull__moment_write(int64_t wall_ms, char text[MULL__MOMENT_SIZE])
     time_t seconds = (time_t)(ms / 1000);
     struct tm t;
     gmtime_r(&seconds, &t);
-    char *at = put(text, t.tm_year + 1900, 4, '-');
-    at = put(at, t.tm_mon + 1, 2, '-');
-    at = put(at, t.tm_mday, 2, 'T');
-    at = put(at, t.tm_hour, 2, ':');
-    at = put(at, t.tm_min, 2, ':');
-    at = put(at, t.tm_sec, 2, '.');
-    at = put(at, (int)(ms % 1000), 3, 'Z');
-    *at = 0;
-}
-
-/* digits reads exactly `count` digits and steps over them; -1: there are fewer. */
-static int digits(const char **at, int count)
-{
-    int value = 0;
-    for (int i = 0; i < count; i++, (*at)++) {
-        if (**at < '0' || **at > '9')
-            return -1;
-        value = value * 10 + (**at - '0');
-    }
-    return value;
+    int length = write_second(&t, text, MULL__MOMENT_SIZE);
+    snprintf(text + length, (size_t)(MULL__MOMENT_SIZE - length), ".%03dZ", (int)(ms % 1000));
 }
 
 /* fraction reads ".123456" as 123 milliseconds, nothing as 0; -1: a point without digits. */
@@ -74,32 +54,23 @@ static int fraction(const char **at)
     return ms;
 }
 
+/* mull__moment_read takes a second as it would be written: timegm mends the 31st of April. */
 int mull__moment_read(const char *text, int64_t *wall_ms)
 {
-    static const char between[] = "--T::";
-    static const int widths[] = {4, 2, 2, 2, 2, 2};
-    int part[6];
-    const char *at = text;
-    for (int i = 0; i < 6; i++) {
-        if ((part[i] = digits(&at, widths[i])) < 0)
-            return -1;
-        if (i < 5 && *at++ != between[i])
-            return -1;
-    }
-    int ms = fraction(&at);
-    if (ms < 0 || strcmp(at, "Z") != 0)
+    enum { LENGTH = sizeof "2026-11-20T07:08:09" - 1 };
+    char again[MULL__MOMENT_SIZE + 64]; /* whatever the six numbers are */
+    struct tm t = {0};
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
+               &t.tm_min, &t.tm_sec) != 6)
         return -1;
-    struct tm t = {.tm_year = part[0] - 1900,
-                   .tm_mon = part[1] - 1,
-                   .tm_mday = part[2],
-                   .tm_hour = part[3],
-                   .tm_min = part[4],
-                   .tm_sec = part[5]};
-    struct tm as_given = t;
+    t.tm_year -= 1900;
+    t.tm_mon -= 1;
     time_t seconds = timegm(&t);
-    /* timegm mends the 31st of April; we don't take it. */
-    if (t.tm_mon != as_given.tm_mon || t.tm_mday != as_given.tm_mday ||
-        t.tm_hour != as_given.tm_hour || t.tm_min != as_given.tm_min)
+    if (write_second(&t, again, sizeof again) != LENGTH || strncmp(text, again, LENGTH) != 0)
+        return -1;
+    text += LENGTH;
+    int ms = fraction(&text);
+    if (ms < 0 || strcmp(text, "Z") != 0)
         return -1;
     *wall_ms = (int64_t)seconds * 1000 + ms;
     return 0;

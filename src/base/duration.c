@@ -13,10 +13,6 @@ enum { UNITS = sizeof units / sizeof units[0] };
 
 static const int64_t longest_ms = 365 * (int64_t)86400000;
 
-/* Of a day in whole milliseconds at most ten digits are left behind the point, and those times a
- * day's milliseconds stay below 2^63. */
-static const int64_t finest_scale = 10000000000;
-
 struct reader {
     const char *at, *end;
     const char *problem;
@@ -52,6 +48,20 @@ static size_t read_unit(struct reader *r)
     return UNITS;
 }
 
+/* fraction_of gives the milliseconds that the digits behind a point are of a unit, -1: no whole
+ * number. From the last digit on, each step has to come out even for the sum to be whole. */
+static int64_t fraction_of(int64_t unit_ms, const char *first, const char *end)
+{
+    int64_t ms = 0;
+    while (end > first) {
+        ms += (*--end - '0') * unit_ms;
+        if (ms % 10 != 0)
+            return -1;
+        ms /= 10;
+    }
+    return ms;
+}
+
 /* read_part reads a number and its unit, which must be smaller than those before `*next`. */
 static int64_t read_part(struct reader *r, size_t *next)
 {
@@ -59,39 +69,30 @@ static int64_t read_part(struct reader *r, size_t *next)
         r->problem = "must be a number with a unit, such as \"200ms\", \"1.5s\" or \"1h30m\"";
         return 0;
     }
-    int64_t whole = read_whole(r), fraction = 0, scale = 1;
+    int64_t whole = read_whole(r), fraction = 0;
+    const char *point = r->at, *end = r->at;
     if (r->at < r->end && *r->at == '.') {
-        r->at++;
+        point = ++r->at;
         if (!is_digit(r)) {
             r->problem = "needs a digit on both sides of the point";
             return 0;
         }
-        const char *last = r->at; /* behind the last digit that isn't 0 */
-        for (const char *p = r->at; p < r->end && *p >= '0' && *p <= '9'; p++)
-            last = *p != '0' ? p + 1 : last;
-        for (; r->at < last && scale < finest_scale; r->at++) {
-            fraction = fraction * 10 + (*r->at - '0');
-            scale *= 10;
-        }
-        if (r->at < last) {
-            r->problem = "must be whole milliseconds";
-            return 0;
-        }
         read_whole(r);
+        end = r->at;
     }
     size_t unit = read_unit(r);
     if (unit == UNITS)
         r->problem = "needs a unit after each number: ms, s, m, h or d";
     else if (unit < *next)
         r->problem = "must have its units from the largest to the smallest, each once";
-    else if (fraction * units[unit].ms % scale != 0)
+    else if ((fraction = fraction_of(units[unit].ms, point, end)) < 0)
         r->problem = "must be whole milliseconds";
     else if (whole > longest_ms / units[unit].ms)
         r->problem = "must be at most 365 days";
     if (r->problem)
         return 0;
     *next = unit + 1;
-    return whole * units[unit].ms + fraction * units[unit].ms / scale;
+    return whole * units[unit].ms + fraction;
 }
 
 int mull__duration_read(int64_t *milliseconds, const char *text, size_t size, char *why,

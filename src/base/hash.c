@@ -23,16 +23,7 @@ uint64_t mull__hash_text(const char *text)
 
 uint64_t mull__hash_words(const uint64_t *words, size_t count)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     return mull__hash(words, count * sizeof *words);
-#else
-    uint64_t swapped[16];
-    if (count > sizeof swapped / sizeof *swapped)
-        count = sizeof swapped / sizeof *swapped;
-    for (size_t i = 0; i < count; i++)
-        swapped[i] = __builtin_bswap64(words[i]);
-    return mull__hash(swapped, count * sizeof *swapped);
-#endif
 }
 
 static XXH3_state_t *state_of(mull__digest *digest)

@@ -9,7 +9,7 @@
 uint64_t mull__hash(const void *bytes, size_t size);
 uint64_t mull__hash_text(const char *text);
 
-/* mull__hash_words mixes numbers: the same on every machine, whatever its byte order. */
+/* mull__hash_words mixes numbers; what comes out depends on the byte order. */
 uint64_t mull__hash_words(const uint64_t *words, size_t count);
 
 /* mull__stir stirs a word: any two differ in what comes out, and each bit has a say in the

@@ -27,11 +27,6 @@ static inline void mull__list_init(mull__list *list)
     list->count = 0;
 }
 
-static inline int mull__listed(const mull__link *link)
-{
-    return link->next != NULL;
-}
-
 static inline void mull__list_push(mull__list *list, mull__link *link)
 {
     link->next = &list->head;
@@ -52,7 +47,7 @@ static inline void mull__list_push_front(mull__list *list, mull__link *link)
 
 static inline void mull__list_remove(mull__list *list, mull__link *link)
 {
-    if (!mull__listed(link))
+    if (!link->next)
         return;
     link->previous->next = link->next;
     link->next->previous = link->previous;

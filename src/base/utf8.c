@@ -42,34 +42,28 @@ static size_t ascii_words(const char *text, size_t left)
     return size;
 }
 
+/* valid_bytes gives how many bytes at the beginning are characters. */
+static size_t valid_bytes(const char *text, size_t length)
+{
+    size_t at = 0;
+    for (size_t size; at < length; at += size) {
+        size = ascii_words(text + at, length - at);
+        if (size == 0)
+            size = mull__utf8_step(text + at, length - at);
+        if (size == 0)
+            break;
+    }
+    return at;
+}
+
 int mull__utf8_valid(const char *text)
 {
-    if (!text)
-        return 1;
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t size = ascii_words(text, left);
-        if (size == 0)
-            size = mull__utf8_step(text, left);
-        if (size == 0)
-            return 0;
-        text += size;
-        left -= size;
-    }
-    return 1;
+    size_t length = text ? strlen(text) : 0;
+    return valid_bytes(text, length) == length;
 }
 
 void mull__utf8_mend(char *text, size_t length)
 {
-    while (length > 0) {
-        size_t size = ascii_words(text, length);
-        if (size == 0)
-            size = mull__utf8_step(text, length);
-        if (size == 0) {
-            *text = '?';
-            size = 1;
-        }
-        text += size;
-        length -= size;
-    }
+    for (size_t at = 0; (at += valid_bytes(text + at, length - at)) < length; at++)
+        text[at] = '?';
 }

@@ -38,20 +38,13 @@ static int make_checked_lock(pthread_mutex_t *lock)
     return status;
 }
 
+/* make_locks leaves those that could be made where one can't: they hold no memory. */
 static int make_locks(mull_policy *policy)
 {
-    if (make_checked_lock(&policy->building))
+    if (make_checked_lock(&policy->building) || make_checked_lock(&policy->vetoing) ||
+        pthread_mutex_init(&policy->lock, NULL))
         return MULL_ENOMEM;
-    if (make_checked_lock(&policy->vetoing) == MULL_OK) {
-        if (pthread_mutex_init(&policy->lock, NULL) == 0) {
-            if (mull__ids_init(&policy->ids, &policy->allocator) == MULL_OK)
-                return MULL_OK;
-            pthread_mutex_destroy(&policy->lock);
-        }
-        pthread_mutex_destroy(&policy->vetoing);
-    }
-    pthread_mutex_destroy(&policy->building);
-    return MULL_ENOMEM;
+    return mull__ids_init(&policy->ids, &policy->allocator);
 }
 
 /* holder_new makes a holder without a generation. */
@@ -107,25 +100,6 @@ void mull_policy_free(mull_policy *policy)
         return;
     mull__generation_drop(policy->current);
     mull__holder_drop(policy);
-}
-
-/* ---- Names ----------------------------------------------------------------------------------- */
-
-int mull_type_intern(mull_type *out, mull_policy *policy, const char *name)
-{
-    if (!out)
-        return MULL_EINVAL;
-    *out = 0;
-    return policy ? mull__ids_add_type(&policy->ids, out, name) : MULL_EINVAL;
-}
-
-int mull_site_intern(mull_site *out, mull_policy *policy, const char *consumer,
-                     const char *transport)
-{
-    if (!out)
-        return MULL_EINVAL;
-    *out = 0;
-    return policy ? mull__ids_add_site(&policy->ids, out, consumer, transport) : MULL_EINVAL;
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */

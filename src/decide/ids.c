@@ -1,5 +1,5 @@
 /* ids.c: see ids.h. */
-#include "ids.h"
+#include "holder.h"
 
 #include <string.h>
 
@@ -12,11 +12,21 @@ enum { IDS_MAX = 65535, NAME_BYTES_MAX = 65536, FIRST_SLOTS = 16 };
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static mull__id_key *key_new(const mull_allocator *a, size_t size)
+/* key_new copies a type's name, or those of a site, of which either may be NULL. Whether there is
+ * a first one goes in front, so that no two keys have the same bytes. */
+static mull__id_key *key_new(const mull_allocator *a, const char *first, const char *second)
 {
+    size_t first_size = first ? strlen(first) + 1 : 0,
+           second_size = second ? strlen(second) + 1 : 0;
+    size_t size = 1 + first_size + second_size;
     mull__id_key *key = mull__alloc(a, sizeof *key + size);
-    if (key)
-        key->size = size;
+    if (!key)
+        return NULL;
+    key->size = size;
+    key->bytes[0] = first != NULL;
+    key->first = first ? memcpy(key->bytes + 1, first, first_size) : NULL;
+    key->second = second ? memcpy(key->bytes + 1 + first_size, second, second_size) : NULL;
+    key->hash = mull__hash(key->bytes, size);
     return key;
 }
 
@@ -25,7 +35,7 @@ static int same_key(const mull__id_key *a, const mull__id_key *b)
     return a->hash == b->hash && a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
-static const mull__id_key *key_of(const mull__id_list *list, uint32_t id)
+static mull__id_key *key_of(const mull__id_list *list, uint32_t id)
 {
     mull__id_key *const *key = mull__append_get(&list->keys, sizeof *key, id);
     return key ? *key : NULL;
@@ -43,8 +53,7 @@ static void list_init(mull__id_list *list)
 static void list_free(mull__id_list *list, const mull_allocator *a)
 {
     for (uint32_t id = 1; id <= list->count; id++) {
-        mull__id_key *const *key = mull__append_get(&list->keys, sizeof *key, id);
-        mull__free(a, *key);
+        mull__free(a, key_of(list, id));
     }
     mull__append_free(&list->keys, a);
     mull__free(a, list->slots);
@@ -93,46 +102,10 @@ static uint32_t list_put(mull__id_list *list, mull__id_key *key)
     return list->count;
 }
 
-/* ---- Types and sites ------------------------------------------------------------------------- */
-
-/* type_key: a name with its NUL. */
-static mull__id_key *type_key(const mull_allocator *a, const char *name)
-{
-    size_t size = strlen(name) + 1;
-    mull__id_key *key = key_new(a, size);
-    if (key)
-        memcpy(key->bytes, name, size);
-    return key;
-}
-
 const char *mull__ids_type(const mull__ids *ids, uint32_t id)
 {
     const mull__id_key *key = key_of(&ids->types, id);
-    return key ? key->bytes : NULL;
-}
-
-/* site_key: which of the two there are, and both, each with its NUL. */
-enum { HAS_CONSUMER = 1, HAS_TRANSPORT = 2 };
-
-static mull__id_key *site_key(const mull_allocator *a, const char *consumer, const char *transport)
-{
-    char which = (char)((consumer ? HAS_CONSUMER : 0) | (transport ? HAS_TRANSPORT : 0));
-    const char *first = consumer ? consumer : "", *second = transport ? transport : "";
-    size_t first_size = strlen(first) + 1, second_size = strlen(second) + 1;
-    mull__id_key *key = key_new(a, 1 + first_size + second_size);
-    if (key) {
-        key->bytes[0] = which;
-        memcpy(key->bytes + 1, first, first_size);
-        memcpy(key->bytes + 1 + first_size, second, second_size);
-    }
-    return key;
-}
-
-static void site_names(const mull__id_key *key, const char **consumer, const char **transport)
-{
-    const char *first = key->bytes + 1;
-    *consumer = key->bytes[0] & HAS_CONSUMER ? first : NULL;
-    *transport = key->bytes[0] & HAS_TRANSPORT ? first + strlen(first) + 1 : NULL;
+    return key ? key->first : NULL;
 }
 
 int mull__ids_site(const mull__ids *ids, uint32_t id, const char **consumer, const char **transport)
@@ -140,7 +113,8 @@ int mull__ids_site(const mull__ids *ids, uint32_t id, const char **consumer, con
     const mull__id_key *key = key_of(&ids->sites, id);
     if (!key)
         return MULL_EINVAL;
-    site_names(key, consumer, transport);
+    *consumer = key->first;
+    *transport = key->second;
     return MULL_OK;
 }
 
@@ -155,12 +129,10 @@ static mull__append_array *array_for(mull__resolved_ids *r, const mull__id_list 
 static void resolve(mull__resolved_ids *r, const mull__id_list *list, const mull__id_key *key)
 {
     if (list == &r->ids->types) {
-        uint32_t type = mull__type_number(r->table, key->bytes);
+        uint32_t type = mull__type_number(r->table, key->first);
         mull__append(&r->types, &type);
     } else {
-        const char *consumer, *transport;
-        site_names(key, &consumer, &transport);
-        mull__site site = mull__site_of(r->table, consumer, transport);
+        mull__site site = mull__site_of(r->table, key->first, key->second);
         mull__append(&r->sites, &site);
     }
 }
@@ -240,12 +212,20 @@ static uint32_t put(mull__ids *ids, mull__id_list *list, mull__id_key *key)
     return list_put(list, key);
 }
 
-/* add takes a key, and gives its id. */
-static int add(mull__ids *ids, mull__id_list *list, uint32_t *out, mull__id_key *key)
+static int is_too_long(const char *name)
 {
+    return name && strnlen(name, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX;
+}
+
+/* add gives the id of a type's name, or of a site's two, new or not. */
+static int add(mull__ids *ids, mull__id_list *list, uint32_t *out, const char *first,
+               const char *second)
+{
+    if (is_too_long(first) || is_too_long(second))
+        return MULL_ETOOBIG;
+    mull__id_key *key = key_new(&ids->allocator, first, second);
     if (!key)
         return MULL_ENOMEM;
-    key->hash = mull__hash(key->bytes, key->size);
     pthread_mutex_lock(&ids->lock);
     *out = find(list, key);
     int is_new = *out == 0, status = is_new ? reserve(ids, list) : MULL_OK;
@@ -257,27 +237,23 @@ static int add(mull__ids *ids, mull__id_list *list, uint32_t *out, mull__id_key 
     return status;
 }
 
-static int is_too_long(const char *name)
+int mull_type_intern(mull_type *out, mull_policy *policy, const char *name)
 {
-    return name && strnlen(name, NAME_BYTES_MAX + 1) > NAME_BYTES_MAX;
-}
-
-int mull__ids_add_type(mull__ids *ids, uint32_t *out, const char *name)
-{
-    *out = 0;
-    if (!name || !*name)
+    if (!out)
         return MULL_EINVAL;
-    if (is_too_long(name))
-        return MULL_ETOOBIG;
-    return add(ids, &ids->types, out, type_key(&ids->allocator, name));
+    *out = 0;
+    if (!policy || !name || !*name)
+        return MULL_EINVAL;
+    return add(&policy->ids, &policy->ids.types, out, name, NULL);
 }
 
-int mull__ids_add_site(mull__ids *ids, uint32_t *out, const char *consumer, const char *transport)
+int mull_site_intern(mull_site *out, mull_policy *policy, const char *consumer,
+                     const char *transport)
 {
+    if (!out)
+        return MULL_EINVAL;
     *out = 0;
-    if (is_too_long(consumer) || is_too_long(transport))
-        return MULL_ETOOBIG;
-    return add(ids, &ids->sites, out, site_key(&ids->allocator, consumer, transport));
+    return policy ? add(&policy->ids, &policy->ids.sites, out, consumer, transport) : MULL_EINVAL;
 }
 
 /* ---- Names in the place of ids --------------------------------------------------------------- */

@@ -17,14 +17,16 @@
 #include "base/list.h"
 #include "policy/shape.h"
 
-/* mull__id_key is a name as it is compared. */
+/* mull__id_key is what is interned: one name or two, and the bytes by which it is compared. */
 typedef struct mull__id_key {
+    const char *first,
+        *second; /* of a type: its name; of a site: consumer and transport, or NULL */
     size_t size;
     uint64_t hash;
     char bytes[];
 } mull__id_key;
 
-/* mull__id_list is of types, whose keys are their names, or of sites; see site_key in ids.c. */
+/* mull__id_list is of types or of sites. */
 typedef struct mull__id_list {
     mull__append_array keys; /* mull__id_key *, by id */
     uint32_t *slots;         /* ids by hash; 0: free */
@@ -54,10 +56,6 @@ void mull__ids_free(mull__ids *ids);
  * are still to come, until mull__resolved_free, which is due after MULL_ENOMEM, too. */
 int mull__resolved_init(mull__resolved_ids *resolved, mull__ids *ids, const mull__table *table);
 void mull__resolved_free(mull__resolved_ids *resolved);
-
-/* mull__ids_add_type and mull__ids_add_site give a name's id, new or not: as mull_type_intern. */
-int mull__ids_add_type(mull__ids *ids, uint32_t *out, const char *name);
-int mull__ids_add_site(mull__ids *ids, uint32_t *out, const char *consumer, const char *transport);
 
 /* mull__ids_type is the name of a type, NULL where it has no such id; mull__ids_site gives those of
  * a site, or MULL_EINVAL. They live as long as the ids. */

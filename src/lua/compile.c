@@ -372,8 +372,9 @@ static void read_places(reader *r, mull__plain_place *places)
 
 static void read_include(reader *r, void *item)
 {
-    *(mull__plain_include *)item = (mull__plain_include){text_of(r, "scope"), text_of(r, "file"),
-                                                         (int)integer_of(r, "line", 0)};
+    *(mull_rule *)item = (mull_rule){.file = text_of(r, "file"),
+                                     .line = (int)integer_of(r, "line", 0),
+                                     .scope = text_of(r, "scope")};
 }
 
 static void read_replaced(reader *r, void *item)

@@ -23,9 +23,7 @@ static void add_item(lua_State *L)
 
 static void push_include(lua_State *L, const void *item)
 {
-    const mull__plain_include *include = item;
-    const mull_rule place = {.file = include->file, .line = include->line, .scope = include->scope};
-    mull__push_source(L, &place);
+    mull__push_source(L, item);
 }
 
 static void add_scope(lua_State *L, mull__scope_kind kind, const char *name,

@@ -85,16 +85,21 @@ static void add_tier(mull__digest *digest, const mull__plain_tier *tier)
     add_text(digest, tier->hint);
 }
 
-static void add_place(mull__digest *digest, const char *scope, const char *file, int line)
+static void add_place(mull__digest *digest, const char *file, int line)
 {
-    add_text(digest, scope);
     add_text(digest, file);
     add_number(digest, (uint64_t)line);
 }
 
+static void add_source(mull__digest *digest, const mull_rule *source)
+{
+    add_text(digest, source->scope);
+    add_place(digest, source->file, source->line);
+}
+
 static void add_rule(mull__digest *digest, const mull__rule *rule)
 {
-    add_place(digest, rule->source.scope, rule->source.file, rule->source.line);
+    add_source(digest, &rule->source);
     add_number(digest, rule->type);
     add_matcher(digest, &rule->matcher);
     add_tier(digest, &rule->retry);
@@ -135,7 +140,7 @@ static void add_settings(mull__digest *digest, const mull__scope *scope)
     add_number(digest, settings->set);
     MULL__EACH_SETTING(ADD)
     for (int i = 0; i < MULL__SETTINGS; i++)
-        add_place(digest, NULL, scope->places[i].file, scope->places[i].line);
+        add_place(digest, scope->places[i].file, scope->places[i].line);
 }
 
 static void add_scope(mull__digest *digest, const mull__scope *scope)
@@ -147,14 +152,14 @@ static void add_scope(mull__digest *digest, const mull__scope *scope)
     add_rules(digest, &scope->unrecoverable);
     add_number(digest, scope->include_count);
     for (size_t i = 0; i < scope->include_count; i++)
-        add_place(digest, scope->includes[i].scope, scope->includes[i].file,
-                  scope->includes[i].line);
+        add_source(digest, &scope->includes[i]);
     add_number(digest, scope->replaced_count);
     for (size_t i = 0; i < scope->replaced_count; i++) {
         const mull__plain_replaced *gone = &scope->replaced[i];
         add_text(digest, gone->type);
-        add_place(digest, gone->scope, gone->file, gone->line);
-        add_place(digest, NULL, gone->by_file, gone->by_line);
+        add_text(digest, gone->scope);
+        add_place(digest, gone->file, gone->line);
+        add_place(digest, gone->by_file, gone->by_line);
         add_number(digest, gone->by_cause != 0);
     }
 }

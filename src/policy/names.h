@@ -105,25 +105,19 @@ static inline int mull__is_named(const mull__name_slot *slot, const mull__name *
     return 1;
 }
 
-/* mull__names_find gives a name's number, or MULL__NONE. */
-static inline uint32_t mull__names_find(const mull__names *names, const mull__name *name)
+/* mull__names_look_up gives a name's number, or MULL__NONE; `hash` gets the name's. */
+static MULL__IN_PLACE uint32_t mull__names_look_up(const mull__names *names, const char *text,
+                                                   uint64_t *hash)
 {
-    const mull__name_slot *slot = &names->slots[name->hash >> names->shift];
-    while (!MULL__MOSTLY(mull__is_named(slot, name))) {
+    const mull__name name = mull__name_of(text);
+    const mull__name_slot *slot = &names->slots[name.hash >> names->shift];
+    *hash = name.hash;
+    while (!MULL__MOSTLY(mull__is_named(slot, &name))) {
         if (slot->size == 0)
             return MULL__NONE;
         slot = slot < names->last ? slot + 1 : names->slots;
     }
     return slot->number;
-}
-
-/* mull__names_look_up is both; `hash` gets the name's. */
-static MULL__IN_PLACE uint32_t mull__names_look_up(const mull__names *names, const char *text,
-                                                   uint64_t *hash)
-{
-    const mull__name name = mull__name_of(text);
-    *hash = name.hash;
-    return mull__names_find(names, &name);
 }
 
 #endif

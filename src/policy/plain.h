@@ -120,12 +120,6 @@ typedef struct mull__plain_place {
     int line;
 } mull__plain_place;
 
-typedef struct mull__plain_include {
-    const char *scope; /* its label */
-    const char *file;
-    int line;
-} mull__plain_include;
-
 /* mull__plain_replaced is a rule without a matcher that isn't among the rules, and the one that
  * stands for it. */
 typedef struct mull__plain_replaced {

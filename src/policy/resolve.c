@@ -61,8 +61,11 @@ static void open_fast_path(mull__site *site)
     site->calls = bounds->max_attempts == MULL__OFF ? INT64_MAX : bounds->max_attempts - 1;
 }
 
-void mull__layers_ready(mull__table *table)
+int mull__layers_ready(mull__table *table)
 {
+    if (mull__names_init(&table->consumers, &table->arena, table->scope_count) ||
+        mull__names_init(&table->transports, &table->arena, table->scope_count))
+        return MULL_ENOMEM;
     table->nowhere.in_force.bounds = mull__default_settings;
     if (table->host)
         lay(&table->nowhere.in_force, &table->host->layer);
@@ -71,6 +74,7 @@ void mull__layers_ready(mull__table *table)
     open_fast_path(&table->nowhere);
     for (size_t i = 0; i < table->scope_count; i++)
         add_name(table, (uint32_t)i);
+    return MULL_OK;
 }
 
 mull__site mull__site_of(const mull__table *table, const char *consumer, const char *transport)

@@ -38,8 +38,8 @@ static inline mull__layer mull__layer_named(const mull__table *table, const char
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
 /* mull__layers_ready fills in what can be said of settings before a failure comes, and makes scopes
- * found by name, once all of them are there. */
-void mull__layers_ready(mull__table *table);
+ * found by name, once all of them are there. MULL_ENOMEM. */
+int mull__layers_ready(mull__table *table);
 
 /* mull__scope_of is the scope of a kind that a layer is made of, NULL where there is none. */
 const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *layer,

@@ -96,8 +96,8 @@ typedef struct mull__scope {
     mull__rules rules, cause_rules, unrecoverable;
     mull__settings settings; /* its own */
     mull__plain_place places[MULL__SETTINGS];
-    mull__layer layer; /* its own; a transport's lies over bus and host already */
-    mull__plain_include *includes;
+    mull__layer layer;   /* its own; a transport's lies over bus and host already */
+    mull_rule *includes; /* where each was written; `scope` is the label of what it includes */
     size_t include_count;
     mull__plain_replaced *replaced; /* their scopes are there once the table is finished */
     size_t replaced_count;

@@ -43,17 +43,8 @@ static uint32_t add_type(mull__table *table, const char *name)
     return number;
 }
 
-/* number_rules gives each rule its type's number, and the type's name in place of its own copy. */
-static void number_rules(mull__table *table, const mull__rules *rules)
-{
-    for (size_t i = 0; i < rules->count; i++) {
-        mull__rule *rule = &rules->items[i];
-        rule->type = add_type(table, rule->source.type);
-        rule->source.type = table->types[rule->type].name;
-    }
-}
-
-static int number_types(mull__table *table, const mull__plain_parent *parents, size_t count)
+/* declare_types makes room for all types, and takes in those that the policy declares. */
+static int declare_types(mull__table *table, const mull__plain_parent *parents, size_t count)
 {
     size_t most = 2 + 2 * count;
     for (size_t i = 0; i < table->scope_count; i++)
@@ -68,11 +59,6 @@ static int number_types(mull__table *table, const mull__plain_parent *parents, s
         table->types[child].parent = add_type(table, parents[i].parent);
     }
     table->declared_types = table->type_count;
-    for (size_t i = 0; i < table->scope_count; i++) {
-        number_rules(table, &table->scopes[i].rules);
-        number_rules(table, &table->scopes[i].cause_rules);
-        number_rules(table, &table->scopes[i].unrecoverable);
-    }
     return MULL_OK;
 }
 
@@ -144,22 +130,25 @@ static int label(mull__arena *arena, mull__scope *scope)
     return MULL_OK;
 }
 
-static void label_rules(const mull__scope *scope, const mull__rules *rules)
+/* finish_rules gives each rule its type's number and that type's name, and its scope's label. */
+static int finish_rules(mull__table *table, const mull__scope *scope, mull__rules *rules)
 {
-    for (size_t i = 0; i < rules->count; i++)
-        if (!rules->items[i].source.scope)
-            rules->items[i].source.scope = scope->label;
+    for (size_t i = 0; i < rules->count; i++) {
+        mull__rule *rule = &rules->items[i];
+        rule->type = add_type(table, rule->source.type);
+        rule->source.type = table->types[rule->type].name;
+        if (!rule->source.scope)
+            rule->source.scope = scope->label;
+    }
+    return group(&table->arena, rules);
 }
 
 static int finish_scope(mull__table *table, mull__scope *scope)
 {
-    mull__arena *arena = &table->arena;
-    if (label(arena, scope) || group(arena, &scope->rules) || group(arena, &scope->cause_rules) ||
-        group(arena, &scope->unrecoverable))
+    if (label(&table->arena, scope) || finish_rules(table, scope, &scope->rules) ||
+        finish_rules(table, scope, &scope->cause_rules) ||
+        finish_rules(table, scope, &scope->unrecoverable))
         return MULL_ENOMEM;
-    label_rules(scope, &scope->rules);
-    label_rules(scope, &scope->cause_rules);
-    label_rules(scope, &scope->unrecoverable);
     for (size_t i = 0; i < scope->replaced_count; i++)
         if (!scope->replaced[i].scope)
             scope->replaced[i].scope = scope->label;
@@ -167,6 +156,10 @@ static int finish_scope(mull__table *table, mull__scope *scope)
     scope->layer.bounds = scope->settings;
     if (mull__scope_rules(scope) > 0)
         scope->layer.rules = scope;
+    if (scope->kind == MULL__BUS)
+        table->bus = scope;
+    else if (scope->kind == MULL__HOST)
+        table->host = scope;
     return MULL_OK;
 }
 
@@ -222,30 +215,11 @@ static void open_fast_path(const mull__table *table, const mull__scope *scope)
     groups_ready(&scope->rules);
 }
 
-/* ---- What is in force ------------------------------------------------------------------------ */
-
-/* resolve finds the scopes without a name, and makes those with one found by it. */
-static int resolve(mull__table *table)
-{
-    size_t named[MULL__SCOPE_KINDS] = {0};
-    for (size_t i = 0; i < table->scope_count; i++) {
-        const mull__scope *scope = &table->scopes[i];
-        named[scope->kind]++;
-        if (scope->kind == MULL__BUS)
-            table->bus = scope;
-        else if (scope->kind == MULL__HOST)
-            table->host = scope;
-    }
-    if (mull__names_init(&table->consumers, &table->arena, named[MULL__CONSUMER]) ||
-        mull__names_init(&table->transports, &table->arena, named[MULL__TRANSPORT]))
-        return MULL_ENOMEM;
-    mull__layers_ready(table);
-    return MULL_OK;
-}
+/* ---- All of it ------------------------------------------------------------------------------- */
 
 int mull__table_finish(mull__table *table, const mull__plain_parent *parents, size_t count)
 {
-    if (number_types(table, parents, count))
+    if (declare_types(table, parents, count))
         return MULL_ENOMEM;
     for (size_t i = 0; i < table->scope_count; i++)
         if (finish_scope(table, &table->scopes[i]))
@@ -253,7 +227,7 @@ int mull__table_finish(mull__table *table, const mull__plain_parent *parents, si
     mark_types(table);
     for (size_t i = 0; i < table->scope_count; i++)
         open_fast_path(table, &table->scopes[i]);
-    return resolve(table);
+    return mull__layers_ready(table);
 }
 
 size_t mull__table_rules(const mull__table *table)

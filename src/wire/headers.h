@@ -49,4 +49,9 @@ typedef struct mull__stamp {
 int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocator *allocator,
                         const mull_header *own, size_t own_count, const mull__stamp *stamp);
 
+/* mull__headers_to_json writes headers as one JSON object, to be freed by mull__free.
+ * MULL_ENOMEM; MULL_EINVAL: a header that isn't UTF-8. */
+int mull__headers_to_json(char **out, const mull_allocator *allocator, const mull_header *headers,
+                          size_t count);
+
 #endif

@@ -206,7 +206,7 @@ typedef struct sample {
     mull__plain_test deep[4];
     mull__plain_matcher parts[2];
     mull__plain_unrecoverable unrecoverable[1];
-    mull__plain_include includes[1];
+    mull_rule includes[1];
     mull__plain_replaced replaced[1];
     mull__plain_scope scopes[3];
     mull__plain plain;
@@ -259,7 +259,7 @@ static void sample_rest(sample *s, mull__plain_scope *scope)
                            .scope = T("bus")};
     s->unrecoverable[0] = (mull__plain_unrecoverable){
         T("Fatal"), T("policy.lua"), 7, {MULL__MATCH_TESTS, .tests = s->deep, .test_count = 1}};
-    s->includes[0] = (mull__plain_include){T("bus"), T("policy.lua"), 8};
+    s->includes[0] = (mull_rule){.file = T("policy.lua"), .line = 8, .scope = T("bus")};
     s->replaced[0] =
         (mull__plain_replaced){T("Child"), T("bus"), T("old.lua"), 9, T("policy.lua"), 10, 0};
     scope->cause_rules = s->causes;

@@ -14,7 +14,7 @@
 #include "sample.h"
 #include "sqlite_purse.h"
 #include "transport/sqlite/store.h"
-#include "wire/json.h"
+#include "wire/headers.h"
 
 static purse p;
 static mull__store store; /* no more of it than statements */

@@ -1,7 +1,7 @@
 /* settle.c: messages into the file, and the end of a claim. */
 #include "base/alloc.h"
 #include "store.h"
-#include "wire/json.h"
+#include "wire/headers.h"
 
 /* insert_row takes the next number that no message has: somebody else may have given it out. */
 static int insert_row(mull__store *store, const mull_outgoing *outgoing, const char *headers,
