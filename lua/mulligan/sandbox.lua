@@ -12,7 +12,7 @@
 --
 --   pcall(...)                        lets no spent budget be caught
 --   log(text)                         where a policy prints to
---   read(file)                        true once it is read, or nil and why not
+--   read(file)                        true once it is read, or false and why not
 --   compile(file, environment)        what was read as a function; or nil and Lua's message
 --   reveal(table)                     what a view of err or ctx shows; nil: it is none
 --   pattern_mistake(pattern)          what is wrong with a pattern; nil: nothing

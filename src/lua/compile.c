@@ -9,12 +9,6 @@
 #include "policy/fact.h"
 #include "policy/shape.h"
 
-typedef struct problem {
-    const char *file;
-    int line;
-    const char *text;
-} problem;
-
 /* reader is a load's result on its way into a table. All functions here read the value on top of
  * the stack, or a field of it, and leave it there. */
 typedef struct reader {
@@ -22,7 +16,7 @@ typedef struct reader {
     mull__table *table;
     int out_of_memory; /* the arena's allocator had none */
     size_t parts;      /* of matchers, their tests, and the values in these */
-    problem *problems;
+    mull__report *report;
     size_t problem_count;
     mull__plain_parent *parents;
     size_t parent_count;
@@ -238,19 +232,11 @@ static void read_delay(reader *r, void *item)
     *(int64_t *)item = lua_tointeger(r->L, -1);
 }
 
-static void read_jitter(reader *r, mull__plain_tier *tier)
-{
-    tier->jitter_kind = MULL__JITTER_FRACTION;
-    if (lua_getfield(r->L, -1, "jitter") == LUA_TSTRING)
-        tier->jitter_kind = strcmp(lua_tostring(r->L, -1), "full") == 0 ? MULL__JITTER_FULL
-                                                                        : MULL__JITTER_DECORRELATED;
-    else
-        tier->jitter = lua_tonumber(r->L, -1);
-    lua_pop(r->L, 1);
-}
-
 static void read_tier(reader *r, void *item)
 {
+    static const char *const jitters[] = {"full", "decorrelated", "a fraction", NULL};
+    static const mull__jitter_kind jitter_kinds[] = {MULL__JITTER_FULL, MULL__JITTER_DECORRELATED,
+                                                     MULL__JITTER_FRACTION};
     mull__plain_tier *tier = item;
     tier->on = 1;
     tier->attempts = integer_of(r, "attempts", MULL_UNLIMITED); /* else "unlimited" */
@@ -259,7 +245,8 @@ static void read_tier(reader *r, void *item)
     tier->backoff = (mull__backoff)word_of(r, "backoff", mull__backoff_words);
     tier->factor = number_of(r, "factor");
     tier->max_delay_ms = integer_of(r, "max_delay_ms", MULL__NO_CAP);
-    read_jitter(r, tier);
+    tier->jitter_kind = jitter_kinds[word_of(r, "jitter", jitters)];
+    tier->jitter = number_of(r, "jitter");
     tier->hint = text_of(r, "hint");
     if (mull__tier_prepare(&r->table->arena, tier))
         refuse_memory(r);
@@ -414,10 +401,14 @@ static void read_parent(reader *r, void *item)
     *(mull__plain_parent *)item = (mull__plain_parent){text_of(r, "child"), text_of(r, "parent")};
 }
 
+/* read_problem calls the embedder, so not with the state's locale. */
 static void read_problem(reader *r, void *item)
 {
-    *(problem *)item =
-        (problem){text_of(r, "file"), (int)integer_of(r, "line", 0), text_of(r, "text")};
+    (void)item;
+    mull__vm_leave(mull__vm_of(r->L));
+    mull__report_add(text_of(r, "file"), (int)integer_of(r, "line", 0), text_of(r, "text"),
+                     r->report);
+    mull__vm_enter(mull__vm_of(r->L));
 }
 
 static int read_result(lua_State *L)
@@ -427,7 +418,7 @@ static int read_result(lua_State *L)
     r->L = L;
     lua_newtable(L); /* KNOWN */
     mull__sandbox_result(L);
-    r->problems = each(r, &r->problem_count, "problems", sizeof *r->problems, read_problem);
+    each(r, &r->problem_count, "problems", 0, read_problem);
     r->parents = each(r, &r->parent_count, "parents", sizeof *r->parents, read_parent);
     table->scopes = each(r, &table->scope_count, "scopes", sizeof *table->scopes, read_scope);
     if (lua_getfield(L, -1, "functions") == LUA_TTABLE)
@@ -435,30 +426,22 @@ static int read_result(lua_State *L)
     return 0;
 }
 
-/* fill reads the result into the table, and tells its problems. */
-static int fill(mull__table *table, mull__sandbox *sandbox, mull_problem_fn tell, void *data)
-{
-    reader r = {.table = table};
-    int status = mull__vm_call(&sandbox->vm, read_result, &r, NULL);
-    if (r.out_of_memory)
-        return MULL_ENOMEM;
-    if (status == MULL_EPOLICY && tell)
-        tell(sandbox->main, 0, sandbox->vm.message, data);
-    if (status)
-        return status;
-    for (size_t i = 0; tell && i < r.problem_count; i++)
-        tell(r.problems[i].file, r.problems[i].line, r.problems[i].text, data);
-    return r.problem_count > 0 ? MULL_EPOLICY
-                               : mull__table_finish(table, r.parents, r.parent_count);
-}
-
-int mull__compile(mull__table **out, mull__sandbox *sandbox, mull_problem_fn tell, void *data)
+int mull__compile(mull__table **out, mull__sandbox *sandbox, mull__report *report)
 {
     mull__table *table;
     *out = NULL;
     if (mull__table_begin(&table, &sandbox->vm.allocator))
         return MULL_ENOMEM;
-    int status = fill(table, sandbox, tell, data);
+    reader r = {.table = table, .report = report};
+    int status = mull__vm_call(&sandbox->vm, read_result, &r, NULL);
+    if (r.out_of_memory)
+        status = MULL_ENOMEM;
+    else if (status == MULL_EPOLICY)
+        mull__report_add(sandbox->main, 0, sandbox->vm.message, report);
+    else if (r.problem_count > 0)
+        status = MULL_EPOLICY;
+    if (status == MULL_OK)
+        status = mull__table_finish(table, r.parents, r.parent_count);
     if (status == MULL_OK)
         *out = table;
     else

@@ -85,8 +85,10 @@ int mull__functions_open(mull__sandbox *sandbox)
 typedef struct question {
     uint32_t number;
     const mull_failure *failure;
-    const mull__overridden *shown;
+    const mull_verdict *verdict;
+    const mull__config *config;
     const mull_event *event;
+    int64_t *steps; /* NULL: nobody counts them */
     mull__answer answer;
     int passes;
 } question;
@@ -135,6 +137,8 @@ static int call(mull__sandbox *sandbox, lua_CFunction body, question *q, char *w
 {
     int status = mull__vm_call(&sandbox->vm, body, q, &mull__call_budget);
     mull__views_end(sandbox->vm.lua, &sandbox->views);
+    if (q->steps)
+        *q->steps -= sandbox->vm.taken;
     return status ? failed(sandbox, q->number, status, why, why_size) : status;
 }
 
@@ -149,12 +153,11 @@ static int match(lua_State *L)
     return 0;
 }
 
-int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_failure *failure,
+int mull__functions_match(void *sandbox, uint32_t number, const mull_failure *failure,
                           int64_t *steps, char *why, size_t why_size)
 {
-    question q = {.number = number, .failure = failure};
+    question q = {.number = number, .failure = failure, .steps = steps};
     int status = call(sandbox, match, &q, why, why_size);
-    *steps -= sandbox->vm.taken;
     return status ? status : q.passes;
 }
 
@@ -169,11 +172,6 @@ static void push_verdict(lua_State *L, const mull_verdict *verdict)
 /* set_tier sets what a tier is in the table on top: where it is off, only that. */
 static void set_tier(lua_State *L, const char *name, const mull__config_tier *tier)
 {
-    static const char *const backoffs[] = {
-        [MULL__CONSTANT] = "constant",
-        [MULL__LINEAR] = "linear",
-        [MULL__EXPONENTIAL] = "exponential",
-    };
     lua_createtable(L, 0, 4);
     if (tier->attempts == MULL_UNLIMITED)
         mull__set_text(L, "attempts", "unlimited");
@@ -181,7 +179,7 @@ static void set_tier(lua_State *L, const char *name, const mull__config_tier *ti
         mull__set_integer(L, "attempts", tier->attempts);
     if (tier->attempts != 0) {
         mull__set_integer(L, "delay_ms", tier->delay_ms);
-        mull__set_text(L, "backoff", tier->has_list ? NULL : backoffs[tier->backoff]);
+        mull__set_text(L, "backoff", tier->has_list ? NULL : mull__backoff_words[tier->backoff]);
         if (tier->max_delay_ms != MULL__NO_CAP)
             mull__set_integer(L, "max_delay_ms", tier->max_delay_ms);
     }
@@ -222,21 +220,15 @@ static const char *text_of(lua_State *L, const char *name)
 /* take_answer takes the plain answer on top, and keeps it. */
 static void take_answer(lua_State *L, mull__answer *answer)
 {
-    static const char *const actions[] = {
-        [MULL_RETRY] = "retry",
-        [MULL_REDELIVER] = "redeliver",
-        [MULL_DEAD_LETTER] = "dead_letter",
-        [MULL_DISCARD] = "discard",
-    };
     const char *action = text_of(L, "action");
-    int which = MULL_RETRY;
-    while (which < MULL_DISCARD && strcmp(actions[which], action) != 0)
+    mull_action which = MULL_RETRY;
+    while (which < MULL_DISCARD && strcmp(mull_action_name(which), action) != 0)
         which++;
     lua_getfield(L, -1, "delay_ms");
     int64_t delay_ms = lua_tointeger(L, -1);
     lua_pop(L, 1);
     *answer = (mull__answer){.given = 1,
-                             .action = (mull_action)which,
+                             .action = which,
                              .delay_ms = delay_ms,
                              .queue = text_of(L, "queue"),
                              .note = text_of(L, "note")};
@@ -247,8 +239,8 @@ static int ask(lua_State *L)
 {
     question *q = lua_touserdata(L, 1);
     begin_call(L, q, 1, "failure, verdict and config are");
-    push_verdict(L, q->shown->verdict);
-    push_config(L, q->shown->config);
+    push_verdict(L, q->verdict);
+    push_config(L, q->config);
     lua_call(L, 3, 1);
     if (lua_isnil(L, -1))
         return 0;
@@ -265,10 +257,11 @@ static int ask(lua_State *L)
     return 0;
 }
 
-int mull__functions_override(mull__sandbox *sandbox, uint32_t number, const mull__overridden *shown,
+int mull__functions_override(void *sandbox, uint32_t number, const mull_failure *failure,
+                             const mull_verdict *verdict, const mull__config *config,
                              mull__answer *answer, char *why, size_t why_size)
 {
-    question q = {.number = number, .failure = shown->failure, .shown = shown};
+    question q = {.number = number, .failure = failure, .verdict = verdict, .config = config};
     int status = call(sandbox, ask, &q, why, why_size);
     if (status == MULL_OK)
         *answer = q.answer;
@@ -307,11 +300,9 @@ static int tell(lua_State *L)
     return 0;
 }
 
-int mull__functions_notify(mull__sandbox *sandbox, uint32_t number, const mull_event *event,
-                           int64_t *steps, char *why, size_t why_size)
+int mull__functions_notify(void *sandbox, uint32_t number, const mull_event *event, int64_t *steps,
+                           char *why, size_t why_size)
 {
-    question q = {.number = number, .failure = event->failure, .event = event};
-    int status = call(sandbox, tell, &q, why, why_size);
-    *steps -= sandbox->vm.taken;
-    return status;
+    question q = {.number = number, .failure = event->failure, .event = event, .steps = steps};
+    return call(sandbox, tell, &q, why, why_size);
 }

@@ -1,4 +1,5 @@
-/* functions.h: calls of a policy's functions: matchers, overrides, notifies. Each has the budget of
+/* functions.h: calls of a policy's functions: matchers, overrides, notifies. The signatures are
+ * those of mull__guest, for a mull__sandbox that was loaded. Each call has the budget of
  * mull__call_budget; what it took of it is subtracted from `steps`. What it is given lives for the
  * call only. Where one raises, the answer is negative, and `why` says where and what. */
 #ifndef MULL__FUNCTIONS_H
@@ -12,22 +13,16 @@ int mull__functions_open(mull__sandbox *sandbox);
 
 /* mull__functions_match calls the `number`-th function with err and ctx: 1 where it gave anything
  * but nil and false, else 0. */
-int mull__functions_match(mull__sandbox *sandbox, uint32_t number, const mull_failure *failure,
+int mull__functions_match(void *sandbox, uint32_t number, const mull_failure *failure,
                           int64_t *steps, char *why, size_t why_size);
-
-/* mull__overridden is what an override looks at. */
-typedef struct mull__overridden {
-    const mull_failure *failure;
-    const mull_verdict *verdict;
-    const mull__config *config;
-} mull__overridden;
 
 /* mull__functions_override: 0, and the answer, whose strings live until the next override in this
  * sandbox. A value that is no answer raises. */
-int mull__functions_override(mull__sandbox *sandbox, uint32_t number, const mull__overridden *shown,
+int mull__functions_override(void *sandbox, uint32_t number, const mull_failure *failure,
+                             const mull_verdict *verdict, const mull__config *config,
                              mull__answer *answer, char *why, size_t why_size);
 
-int mull__functions_notify(mull__sandbox *sandbox, uint32_t number, const mull_event *event,
-                           int64_t *steps, char *why, size_t why_size);
+int mull__functions_notify(void *sandbox, uint32_t number, const mull_event *event, int64_t *steps,
+                           char *why, size_t why_size);
 
 #endif

@@ -5,7 +5,6 @@
 #include "library.h"
 
 #include <lauxlib.h>
-#include <limits.h>
 #include <lualib.h>
 #include <math.h>
 #include <stdint.h>
@@ -80,55 +79,31 @@ static size_t repeated(lua_State *L)
     return is_possible ? (size + between) * (size_t)count : 0;
 }
 
-/* is_nan: its sign is the processor's, and is shown nowhere. */
-static int is_nan(lua_State *L, int index)
-{
-    return lua_type(L, index) == LUA_TNUMBER && isnan(lua_tonumber(L, index));
-}
-
-/* blank makes of an argument what %s may show: no address, and no sign of a nan. */
-static void blank(lua_State *L, int index)
-{
-    int type = lua_type(L, index);
-    if (is_nan(L, index))
-        lua_pushliteral(L, "nan");
-    else if (type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TUSERDATA)
-        lua_pushstring(L, lua_typename(L, type));
-    else
-        return;
-    lua_replace(L, index);
-}
-
-/* blank_nan writes, for a directive from `p` to its letter at `end`, one that shows a text as wide
- * and on the same side, and blanks the argument. */
-static void blank_nan(lua_State *L, luaL_Buffer *made, const char *p, const char *end, int index)
-{
-    luaL_addchar(made, '%');
-    if (p < end && *p == '-')
-        luaL_addchar(made, *p);
-    while (p < end && strchr("-+ #0", *p))
-        p++;
-    for (; p < end && *p >= '0' && *p <= '9'; p++)
-        luaL_addchar(made, *p);
-    luaL_addchar(made, 's');
-    blank(L, index);
-}
-
-/* rewrite copies one directive of a form, from '%' to behind its letter, after it made its argument
- * fit to be shown. */
+/* rewrite adds a directive of a form, from '%' to its letter before `end`. Where its argument (0:
+ * there is none) has an address, or is a nan, whose sign is the processor's, a text takes the
+ * argument's place. A directive for numbers gives way to one for a text as wide, on the same side.
+ */
 static void rewrite(lua_State *L, luaL_Buffer *made, const char *p, const char *end, int index)
 {
     char kind = end[-1];
-    int is_there = index <= lua_gettop(L) && kind && kind != '%';
+    int type = index > 0 ? lua_type(L, index) : LUA_TNONE;
+    int is_nan = type == LUA_TNUMBER && isnan(lua_tonumber(L, index));
+    int has_address = type == LUA_TTABLE || type == LUA_TFUNCTION || type == LUA_TUSERDATA;
     if (kind == 'p')
         luaL_error(L, "'%%p' shows an address, which a policy has no use for");
-    if (is_there && strchr("aAeEfgG", kind) && is_nan(L, index)) {
-        blank_nan(L, made, p + 1, end - 1, index);
-        return;
+    if (is_nan && kind && strchr("aAeEfgG", kind)) {
+        size_t flags = strspn(++p, "-+ #0");
+        luaL_addstring(made, memchr(p, '-', flags) ? "%-" : "%");
+        luaL_addlstring(made, p + flags, strspn(p + flags, "0123456789"));
+        luaL_addchar(made, 's');
+        kind = 's';
+    } else {
+        luaL_addlstring(made, p, (size_t)(end - p));
     }
-    if (is_there && kind == 's')
-        blank(L, index);
-    luaL_addlstring(made, p, (size_t)(end - p));
+    if (kind == 's' && (is_nan || has_address)) {
+        lua_pushstring(L, is_nan ? "nan" : lua_typename(L, type));
+        lua_replace(L, index);
+    }
 }
 
 /* format shows no address and no sign of a nan, and leaves the rest to Lua. */
@@ -147,7 +122,7 @@ static int format(lua_State *L)
             p++;
         p += p < end;
         index += p[-1] != '%';
-        rewrite(L, &made, mark, p, index <= top ? index : INT_MAX);
+        rewrite(L, &made, mark, p, index <= top ? index : 0);
     }
     luaL_addlstring(&made, p, (size_t)(end - p));
     luaL_pushresult(&made);
@@ -241,21 +216,17 @@ static const entry entries[] = {
     {"utf8", "codes", NULL, NULL},
     {"utf8", "len", counted, first},
     {"utf8", "offset", NULL, NULL},
-    {"basic", "select", counted, NULL},
-    {"basic", "tonumber", counted, first},
+    {LUA_GNAME, "select", counted, NULL},
+    {LUA_GNAME, "tonumber", counted, first},
 };
 
 enum { ENTRIES = sizeof entries / sizeof entries[0] };
 
 static void push_entry(lua_State *L, const entry *e)
 {
-    if (strcmp(e->library, "basic") == 0) {
-        lua_getglobal(L, e->name);
-    } else {
-        lua_getglobal(L, e->library);
-        lua_getfield(L, -1, e->name);
-        lua_remove(L, -2);
-    }
+    lua_getglobal(L, e->library);
+    lua_getfield(L, -1, e->name);
+    lua_remove(L, -2);
     if (e->ours == counted)
         lua_pushlightuserdata(L, (void *)(uintptr_t)e);
     if (e->ours)

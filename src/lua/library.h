@@ -5,7 +5,7 @@
 
 #include <lua.h>
 
-/* mull__library_push pushes a table of tables: string, table, utf8 and basic, of functions. Lua's
+/* mull__library_push pushes a table of tables: string, table, utf8 and _G, of functions. Lua's
  * own libraries must be open. */
 void mull__library_push(lua_State *L);
 

@@ -10,8 +10,8 @@
 
 enum { BYTES_A_STEP = 16 }; /* of a plain text that is looked for, or that is copied */
 
-/* Upvalues of the functions; a policy's have no meter. */
-enum { OWN = 1, METER };
+/* Upvalues of the functions; a policy's have the first alone. */
+enum { OWN = 1, METER, COUNTED };
 
 typedef struct text {
     const char *bytes;
@@ -268,17 +268,21 @@ static void add_template(const counting *c, luaL_Buffer *made, const mull__patte
     luaL_addlstring(made, p, (size_t)(end - p));
 }
 
-/* add_answer adds what a table or a function has for a match; 0: nothing, and the match stays. */
-static int add_answer(const counting *c, luaL_Buffer *made, const mull__pattern_match *match,
-                      text subject, int type)
+/* replace adds what comes in a match's place; 0: a table or a function has nothing for it, and the
+ * match stays. */
+static int replace(const counting *c, luaL_Buffer *made, const mull__pattern_match *match,
+                   text subject, int type)
 {
     lua_State *L = c->L;
     if (type == LUA_TTABLE) {
         push_capture(L, match, subject, 0);
         lua_gettable(L, REPLACEMENT);
-    } else {
+    } else if (type == LUA_TFUNCTION) {
         lua_pushvalue(L, REPLACEMENT);
         lua_call(L, push_captures(L, match, subject), 1);
+    } else {
+        add_template(c, made, match, subject);
+        return 1;
     }
     if (!lua_toboolean(L, -1)) {
         lua_pop(L, 1);
@@ -288,16 +292,6 @@ static int add_answer(const counting *c, luaL_Buffer *made, const mull__pattern_
     if (!lua_isstring(L, -1))
         luaL_error(L, "invalid replacement value (a %s)", luaL_typename(L, -1));
     luaL_addvalue(made);
-    return 1;
-}
-
-/* replace adds what comes in a match's place, and returns whether it may be something else. */
-static int replace(const counting *c, luaL_Buffer *made, const mull__pattern_match *match,
-                   text subject, int type)
-{
-    if (type == LUA_TTABLE || type == LUA_TFUNCTION)
-        return add_answer(c, made, match, subject, type);
-    add_template(c, made, match, subject);
     return 1;
 }
 
@@ -348,51 +342,31 @@ int mull__string_gsub(lua_State *L)
 
 /* ---- By a meter ------------------------------------------------------------------------------ */
 
-/* either calls, as if it were the one that was called, the function that is counted, or Lua's. */
-static int either(lua_State *L, lua_CFunction counted)
+/* metered calls, as if it were the one that was called, the function that counts, or Lua's. */
+static int metered(lua_State *L)
 {
     const mull__pattern_meter *meter = lua_touserdata(L, lua_upvalueindex(METER));
-    return (meter->counts(L) ? counted : lua_tocfunction(L, lua_upvalueindex(OWN)))(L);
-}
-
-static int metered_find(lua_State *L)
-{
-    return either(L, mull__string_find);
-}
-
-static int metered_match(lua_State *L)
-{
-    return either(L, mull__string_match);
-}
-
-static int metered_gmatch(lua_State *L)
-{
-    return either(L, mull__string_gmatch);
-}
-
-static int metered_gsub(lua_State *L)
-{
-    return either(L, mull__string_gsub);
+    return lua_tocfunction(L, lua_upvalueindex(meter->counts(L) ? COUNTED : OWN))(L);
 }
 
 void mull__patterns_meter(lua_State *L, mull__pattern_meter *meter)
 {
-    static const luaL_Reg functions[] = {{"find", metered_find},
-                                         {"match", metered_match},
-                                         {"gmatch", metered_gmatch},
-                                         {"gsub", metered_gsub}};
+    static const luaL_Reg functions[] = {{"find", mull__string_find},
+                                         {"match", mull__string_match},
+                                         {"gmatch", mull__string_gmatch},
+                                         {"gsub", mull__string_gsub}};
     lua_getglobal(L, LUA_STRLIBNAME);
     int string = lua_gettop(L);
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         lua_getfield(L, string, functions[i].name);
         /* Lua's has no upvalue; ours, and perhaps another's, has. */
-        if (!lua_iscfunction(L, -1) || lua_getupvalue(L, -1, 1)) {
-            lua_settop(L, string);
-            continue;
+        if (lua_iscfunction(L, -1) && !lua_getupvalue(L, -1, 1)) {
+            lua_pushlightuserdata(L, meter);
+            lua_pushcfunction(L, functions[i].func);
+            lua_pushcclosure(L, metered, COUNTED);
+            lua_setfield(L, string, functions[i].name);
         }
-        lua_pushlightuserdata(L, meter);
-        lua_pushcclosure(L, functions[i].func, 2);
-        lua_setfield(L, string, functions[i].name);
+        lua_settop(L, string);
     }
     lua_pop(L, 1);
 }

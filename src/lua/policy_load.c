@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/given.h"
 #include "compile.h"
 #include "decide/decide.h"
@@ -10,10 +11,11 @@
 /* guest is what outlives a load: copies of what the embedder gave, of which the next reload is made
  * again. */
 typedef struct guest {
-    mull_allocator allocator;
-    char *folder; /* of the policy's files: "" or ending in '/'; NULL: it was given as a text */
-    char *main;   /* the first file's name */
-    char *text;   /* NULL: it is read from its file */
+    mull__arena arena;
+    const char
+        *folder;      /* of the policy's files: "" or ending in '/'; NULL: it was given as a text */
+    const char *main; /* the first file's name */
+    const char *text; /* NULL: it is read from its file */
     size_t text_size;
     mull__log log;
 } guest;
@@ -21,29 +23,23 @@ typedef struct guest {
 static void guest_free(void *data)
 {
     guest *g = data;
-    const mull_allocator a = g->allocator;
+    const mull_allocator a = g->arena.allocator;
     pthread_mutex_destroy(&g->log.one);
-    mull__free(&a, g->folder);
-    mull__free(&a, g->main);
-    mull__free(&a, g->text);
+    mull__arena_free(&g->arena);
     mull__free(&a, g);
 }
 
 /* ---- Compiling ------------------------------------------------------------------------------- */
 
-enum { AGAIN = 1, QUIETLY = 2 };
 enum { TURNS = 3 }; /* tries to find the files at rest */
 
-/* run runs a source's files: for the first time or AGAIN, which prints nothing; QUIETLY prints
- * nothing the first time. The sandbox is there after MULL_EPOLICY as well, to say why. */
-static int run(mull__sandbox **out, guest *g, mull__source *source, int how)
+/* run runs a source's files, `again` where they ran before; `silent`: prints nothing. The sandbox
+ * is there after MULL_EPOLICY as well, to say why. */
+static int run(mull__sandbox **out, guest *g, mull__source *source, int again, int silent)
 {
-    int status = mull__sandbox_new(out, &g->allocator, source, g->main, &g->log, how == AGAIN);
-    if (status)
-        return status;
-    if (how == QUIETLY)
-        (*out)->silent = 1;
-    return mull__sandbox_load(*out);
+    int status =
+        mull__sandbox_new(out, &g->arena.allocator, source, g->main, &g->log, again, silent);
+    return status ? status : mull__sandbox_load(*out);
 }
 
 /* tell says what a sandbox failed with, where that is a mistake of the policy's. */
@@ -58,7 +54,7 @@ static int open_source(mull__source **out, const guest *g, const mull__load *loa
 {
     const char *text = load->text ? load->text : g->text;
     size_t text_size = load->text ? load->text_size : g->text_size;
-    int status = mull__source_new(out, &g->allocator, g->folder);
+    int status = mull__source_new(out, &g->arena.allocator, g->folder);
     return status == MULL_OK && text ? mull__source_add(*out, g->main, text, text_size) : status;
 }
 
@@ -74,7 +70,7 @@ static int run_at_rest(mull__sandbox **sandbox, mull__source **source, guest *g,
         *sandbox = NULL;
         int status = open_source(source, g, load);
         if (status == MULL_OK)
-            status = run(sandbox, g, *source, load->quietly ? QUIETLY : 0);
+            status = run(sandbox, g, *source, 0, load->quietly);
         int moved = status == MULL_ENOMEM ? status : mull__source_moved(*source);
         if (moved == MULL_ENOMEM)
             return moved;
@@ -96,7 +92,7 @@ static int compile(void *data, mull__load *load)
     load->source = NULL;
     int status = run_at_rest(&sandbox, &source, g, load);
     if (status == MULL_OK)
-        status = mull__compile(&load->table, sandbox, mull__report_add, load->report);
+        status = mull__compile(&load->table, sandbox, load->report);
     mull__sandbox_free(sandbox);
     load->files = source ? mull__source_files(source) : NULL;
     if (status == MULL_OK && g->folder && !load->files)
@@ -127,7 +123,7 @@ static int check_same(const guest *g, mull__sandbox *sandbox, const char *digest
 {
     mull__table *table;
     char again[33];
-    int status = mull__compile(&table, sandbox, mull__report_add, report);
+    int status = mull__compile(&table, sandbox, report);
     if (status)
         return status;
     mull__table_digest(table, again);
@@ -146,7 +142,7 @@ static int state_new(void *data, void *source, const char *digest, mull__report 
     guest *g = data;
     *state = NULL;
     mull__sandbox *sandbox = NULL;
-    int status = run(&sandbox, g, source, AGAIN);
+    int status = run(&sandbox, g, source, 1, 1);
     tell(g, sandbox, status, report);
     if (status == MULL_OK)
         status = check_same(g, sandbox, digest, report);
@@ -167,69 +163,25 @@ static void state_free(void *data, void *state)
     mull__sandbox_free(state);
 }
 
-static int match(void *state, uint32_t function, const mull_failure *failure, int64_t *steps,
-                 char *why, size_t why_size)
-{
-    return mull__functions_match(state, function, failure, steps, why, why_size);
-}
-
-static int override(void *state, uint32_t function, const mull_failure *failure,
-                    const mull_verdict *verdict, const mull__config *config, mull__answer *answer,
-                    char *why, size_t why_size)
-{
-    const mull__overridden shown = {failure, verdict, config};
-    return mull__functions_override(state, function, &shown, answer, why, why_size);
-}
-
-static int notify(void *state, uint32_t function, const mull_event *event, int64_t *steps,
-                  char *why, size_t why_size)
-{
-    return mull__functions_notify(state, function, event, steps, why, why_size);
-}
-
 /* ---- The way in ------------------------------------------------------------------------------ */
 
-/* copy_paths keeps where the policy is: its folder and its name in it. */
-static int copy_paths(guest *g, const mull_policy_options *options)
+/* copy keeps what the embedder gave: a text, or the folder of the first file. */
+static int copy(guest *g, const mull_policy_options *options)
 {
     const char *path = options->path ? options->path : "policy.lua";
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    g->main = mull__strdup(&g->allocator, *name ? name : "policy.lua");
-    if (!g->main)
+    name = *name ? name : "policy.lua";
+    g->main = mull__arena_strndup(&g->arena, name, strlen(name));
+    if (options->text) {
+        g->text_size = options->text_size ? options->text_size : strlen(options->text);
+        g->text = mull__arena_strndup(&g->arena, options->text, g->text_size);
+    } else {
+        g->folder = mull__arena_strndup(&g->arena, path, slash ? (size_t)(slash + 1 - path) : 0);
+    }
+    if (!g->main || !(g->text || g->folder))
         return MULL_ENOMEM;
-    if (options->text)
-        return MULL_OK;
-    g->folder = mull__strndup(&g->allocator, path, (size_t)(name - path));
-    return g->folder ? MULL_OK : MULL_ENOMEM;
-}
-
-static int copy_text(guest *g, const mull_policy_options *options)
-{
-    if (!options->text)
-        return MULL_OK;
-    g->text_size = options->text_size ? options->text_size : strlen(options->text);
-    g->text = mull__strndup(&g->allocator, options->text, g->text_size);
-    return g->text ? MULL_OK : MULL_ENOMEM;
-}
-
-static int guest_new(guest **out, const mull_policy_options *options)
-{
-    mull_allocator a = mull__allocator_or_default(options->allocator);
-    guest *g = mull__zalloc(&a, 1, sizeof *g);
-    if (!g)
-        return MULL_ENOMEM;
-    g->allocator = a;
-    g->log.log = options->log;
-    g->log.data = options->data;
-    int status = pthread_mutex_init(&g->log.one, NULL) ? MULL_ENOMEM : copy_paths(g, options);
-    if (status == MULL_OK)
-        status = copy_text(g, options);
-    if (status)
-        guest_free(g);
-    else
-        *out = g;
-    return status;
+    return MULL_OK;
 }
 
 int mull_policy_load(mull_policy **out, const mull_policy_options *given)
@@ -239,9 +191,9 @@ int mull_policy_load(mull_policy **out, const mull_policy_options *given)
         .source_free = source_free,
         .state_new = state_new,
         .state_free = state_free,
-        .match = match,
-        .override = override,
-        .notify = notify,
+        .match = mull__functions_match,
+        .override = mull__functions_override,
+        .notify = mull__functions_notify,
         .data_free = guest_free,
     };
     if (!out)
@@ -255,7 +207,16 @@ int mull_policy_load(mull_policy **out, const mull_policy_options *given)
             options.problem(NULL, 0, "a policy's `path` or its `text` is required", options.data);
         return MULL_EINVAL;
     }
-    guest *g;
-    int status = guest_new(&g, &options);
-    return status ? status : mull__policy_new(out, &options, &of_lua, g);
+    const mull_allocator a = mull__allocator_or_default(options.allocator);
+    guest *g = mull__zalloc(&a, 1, sizeof *g);
+    if (!g)
+        return MULL_ENOMEM;
+    g->arena.allocator = a;
+    g->log.log = options.log;
+    g->log.data = options.data;
+    int status = pthread_mutex_init(&g->log.one, NULL) ? MULL_ENOMEM : copy(g, &options);
+    if (status == MULL_OK)
+        return mull__policy_new(out, &options, &of_lua, g);
+    guest_free(g);
+    return status;
 }

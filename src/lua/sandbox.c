@@ -72,44 +72,34 @@ static int offer_log(lua_State *L)
     return 0;
 }
 
-/* find_file gives a file of the source, or NULL and why not. */
-static const mull__source_file *find_file(lua_State *L, const char *name, char *why, size_t size)
-{
-    const mull__source_file *file = NULL;
-    int status = mull__source_get(sandbox_of(L)->source, name, &file, why, size);
-    if (status == MULL_ENOMEM) {
-        mull__vm_of(L)->refused = MULL__VM_NO_MEMORY;
-        mull__vm_no_memory(L);
-    }
-    return status ? NULL : file;
-}
-
-/* offer_read(file) reads it, if that wasn't done before: true; or nil and why not. */
+/* offer_read(file) reads it, if that wasn't done before: true; or false and why not. */
 static int offer_read(lua_State *L)
 {
     char why[1024];
-    if (!find_file(L, luaL_checkstring(L, 1), why, sizeof why)) {
-        lua_pushnil(L);
-        lua_pushstring(L, why);
-        return 2;
+    const mull__source_file *file;
+    int status =
+        mull__source_get(sandbox_of(L)->source, luaL_checkstring(L, 1), &file, why, sizeof why);
+    if (status == MULL_ENOMEM) {
+        mull__vm_of(L)->refused = MULL__VM_NO_MEMORY;
+        return mull__vm_no_memory(L);
     }
-    lua_pushboolean(L, 1);
-    return 1;
+    lua_pushboolean(L, !status);
+    lua_pushstring(L, status ? why : NULL);
+    return 2;
 }
 
 enum { PARSED = 16 }; /* bytes of a text that are parsed in the time of an instruction */
 
-/* offer_compile(file, environment): a function; or nil and Lua's message. Its text, without a byte
- * order mark, never becomes a string of Lua's. Bytecode could do anything, so only text is let in.
- */
+/* offer_compile(file, environment), after read(file): a function; or nil and Lua's message. Its
+ * text, without a byte order mark, never becomes a string of Lua's. Bytecode could do anything, so
+ * only text is let in. */
 static int offer_compile(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
     const char *chunk = lua_pushfstring(L, "@%s", name);
-    char why[1024];
-    const mull__source_file *file = find_file(L, name, why, sizeof why);
-    if (!file)
-        return luaL_error(L, "%s", why);
+    const mull__source_file *file;
+    if (mull__source_get(sandbox_of(L)->source, name, &file, NULL, 0))
+        return luaL_error(L, "%s wasn't read", name);
     size_t mark = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     mull__vm_spend(L, file->size / PARSED);
     int status = luaL_loadbufferx(L, file->text + mark, file->size - mark, chunk, "t");
@@ -198,23 +188,17 @@ static int run(lua_State *L)
     return 0;
 }
 
-/* broken is an error that ended the run: a copy, since each call of the vm begins anew. */
-typedef struct broken {
-    char file[sizeof((mull__vm *)0)->file];
-    int line;
-    char message[sizeof((mull__vm *)0)->message];
-} broken;
-
-/* finish notes the error that ended the run, if any, and keeps the result. */
+/* finish notes the error that ended the run, if any, and keeps the result. Its argument is a copy
+ * of the vm with that error, or NULL. */
 static int finish(lua_State *L)
 {
-    const broken *b = lua_touserdata(L, 1);
+    const mull__vm *failed = lua_touserdata(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &box);
-    if (b) {
+    if (failed) {
         lua_getfield(L, -1, "failed");
-        lua_pushstring(L, b->file[0] ? b->file : sandbox_of(L)->main);
-        lua_pushinteger(L, b->line);
-        lua_pushstring(L, b->message);
+        lua_pushstring(L, failed->file[0] ? failed->file : sandbox_of(L)->main);
+        lua_pushinteger(L, failed->line);
+        lua_pushstring(L, failed->message);
         lua_call(L, 3, 0);
     }
     lua_rawgetp(L, LUA_REGISTRYINDEX, &load_side);
@@ -242,16 +226,11 @@ int mull__sandbox_load(mull__sandbox *sandbox)
     status = mull__vm_call(vm, run, NULL, sandbox->again ? &again_budget : &load_budget);
     if (status == MULL_ENOMEM)
         return status;
-    broken b;
-    if (status) {
-        memcpy(b.file, vm->file, sizeof b.file);
-        b.line = vm->line;
-        memcpy(b.message, vm->message, sizeof b.message);
-    }
+    mull__vm failed = *vm;
     /* A policy that used up its memory still gets its mistakes told; one that just passed is still
      * to be compiled, and its functions to be called. */
     vm->spare += MIB(MULL__LOADED_SPARE_MIB);
-    status = mull__vm_call(vm, finish, status ? &b : NULL, NULL);
+    status = mull__vm_call(vm, finish, status ? &failed : NULL, NULL);
     sandbox->silent = 0; /* what its functions print from now on is new */
     return status;
 }
@@ -259,7 +238,7 @@ int mull__sandbox_load(mull__sandbox *sandbox)
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, int again)
+                      const char *main, mull__log *log, int again, int silent)
 {
     *out = NULL;
     mull__sandbox *s = mull__zalloc(allocator, 1, sizeof *s);
@@ -273,7 +252,8 @@ int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull
     s->source = source;
     s->main = main;
     s->log = log;
-    s->again = s->silent = again;
+    s->again = again;
+    s->silent = silent;
     *out = s;
     return MULL_OK;
 }

@@ -31,13 +31,13 @@ typedef struct mull__sandbox {
     const char *main;            /* the name of the first file; borrowed */
     mull__log *log;              /* borrowed */
     int again;                   /* the files ran before */
-    int silent;                  /* what is printed was printed before */
+    int silent;                  /* what is printed goes nowhere */
 } mull__sandbox;
 
-/* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before.
- * MULL_ENOMEM. */
+/* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before;
+ * `silent`: what they print while they are loaded goes nowhere. MULL_ENOMEM. */
 int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, int again);
+                      const char *main, mull__log *log, int again, int silent);
 void mull__sandbox_free(mull__sandbox *sandbox);
 
 /* mull__sandbox_load runs the files and ends the load: mistakes in the policy, of whatever kind,

@@ -11,7 +11,7 @@ typedef struct mull__source mull__source;
 typedef struct mull__source_file {
     struct mull__source_file *next; /* by name, in the order of bytes */
     char *name;                     /* relative to the folder, with '/' */
-    char *text;                     /* `size` bytes and a NUL */
+    char *text;                     /* `size` bytes and a NUL; NULL: it couldn't be read */
     size_t size;
     int given; /* by mull__source_add: the disk has no say in it */
 } mull__source_file;
@@ -29,8 +29,8 @@ void mull__source_free(mull__source *source);
 /* mull__source_add takes in a text under a name that it hasn't yet. MULL_ENOMEM. */
 int mull__source_add(mull__source *source, const char *name, const char *text, size_t size);
 
-/* mull__source_get gives a file. MULL_ENOMEM; MULL_EIO with the reason, and where it was looked
- * for, in `why`. */
+/* mull__source_get gives a file with its text. MULL_ENOMEM; MULL_EIO with the reason, and where it
+ * was looked for, in `why`. */
 int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
                      char *why, size_t why_size);
 

@@ -293,8 +293,13 @@ static void push_cause(lua_State *L, const mull_error *error)
 
 /* ---- By name --------------------------------------------------------------------------------- */
 
-static void push_of_error(lua_State *L, const mull_error *error, const char *key, size_t length)
+static int error_index(lua_State *L)
 {
+    const mull_error *error = error_of(L);
+    size_t length;
+    if (lua_type(L, 2) != LUA_TSTRING)
+        return 0;
+    const char *key = lua_tolstring(L, 2, &length);
     if (is_named("type", key, length))
         push_text(L, error->type);
     else if (is_named("message", key, length))
@@ -307,6 +312,7 @@ static void push_of_error(lua_State *L, const mull_error *error, const char *key
         lua_pushcfunction(L, error_is);
     else
         push_field(L, error, key, length);
+    return 1;
 }
 
 static void push_message(lua_State *L, const mull_failure *failure)
@@ -327,29 +333,6 @@ static void push_integer(lua_State *L, int64_t number)
 #define OR_PUSH(kind, field, least)                                                                \
     else if (is_named(#field, key, length)) push_##kind(L, failure->field);
 
-/* push_of_context: the ctx is at index 1. */
-static void push_of_context(lua_State *L, const mull_failure *failure, const char *key,
-                            size_t length)
-{
-    if (is_named("message", key, length))
-        push_message(L, failure);
-    else if (is_named("error", key, length) && views_of(L)->has_error && failure->error)
-        lua_rawgetp(L, 1, &self);
-    MULL__PLACE_FIELDS(OR_PUSH)
-    else lua_pushnil(L);
-}
-
-static int error_index(lua_State *L)
-{
-    const mull_error *error = error_of(L);
-    size_t length;
-    if (lua_type(L, 2) != LUA_TSTRING)
-        return 0;
-    const char *key = lua_tolstring(L, 2, &length);
-    push_of_error(L, error, key, length);
-    return 1;
-}
-
 static int context_index(lua_State *L)
 {
     const mull_failure *failure = failure_of(L);
@@ -357,7 +340,12 @@ static int context_index(lua_State *L)
     if (lua_type(L, 2) != LUA_TSTRING)
         return 0;
     const char *key = lua_tolstring(L, 2, &length);
-    push_of_context(L, failure, key, length);
+    if (is_named("message", key, length))
+        push_message(L, failure);
+    else if (is_named("error", key, length) && views_of(L)->has_error && failure->error)
+        lua_rawgetp(L, 1, &self);
+    MULL__PLACE_FIELDS(OR_PUSH)
+    else lua_pushnil(L);
     return 1;
 }
 
@@ -370,17 +358,15 @@ static int plain_index(lua_State *L)
     return 1;
 }
 
-/* view_length is __len: err and ctx have no numbers for keys. */
+/* view_length is __len: err and ctx have no numbers for keys, and raise where any view does. */
 static int view_length(lua_State *L)
 {
-    view_kind kind = kind_of(L, 1);
-    if (kind == ERROR)
-        error_of(L);
-    else if (kind == CONTEXT)
-        failure_of(L);
-    else
+    int is_plain = kind_of(L, 1) == PLAIN;
+    if (is_plain)
         push_self(L);
-    lua_pushinteger(L, kind == PLAIN ? (lua_Integer)lua_rawlen(L, -1) : 0);
+    else
+        lua_geti(L, 1, 1);
+    lua_pushinteger(L, is_plain ? (lua_Integer)lua_rawlen(L, -1) : 0);
     return 1;
 }
 
@@ -390,18 +376,6 @@ static int view_newindex(lua_State *L)
 }
 
 /* ---- As plain tables ------------------------------------------------------------------------- */
-
-/* set_named sets what the view at index 1 has by names of its own in the table on top. */
-static void set_named(lua_State *L, view_kind kind, const void *data)
-{
-    for (const char *const *name = names[kind]; *name; name++) {
-        if (kind == ERROR)
-            push_of_error(L, data, *name, strlen(*name));
-        else
-            push_of_context(L, data, *name, strlen(*name));
-        lua_setfield(L, -2, *name);
-    }
-}
 
 /* set_fields: of several with one name the first counts. */
 static void set_fields(lua_State *L, const mull_error *error)
@@ -425,21 +399,23 @@ static void set_entries(lua_State *L)
     }
 }
 
+/* push_all pushes a plain table of what the view at index 1 has. */
 static void push_all(lua_State *L, view_kind kind)
 {
     const mull_error *error = kind == ERROR ? error_of(L) : NULL;
-    const void *data = kind == CONTEXT ? (const void *)failure_of(L) : error;
     if (kind == PLAIN)
         push_self(L);
     lua_newtable(L);
     if (kind == PLAIN) {
         set_entries(L);
         lua_remove(L, -2);
-        return;
     }
     if (error)
         set_fields(L, error);
-    set_named(L, kind, data);
+    for (const char *const *name = names[kind]; *name; name++) {
+        lua_getfield(L, 1, *name);
+        lua_setfield(L, -2, *name);
+    }
 }
 
 int mull__views_reveal(lua_State *L)

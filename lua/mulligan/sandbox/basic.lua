@@ -9,7 +9,7 @@ local text = require "mulligan.policy.text"
 local values = require "mulligan.sandbox.values"
 
 basic.assert, basic.error, basic.ipairs, basic.type = assert, error, ipairs, type
-basic.select, basic.tonumber = library.basic.select, library.basic.tonumber
+basic.select, basic.tonumber = library._G.select, library._G.tonumber
 basic.pcall = offers.pcall
 
 function basic.tostring(...)
