@@ -60,7 +60,8 @@ int mull__moment_read(const char *text, int64_t *wall_ms)
     enum { LENGTH = sizeof "2026-11-20T07:08:09" - 1 };
     char again[MULL__MOMENT_SIZE + 64]; /* whatever the six numbers are */
     struct tm t = {0};
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
+    if (strspn(text, "0123456789") != 4 || /* no sign */
+        sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
                &t.tm_min, &t.tm_sec) != 6)
         return -1;
     t.tm_year -= 1900;

@@ -113,7 +113,6 @@ void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data);
  * and the guest's state for its functions. A seat that is kept outlives reloads; it is used on the
  * decider's thread alone, and dropped on any. */
 mull__seat *mull__decider_seat(mull_decider *decider);
-mull__seat *mull__seat_keep(mull__seat *seat);
 void mull__seat_drop(mull__seat *seat);
 
 /* mull__seat_notify calls a `notify` of the seat's generation, as mull__guest does. Not while its

@@ -154,7 +154,8 @@ mull__generation *mull__decider_latest(mull_decider *decider)
 
 mull__seat *mull__decider_seat(mull_decider *decider)
 {
-    return mull__seat_keep(decider->seat);
+    atomic_fetch_add_explicit(&decider->seat->keepers, 1, memory_order_relaxed);
+    return decider->seat;
 }
 
 void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)

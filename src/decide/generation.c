@@ -40,7 +40,7 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
         mull__generation_drop(g);
         return MULL_ENOMEM;
     }
-    if (mull__table_functions(g->table) > 0)
+    if (g->table->function_count > 0)
         mull__table_digest(g->table, g->digest);
     *out = g;
     return MULL_OK;
@@ -85,7 +85,7 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     mull__seat *seat = mull__zalloc(a, 1, sizeof *seat + words * sizeof *seat->seen + MULL__LINE);
     if (!seat)
         return MULL_ENOMEM;
-    if (mull__table_functions(generation->table) > 0) {
+    if (generation->table->function_count > 0) {
         int status = policy->guest.state_new(policy->guest_data, generation->source,
                                              generation->digest, report, &seat->state);
         if (status) {
@@ -100,12 +100,6 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     seat->name = generation->name;
     *out = seat;
     return MULL_OK;
-}
-
-mull__seat *mull__seat_keep(mull__seat *seat)
-{
-    atomic_fetch_add_explicit(&seat->keepers, 1, memory_order_relaxed);
-    return seat;
 }
 
 void mull__seat_drop(mull__seat *seat)

@@ -129,7 +129,7 @@ size_t mull_policy_rules(mull_policy *policy)
     if (!policy)
         return 0;
     mull__generation *current = mull__policy_current(policy);
-    size_t rules = mull__table_rules(mull__generation_table(current));
+    size_t rules = mull__generation_table(current)->rule_count;
     mull__generation_drop(current);
     return rules;
 }

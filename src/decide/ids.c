@@ -43,13 +43,6 @@ static mull__id_key *key_of(const mull__id_list *list, uint32_t id)
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-static void list_init(mull__id_list *list)
-{
-    list->slots = NULL;
-    list->slot_count = list->count = 0;
-    mull__append_init(&list->keys, sizeof(mull__id_key *));
-}
-
 static void list_free(mull__id_list *list, const mull_allocator *a)
 {
     for (uint32_t id = 1; id <= list->count; id++) {
@@ -149,7 +142,6 @@ static int resolve_all(mull__resolved_ids *r, const mull__id_list *list)
 
 int mull__resolved_init(mull__resolved_ids *resolved, mull__ids *ids, const mull__table *table)
 {
-    memset(&resolved->link, 0, sizeof resolved->link);
     resolved->ids = ids;
     resolved->table = table;
     mull__append_init(&resolved->types, sizeof(uint32_t));
@@ -178,8 +170,8 @@ void mull__resolved_free(mull__resolved_ids *resolved)
 int mull__ids_init(mull__ids *ids, const mull_allocator *allocator)
 {
     ids->allocator = *allocator;
-    list_init(&ids->types);
-    list_init(&ids->sites);
+    mull__append_init(&ids->types.keys, sizeof(mull__id_key *));
+    mull__append_init(&ids->sites.keys, sizeof(mull__id_key *));
     mull__list_init(&ids->resolved);
     return pthread_mutex_init(&ids->lock, NULL) ? MULL_ENOMEM : MULL_OK;
 }

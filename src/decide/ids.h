@@ -19,8 +19,7 @@
 
 /* mull__id_key is what is interned: one name or two, and the bytes by which it is compared. */
 typedef struct mull__id_key {
-    const char *first,
-        *second; /* of a type: its name; of a site: consumer and transport, or NULL */
+    const char *first, *second; /* a type's name; a site's consumer and transport, NULL or not */
     size_t size;
     uint64_t hash;
     char bytes[];
@@ -48,7 +47,7 @@ typedef struct mull__resolved_ids {
     mull__append_array sites; /* mull__site */
 } mull__resolved_ids;
 
-/* mull__ids_init: MULL_ENOMEM. */
+/* mull__ids_init is for what is zero so far, as is mull__resolved_init. MULL_ENOMEM. */
 int mull__ids_init(mull__ids *ids, const mull_allocator *allocator);
 void mull__ids_free(mull__ids *ids);
 

@@ -172,8 +172,8 @@ static int publish_unless_refused(mull_policy *policy, staged *s, mull__report *
 static int refuse_emptied(const mull_policy *policy, const mull__generation *fresh,
                           mull__report *report)
 {
-    size_t before = mull__table_rules(mull__generation_table(policy->current));
-    if (before == 0 || mull__table_rules(mull__generation_table(fresh)) > 0)
+    size_t before = mull__generation_table(policy->current)->rule_count;
+    if (before == 0 || mull__generation_table(fresh)->rule_count > 0)
         return MULL_OK;
     char text[256];
     snprintf(
@@ -232,7 +232,7 @@ static void tell_engines(mull_policy *policy, const mull_event *event)
 void mull__policy_say_loaded(const mull_policy *policy, const mull__generation *generation,
                              char *text, size_t size)
 {
-    size_t rules = mull__table_rules(mull__generation_table(generation));
+    size_t rules = mull__generation_table(generation)->rule_count;
     snprintf(text, size, "%.900s: %zu rule%s, %sgeneration %s", policy->path, rules,
              rules == 1 ? "" : "s", rules ? "" : "so every failure is a dead letter, ",
              mull__generation_name(generation));

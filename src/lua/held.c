@@ -1,6 +1,6 @@
 /* held.c: the loop is held: what the watchdog of `mulligan run` writes; see program.h. */
 
-#include "base/descriptors.h"
+#include "base/limits.h"
 #include "convert.h"
 #include "engine.h"
 #include "module.h"

@@ -349,8 +349,3 @@ void mull__judge(const mull__table *table, const mull_failure *failure, const mu
     if (runner->tried || !mull__fast_path(table, target, failure, verdict))
         mull__slow_path(&context, target, failure, verdict);
 }
-
-size_t mull__table_seen(const mull__table *table)
-{
-    return mull__lineage_words(table);
-}

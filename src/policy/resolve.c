@@ -22,7 +22,7 @@ static MULL__APART void lay(mull__layer *on, const mull__layer *near)
         on->consumer = near->consumer;
     if (near->transport)
         on->transport = near->transport;
-    if (!near->bounds.set)
+    if (near->bounds.set == 0)
         return;
     on->bounds.set |= near->bounds.set;
 #define TAKE(NUMBER, field, ...)                                                                   \
@@ -101,19 +101,11 @@ mull__site mull__site_of(const mull__table *table, const char *consumer, const c
 const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *layer,
                                   mull__scope_kind kind)
 {
-    switch (kind) {
-    case MULL__CONSUMER:
-        return layer->consumer;
-    case MULL__TRANSPORT:
-        return layer->transport;
-    case MULL__BUS:
-        return table->bus;
-    case MULL__HOST:
-        return table->host;
-    case MULL__SCOPE_KINDS:
-        break;
-    }
-    return NULL;
+    const mull__scope *const scopes[MULL__SCOPE_KINDS] = {[MULL__CONSUMER] = layer->consumer,
+                                                          [MULL__TRANSPORT] = layer->transport,
+                                                          [MULL__BUS] = table->bus,
+                                                          [MULL__HOST] = table->host};
+    return scopes[kind];
 }
 
 const mull__scope *mull__setting_scope(const mull__table *table, const mull__layer *layer,
@@ -143,7 +135,7 @@ static size_t bit_words(const mull__table *table)
     return (table->type_count + 63) / 64;
 }
 
-size_t mull__lineage_words(const mull__table *table)
+size_t mull__table_seen(const mull__table *table)
 {
     return table->type_count + bit_words(table);
 }

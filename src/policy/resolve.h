@@ -56,11 +56,8 @@ int mull__built_in_holds(const mull__layer *layer);
 
 /* ---- Lineages -------------------------------------------------------------------------------- */
 
-/* mull__lineage_words is how much scratch a lineage takes. */
-size_t mull__lineage_words(const mull__table *table);
-
 /* mull__unrecoverable_names writes the names of the types that are declared unrecoverable for a
- * layer to the beginning of a lineage's scratch, each once, and says how many they are. */
+ * layer to the beginning of the scratch, each once, and says how many they are. */
 size_t mull__unrecoverable_names(const mull__table *table, const mull__layer *layer,
                                  uint64_t *scratch);
 

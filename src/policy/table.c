@@ -229,13 +229,3 @@ int mull__table_finish(mull__table *table, const mull__plain_parent *parents, si
         open_fast_path(table, &table->scopes[i]);
     return mull__layers_ready(table);
 }
-
-size_t mull__table_rules(const mull__table *table)
-{
-    return table->rule_count;
-}
-
-uint32_t mull__table_functions(const mull__table *table)
-{
-    return table->function_count;
-}

@@ -22,10 +22,6 @@ void mull__table_free(mull__table *table);
 /* mull__table_digest writes a content hash of the table: equal tables, equal hashes. */
 void mull__table_digest(const mull__table *table, char hex[33]);
 
-/* mull__table_rules is how many rules there are, over all scopes, cause rules too. */
-size_t mull__table_rules(const mull__table *table);
-uint32_t mull__table_functions(const mull__table *table);
-
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
 /* mull__answer is what an override returned. */

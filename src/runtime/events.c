@@ -66,7 +66,7 @@ static mull__pending *keep_event(mull_engine *engine, const mull_event *event)
 static int64_t notify_for(const mull_engine *engine, const char *consumer, const char *transport)
 {
     const mull__table *table = mull__generation_table(mull__decider_generation(engine->decider));
-    if (mull__table_functions(table) == 0)
+    if (table->function_count == 0)
         return -1;
     const mull__settings in_force = mull__layer_named(table, consumer, transport).bounds;
     return in_force.notify == MULL__OFF ? -1 : in_force.notify - 1;

@@ -8,8 +8,8 @@
  */
 #include "admission.h"
 #include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/given.h"
+#include "base/limits.h"
 #include "calls.h"
 #include "check.h"
 #include "delivery.h"

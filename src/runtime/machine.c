@@ -1,7 +1,7 @@
 /* machine.c: see seams.h. */
 #include "seams.h"
 
-#include "base/cgroup.h"
+#include "base/limits.h"
 
 #include <sys/resource.h>
 #include <uv.h>

@@ -1,8 +1,8 @@
 /* setup.c: the transports and consumers of an engine, before it starts. */
 #include "setup.h"
 
-#include "base/descriptors.h"
 #include "base/given.h"
+#include "base/limits.h"
 #include "base/mask.h"
 #include "base/utf8.h"
 #include "port.h"

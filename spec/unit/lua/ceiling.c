@@ -1,7 +1,7 @@
 /* ceiling.c: how much memory the program's Lua may have, and what happens at the ceiling.
  */
 #include "lua/ceiling.h"
-#include "base/cgroup.h"
+#include "base/limits.h"
 #include "lua/json.h"
 #include "runtime/seams.h"
 

@@ -459,8 +459,8 @@ static void a_table_keeps_nothing_of_the_plain_policy(void **state)
     assert_null(verdict.queue);
     assert_string_equal(verdict.rule.type, "Child");
     assert_string_equal(verdict.rule.scope, "consumer:Payments");
-    assert_int_equal(mull__table_rules(table), 5);
-    assert_int_equal(mull__table_functions(table), 2);
+    assert_int_equal(table->rule_count, 5);
+    assert_int_equal(table->function_count, 2);
     mull__table_free(table);
 }
 
