@@ -16,8 +16,8 @@ enum { IDS_MAX = 65535, NAME_BYTES_MAX = 65536, FIRST_SLOTS = 16 };
  * a first one goes in front, so that no two keys have the same bytes. */
 static mull__id_key *key_new(const mull_allocator *a, const char *first, const char *second)
 {
-    size_t first_size = first ? strlen(first) + 1 : 0,
-           second_size = second ? strlen(second) + 1 : 0;
+    size_t first_size = first ? strlen(first) + 1 : 0;
+    size_t second_size = second ? strlen(second) + 1 : 0;
     size_t size = 1 + first_size + second_size;
     mull__id_key *key = mull__alloc(a, sizeof *key + size);
     if (!key)
@@ -45,9 +45,8 @@ static mull__id_key *key_of(const mull__id_list *list, uint32_t id)
 
 static void list_free(mull__id_list *list, const mull_allocator *a)
 {
-    for (uint32_t id = 1; id <= list->count; id++) {
+    for (uint32_t id = 1; id <= list->count; id++)
         mull__free(a, key_of(list, id));
-    }
     mull__append_free(&list->keys, a);
     mull__free(a, list->slots);
 }

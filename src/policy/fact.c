@@ -8,11 +8,11 @@
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* A count is there always, a word where it isn't NULL, a text (of an error) as "" then. */
+/* Where a value comes from. A NULL is an absent WORD, but the TEXT "". */
 typedef enum source { NOTHING, FIELD, HEADER, TEXT, WORD, COUNT, SIZE } source;
 
 /* facts, by their numbers: what each is called, and where it is in the subject's struct. */
-static const struct {
+static const struct fact {
     mull__subject subject;
     source source;
     const char *name;
@@ -34,7 +34,7 @@ static const struct {
     [MULL__MESSAGE_ID] = {MULL__OF_MESSAGE, WORD, "id", offsetof(mull_message, id)},
     [MULL__MESSAGE_TYPE] = {MULL__OF_MESSAGE, WORD, "type", offsetof(mull_message, type)},
     [MULL__MESSAGE_KEY] = {MULL__OF_MESSAGE, WORD, "key", offsetof(mull_message, key)},
-    [MULL__MESSAGE_SIZE] = {MULL__OF_MESSAGE, SIZE, "size", offsetof(mull_message, body_size)},
+    [MULL__MESSAGE_SIZE] = {MULL__OF_MESSAGE, SIZE, "size", 0},
     [MULL__HEADER] = {MULL__OF_HEADER, HEADER, NULL, 0},
 };
 
@@ -81,9 +81,10 @@ const mull_value *mull__fact_of(const mull__plain_test *test, const mull_failure
                               [MULL__OF_CTX] = failure,
                               [MULL__OF_MESSAGE] = message,
                               [MULL__OF_HEADER] = message};
-    const void *at = (const char *)subjects[facts[test->fact].subject] + facts[test->fact].offset;
+    const struct fact *fact = &facts[test->fact];
+    const void *at = (const char *)subjects[fact->subject] + fact->offset;
     const char *string;
-    switch (facts[test->fact].source) {
+    switch (fact->source) {
     case FIELD:
         return mull__field_of(error, test->name);
     case HEADER:
@@ -96,7 +97,7 @@ const mull_value *mull__fact_of(const mull__plain_test *test, const mull_failure
     case COUNT:
         return integer(room, *(const int64_t *)at);
     case SIZE:
-        return integer(room, (int64_t) * (const size_t *)at);
+        return integer(room, (int64_t)message->body_size);
     case NOTHING:
         break;
     }
