@@ -1,5 +1,5 @@
-/* convert.c: out of Lua. Tables are read raw: no metamethod runs while half of something is read.
- */
+/* convert.c: reads failures, errors and messages out of Lua. Tables are read raw, so that no
+ * metamethod runs meanwhile. */
 #include "convert.h"
 
 #include "base/duration.h"
@@ -14,14 +14,12 @@
 
 enum { LEVELS = 16, CAUSES = 16, LINEAGE = 256 };
 
-/* What one error may hold, its causes included. A table that several others share is copied for
- * each of them, so a few dozen tables that know each other would fill any memory. STEPS bounds the
- * counting of tables that turn out to be too large. */
+/* What one error may hold, its causes included: a table that several others share is copied for
+ * each of them. STEPS bounds the counting of tables that turn out to be too large. */
 enum { VALUES = 10000, BYTES = 1024 * 1024, STEPS = 8 * VALUES };
 
-/* ... and what of that one part of it leaves to the others: the messages and stacks of causes may
- * be this long each, and the fields of an error leave so much to those of each cause below it. So
- * however large an error is, what a matcher is likely to look at finds room. */
+/* However large an error is, what a matcher is likely to look at finds room: the messages and
+ * stacks of causes may be this long each, and fields leave so much to those of each cause below. */
 enum { CAUSE_TEXT = 8 * 1024, CAUSE_VALUES = 64, CAUSE_BYTES = 2 * 1024 };
 
 /* source is where values come from, and what happens to those that can't be passed on: raised at,
@@ -96,8 +94,7 @@ static void refuse_key(lua_State *L, const char *key, const char *const *known, 
     luaL_error(L, "%s", lua_tostring(L, -1));
 }
 
-/* check_keys raises at a key of the table at `index` that isn't among `known`; `where` is what the
- * table is. */
+/* check_keys raises at a key that isn't among `known`; `where` is what the table is. */
 static void check_keys(lua_State *L, int index, const char *const *known, const char *where)
 {
     index = lua_absindex(L, index);

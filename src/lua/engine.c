@@ -113,8 +113,8 @@ static int collect(lua_State *L)
     if (!engine)
         return 0;
     *slot = NULL;
-    /* The collector took it out of the owners already; what is cut off looks it up there, and ends
-     * without it where there is no memory for that. */
+    /* The collector took it out of the owners, where handlers that are cancelled look it up. They
+     * end without it where there is no memory to put it back. */
     lua_pushcfunction(L, own_again);
     lua_pushvalue(L, 1);
     lua_pushlightuserdata(L, engine);
@@ -137,8 +137,8 @@ static void push_anchors(lua_State *L, int options)
     }
 }
 
-/* push_engine pushes an engine that isn't made yet, and doesn't use its policy yet: should an error
- * jump out before it is made, nobody could close that. */
+/* push_engine pushes an engine that isn't made yet. It doesn't use its policy yet, which nobody
+ * could close after an error. */
 static mull__lua_engine *push_engine(lua_State *L, int options)
 {
     mull__host *host = mull__host_of(L);

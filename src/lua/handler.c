@@ -96,8 +96,7 @@ void mull__watch(lua_State *L)
     lua_sethook(L, on_count, LUA_MASKCOUNT, LOOK_EVERY);
 }
 
-/* once_more is what a job's last words, and what it closes, run in: its timeout's time once more,
- * whether it ran past it before or not. */
+/* once_more: an error's __tostring and a coroutine's __close run with the timeout begun anew. */
 typedef struct once_more {
     mull__job *outer;
     int over;
@@ -222,18 +221,18 @@ static int was_alone(const mull__job *job)
     return job->is_first && job->begun == job->consumer->engine->host->begun;
 }
 
-/* waits_for_memory says whether the message, which isn't known to have taken the memory, may have
- * it when it is called again alone: what others at work hold, or held, is free by then. */
+/* waits_for_memory says whether the message is called again alone: it isn't known to have taken the
+ * memory, and what others at work hold, or held, is free by then. */
 static int waits_for_memory(mull__lua_engine *of, mull_engine *engine, mull_call call)
 {
     int was_again = mull__uncount(engine, call);
     return of->host->jobs > 0 ? !was_again : mull__ceiling_is_free(of->host->L);
 }
 
-/* look_at_memory comes after the end of a call that failed, to which memory was refused. What it
- * held is free by now. If that was most of what there is, or it `is_own`, the failure counts.
- * Otherwise others at work may hold the rest, and the message is called again alone. Where nobody
- * at work does, only an end of the process helps. */
+/* look_at_memory comes after a call that failed and was refused memory; what it held is free by
+ * now. If that was most of what there is, or it `is_own`, the failure counts. Otherwise others at
+ * work may hold the rest, and the message is called again alone. Where none does, the engine stops.
+ */
 static void look_at_memory(mull__lua_engine *of, mull_engine *engine, mull_call call, int is_own)
 {
     lua_State *L = of->host->L;
@@ -247,9 +246,8 @@ static void look_at_memory(mull__lua_engine *of, mull_engine *engine, mull_call 
     mull__stop_short(engine, why);
 }
 
-/* is_still_short: where others at work may have held the memory and have ended by now, do they
- * still? Then it isn't they. For a call that is made alone, garbage is collected in any case, so
- * that it can be said how much was free when it began. */
+/* is_still_short: all others have ended, and there is no memory yet. For a call that is made alone
+ * garbage is collected in any case, to know how much was free when it began. */
 static int is_still_short(mull__lua_engine *of, mull_engine *engine, mull_call call)
 {
     lua_State *L = of->host->L;

@@ -1,5 +1,5 @@
-/* host.h: the embedder's Lua state, as this room uses it: where callbacks run, what keeps their
- * functions alive, and who is told when one of them raises.
+/* host.h: callbacks in the embedder's Lua state: where they run, what keeps their functions alive,
+ * and who is told when one raises.
  *
  *   owners (weak) ── address of an engine or policy ──> its userdata ── anchors: log, event, ...
  *

@@ -50,9 +50,7 @@ void mull__lines_hand_out(mull__lua_engine *engine)
     engine->handing_out = 0;
 }
 
-/* ---- Looking for lines of other threads ------------------------------------------------------ */
-
-enum { LOOK_MS = 250 };
+enum { LOOK_MS = 250 }; /* for lines of other threads */
 
 static void look(void *data)
 {

@@ -30,8 +30,8 @@ static void do_nothing(int signal_number)
     (void)signal_number;
 }
 
-/* survive keeps a signal from ending us. What a handler starts has it as we were given it, which it
- * hadn't if we ignored it. */
+/* survive keeps a signal from ending us. It isn't ignored, or what a handler starts would inherit
+ * that. */
 static void survive(int signal_number)
 {
     if (signal(signal_number, do_nothing) == SIG_IGN)
@@ -60,8 +60,7 @@ static pid_t worker; /* the process that is at work; a handler may fork others *
 enum { NO_CODE = -1 };
 static atomic_int command_code = NO_CODE; /* what the command gave, once it has */
 
-/* on_exit_at_work: a library that a handler or a finalizer called may call C's exit, with any code.
- * As with exit, what is in the buffers of files is written. */
+/* on_exit_at_work: a library that a handler or a finalizer called may call C's exit. */
 static void on_exit_at_work(void)
 {
     if (!atomic_load(&at_work) || getpid() != worker)
