@@ -2,7 +2,7 @@
 #ifndef MULL__COMPILE_H
 #define MULL__COMPILE_H
 
-#include "decide/report.h"
+#include "decide/decide.h"
 #include "policy/table.h"
 #include "sandbox.h"
 
