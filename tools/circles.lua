@@ -6,15 +6,14 @@
 -- A file may use those of its own step and of the steps before it.
 local order = {
     runtime = {
-        "state machine watchdog",
+        "state watchdog",
         "lifecycle timers copy",
         "calls",
         "events admission",
         "settlement",
         "delivery",
-        "publish port check",
+        "port check",
         "setup reload stop",
-        "empty",
         "loop",
     },
 }

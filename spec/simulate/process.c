@@ -7,7 +7,7 @@
  */
 #include "sim.h"
 
-#include "runtime/seams.h"
+#include "runtime/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -205,10 +205,12 @@ static void make_engine(process *p)
         violation(s, "there is no engine");
     if (p->grace_ms == 0)
         p->grace_ms = 10000;
+    if (mull_engine_scheme(p->engine, &simulated, NULL) != 0)
+        violation(s, "there is no scheme");
     for (int i = 0; i < s->broker_count; i++) {
         serve(p);
-        if (mull__engine_attach(p->engine, i ? "t1" : "t0", &simulated,
-                                i ? "simulated:1" : "simulated:0") != 0)
+        if (mull_engine_transport(p->engine, i ? "t1" : "t0", i ? "simulated:1" : "simulated:0") !=
+            0)
             violation(s, "there is no transport");
     }
     for (int queue = 0; queue < QUEUES; queue++)

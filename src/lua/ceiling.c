@@ -1,7 +1,7 @@
 /* ceiling.c: see ceiling.h. */
 #include "ceiling.h"
 
-#include "runtime/seams.h"
+#include "runtime/engine.h"
 
 #include <lauxlib.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "json.h"
 #include "raise.h"
-#include "runtime/seams.h"
+#include "runtime/calls.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "ceiling.h"
 #include "convert.h"
-#include "runtime/seams.h"
+#include "runtime/engine.h"
 #include "runtime/watchdog.h"
 #include "type.h"
 

@@ -13,7 +13,9 @@
 #include "convert.h"
 #include "patterns.h"
 #include "raise.h"
-#include "runtime/seams.h"
+#include "runtime/calls.h"
+#include "runtime/engine.h"
+#include "runtime/timers.h"
 #include "runtime/watchdog.h"
 #include "traceback.h"
 

@@ -5,7 +5,7 @@
 #include "engine.h"
 #include "module.h"
 #include "program.h"
-#include "runtime/seams.h"
+#include "runtime/engine.h"
 #include "runtime/watchdog.h"
 #include "stderr.h"
 

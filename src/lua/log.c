@@ -1,7 +1,8 @@
 /* log.c: lines of log, from any thread to the engine's Lua function. See engine.h. */
 #include "engine.h"
 
-#include "runtime/seams.h"
+#include "runtime/engine.h"
+#include "runtime/timers.h"
 #include "runtime/watchdog.h"
 
 void mull__lines_here(mull__lua_engine *engine)

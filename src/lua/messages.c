@@ -4,7 +4,7 @@
 
 #include "base/mask.h"
 #include "convert.h"
-#include "runtime/seams.h"
+#include "runtime/timers.h"
 
 #include <lauxlib.h>
 #include <stdio.h>

@@ -1,4 +1,10 @@
-/* admission.c: which message may be called now, and how many may be out. See admission.h. */
+/* admission.c: which message may be called now, a retry's next call too, and how many may be out.
+ *
+ * A poison candidate runs alone, so that the message that kills is found and its neighbours live. A
+ * message's last owner died, or it found no memory beside others: both make it a candidate. While a
+ * candidate waits for a slot that is free, nothing else starts. While its handler works, nothing
+ * does. It waits for the calls of others to end, but not for ever: then it runs beside those that
+ * are left, and the next candidate doesn't wait for them. */
 #include "admission.h"
 
 #include "timers.h"
@@ -14,7 +20,7 @@ void mull__slot_free(mull__delivery *d)
 
 static mull__list *list_of(mull__delivery *d)
 {
-    struct mull_subscription *c = d->consumer;
+    mull_subscription *c = d->consumer;
     return d->slot ? &c->retries : d->alone ? &c->candidates : &c->waiting;
 }
 
@@ -24,13 +30,13 @@ void mull__admission_put(mull__delivery *d, int first)
         mull__list_push_front(list_of(d), &d->link);
     else
         mull__list_push(list_of(d), &d->link);
-    mull__engine_touch(d->consumer->engine);
+    mull__engine_touch(d->engine);
 }
 
 void mull__admission_withdraw(mull__delivery *d)
 {
     mull__list_remove(list_of(d), &d->link);
-    mull__engine_cancel(d->consumer->engine, &d->timer);
+    mull__engine_cancel(d->engine, &d->timer);
 }
 
 static mull__delivery *take_first(mull__list *list)
@@ -39,7 +45,7 @@ static mull__delivery *take_first(mull__list *list)
 }
 
 /* has_room: nothing new begins while the transport can't settle what has ended. */
-static int has_room(const struct mull_subscription *c)
+static int has_room(const mull_subscription *c)
 {
     return c->slots < c->options.concurrency && c->failing == 0;
 }
@@ -55,7 +61,7 @@ static void on_waited(void *data)
 }
 
 /* next_candidate takes one once nobody else is at work, or only calls that are overdue. */
-static mull__delivery *next_candidate(struct mull_subscription *c)
+static mull__delivery *next_candidate(mull_subscription *c)
 {
     mull_engine *engine = c->engine;
     if (engine->open_calls > engine->overdue) {
@@ -73,16 +79,16 @@ static mull__delivery *next_candidate(struct mull_subscription *c)
     return take_first(&c->candidates);
 }
 
-/* mull__admission_next: retries have their slots already. */
+/* Retries have their slots already. */
 mull__delivery *mull__admission_next(mull_engine *engine)
 {
     if (engine->state != MULL__RUNNING || engine->alone || mull__engine_stop_asked(engine))
         return NULL;
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
         if (c->candidates.count > 0 && has_room(c))
             return next_candidate(c);
     mull__engine_cancel(engine, &engine->candidate_timer);
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
         if (c->retries.count > 0)
             return take_first(&c->retries);
         if (c->waiting.count > 0 && has_room(c))
@@ -93,7 +99,7 @@ mull__delivery *mull__admission_next(mull_engine *engine)
 
 /* allowance: those at work, a reserve that is claimed but not started, and as many again while they
  * are being settled, so that the transport has something to hand out in the same round trip. */
-static uint32_t allowance(const struct mull_subscription *c)
+static uint32_t allowance(const mull_subscription *c)
 {
     if (c->engine->state != MULL__RUNNING || c->failing > 0)
         return 0;
@@ -104,7 +110,7 @@ static uint32_t allowance(const struct mull_subscription *c)
 
 void mull__admission_credit(mull_engine *engine)
 {
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
         uint32_t credit = allowance(c);
         if (credit == c->credit || c->port->state != MULL__PORT_OPEN)
             continue;

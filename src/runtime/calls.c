@@ -7,6 +7,8 @@
 
 #include "base/given.h"
 #include "copy.h"
+#include "lifecycle.h"
+#include "state.h"
 
 #define OWN(named, text)                                                                           \
     {                                                                                              \
@@ -34,48 +36,45 @@ void mull__error_free(mull_engine *engine, const mull_error *error)
 enum { INDEX_BITS = 24 };
 static const uint32_t index_mask = (1u << INDEX_BITS) - 1;
 
-static int grow(mull_engine *engine)
+static void grow(mull_engine *engine)
 {
-    mull__calls *calls = &engine->calls;
-    uint32_t room = calls->room ? calls->room * 2 : 64;
-    if (room > index_mask)
-        return MULL_ENOMEM;
-    mull__call_slot *slots = mull__grow(&engine->allocator, calls->slots, room, sizeof *slots);
+    uint32_t room = engine->call_room ? engine->call_room * 2 : 64;
+    mull__call_slot *slots = NULL;
+    if (room <= index_mask)
+        slots = mull__grow(&engine->allocator, engine->calls, room, sizeof *slots);
     if (!slots)
-        return MULL_ENOMEM;
-    for (uint32_t i = room - 1; i >= calls->room && i > 0; i--) {
-        slots[i] = (mull__call_slot){.serial = 0, .next_free = calls->first_free};
-        calls->first_free = i;
+        return;
+    for (uint32_t i = room - 1; i >= engine->call_room && i > 0; i--) {
+        slots[i] = (mull__call_slot){.next_free = engine->free_call};
+        engine->free_call = i;
     }
-    calls->slots = slots;
-    calls->room = room;
-    return 0;
+    engine->calls = slots;
+    engine->call_room = room;
 }
 
-/* find gives the slot of a call that hasn't ended; NULL: there is none. Under the mutex. */
+/* find gives the slot of a call whose end the loop hasn't seen, or NULL. Under the mutex. */
 static mull__call_slot *find(mull_engine *engine, mull_call call)
 {
     uint32_t index = (uint32_t)(call & index_mask);
-    if (index == 0 || index >= engine->calls.room)
+    if (index == 0 || index >= engine->call_room)
         return NULL;
-    mull__call_slot *slot = &engine->calls.slots[index];
-    int open = slot->state == MULL__CALL_OPEN || slot->state == MULL__CALL_DETACHED;
-    return open && slot->serial == call >> INDEX_BITS ? slot : NULL;
+    mull__call_slot *slot = &engine->calls[index];
+    return slot->delivery && slot->serial == call >> INDEX_BITS ? slot : NULL;
 }
 
 mull_call mull__call_new(mull_engine *engine, mull__delivery *d)
 {
     mull_call call = 0;
     uv_mutex_lock(&engine->mutex);
-    mull__calls *calls = &engine->calls;
-    if (calls->first_free != 0 || grow(engine) == 0) {
-        uint32_t index = calls->first_free;
-        mull__call_slot *slot = &calls->slots[index];
-        calls->first_free = slot->next_free;
-        slot->serial++;
+    if (engine->free_call == 0)
+        grow(engine);
+    uint32_t index = engine->free_call;
+    if (index != 0) {
+        mull__call_slot *slot = &engine->calls[index];
+        engine->free_call = slot->next_free;
         mull__call_becomes(slot, MULL__CALL_OPEN);
         slot->delivery = d;
-        call = slot->serial << INDEX_BITS | index;
+        call = ++slot->serial << INDEX_BITS | index;
     }
     uv_mutex_unlock(&engine->mutex);
     return call;
@@ -92,38 +91,22 @@ int mull__call_detach(mull_engine *engine, mull_call call)
     return was_open;
 }
 
-static void free_slot(mull__calls *calls, mull_call call)
-{
-    uint32_t index = (uint32_t)(call & index_mask);
-    mull__call_slot *slot = &calls->slots[index];
-    mull__call_becomes(slot, MULL__CALL_NONE);
-    slot->delivery = NULL;
-    slot->next_free = calls->first_free;
-    calls->first_free = index;
-}
-
 mull__delivery *mull__calls_take_ended(mull_engine *engine)
 {
+    mull__delivery *d = NULL;
     uv_mutex_lock(&engine->mutex);
     mull__link *link = mull__list_pop(&engine->inbox);
-    mull__delivery *d = link ? MULL__ENTRY(link, mull__delivery, inbox_link) : NULL;
-    if (d)
-        free_slot(&engine->calls, d->call);
-    uv_mutex_unlock(&engine->mutex);
-    if (d)
+    if (link) {
+        d = MULL__ENTRY(link, mull__delivery, inbox_link);
+        mull__call_slot *slot = find(engine, d->call);
+        mull__call_becomes(slot, MULL__CALL_NONE);
+        slot->delivery = NULL;
+        slot->next_free = engine->free_call;
+        engine->free_call = (uint32_t)(d->call & index_mask);
         d->call = 0;
+    }
+    uv_mutex_unlock(&engine->mutex);
     return d;
-}
-
-void mull__calls_free(mull_engine *engine)
-{
-    mull__free(&engine->allocator, engine->calls.slots);
-    engine->calls = (mull__calls){0};
-}
-
-static int is_error(const mull_error *error)
-{
-    return error->size >= MULL__ERROR_LEAST && error->type && error->type[0];
 }
 
 /* end ends a call, well or with an error, which it owns from now on. All of it is inside the mutex:
@@ -133,7 +116,7 @@ static int end(mull_engine *engine, mull_call call, const mull_error *error)
     uv_mutex_lock(&engine->mutex);
     mull__call_slot *slot = find(engine, call);
     int status = slot && slot->state == MULL__CALL_OPEN ? 0 : MULL_EDONE;
-    if (slot) {
+    if (slot && slot->state != MULL__CALL_ENDED) {
         mull__call_becomes(slot, MULL__CALL_ENDED);
         slot->delivery->ended = status == 0 ? error : NULL;
         mull__list_push(&engine->inbox, &slot->delivery->inbox_link);
@@ -147,7 +130,7 @@ static int end(mull_engine *engine, mull_call call, const mull_error *error)
 
 int mull_done(mull_engine *engine, mull_call call, const mull_error *error)
 {
-    if (!engine || (error && !is_error(error)))
+    if (!engine || (error && (error->size < MULL__ERROR_LEAST || !error->type || !error->type[0])))
         return MULL_EINVAL;
     mull_error *copy = NULL;
     if (error && !(copy = mull__error_copy(&engine->allocator, error)))
@@ -160,29 +143,26 @@ int mull__done_short(mull_engine *engine, mull_call call)
     return end(engine, call, &mull__own_errors[MULL__OUT_OF_MEMORY]);
 }
 
-/* delivery_of finds a call's delivery; NULL: it has none any more. Under the mutex. */
-static mull__delivery *delivery_of(mull_engine *engine, mull_call call)
+/* is_alone says whether a call runs alone, and marks it as one that counts for nothing. */
+static int is_alone(mull_engine *engine, mull_call call, int uncounted)
 {
-    const mull__call_slot *slot = &engine->calls.slots[call & index_mask];
-    return slot->serial == call >> INDEX_BITS ? slot->delivery : NULL;
+    uv_mutex_lock(&engine->mutex);
+    const mull__call_slot *slot = find(engine, call);
+    if (slot)
+        slot->delivery->uncounted |= uncounted;
+    int alone = slot && slot->delivery->alone;
+    uv_mutex_unlock(&engine->mutex);
+    return alone;
 }
 
 int mull__uncount(mull_engine *engine, mull_call call)
 {
-    uv_mutex_lock(&engine->mutex);
-    mull__delivery *d = delivery_of(engine, call);
-    if (d)
-        d->uncounted = 1;
-    uv_mutex_unlock(&engine->mutex);
-    return d && d->alone;
+    return is_alone(engine, call, 1);
 }
 
 int mull__is_alone(mull_engine *engine, mull_call call)
 {
-    uv_mutex_lock(&engine->mutex);
-    const mull__delivery *d = delivery_of(engine, call);
-    uv_mutex_unlock(&engine->mutex);
-    return d && d->alone;
+    return is_alone(engine, call, 0);
 }
 
 /* keep puts an outgoing message behind the others of a call. Under the mutex. */
@@ -208,17 +188,14 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *given, in
 {
     if (!engine || delay_ms < 0)
         return MULL_EINVAL;
+    char id[33];
     mull_message message;
-    int status = mull__message_take(&message, given);
-    if (status != 0)
-        return status;
     mull_outgoing outgoing;
     size_t bytes;
     int64_t due_ms = mull__engine_due(engine, delay_ms);
-    char id[33] = "";
-    if (!message.id)
-        mull__engine_id(engine, id);
-    status = mull__outgoing_copy(&engine->allocator, &outgoing, &bytes, &message, id, due_ms);
+    int status = mull__message_take(engine, &message, id, given);
+    if (status == 0)
+        status = mull__outgoing_copy(&engine->allocator, &outgoing, &bytes, &message, due_ms);
     if (status != 0)
         return status;
 
@@ -237,10 +214,9 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *given, in
 
 void mull__sends_drop(mull__delivery *d)
 {
-    const mull_allocator *allocator = &d->consumer->engine->allocator;
     for (size_t i = 0; i < d->send_count; i++)
-        mull__outgoing_free(allocator, &d->sends[i]);
-    mull__free(allocator, d->sends);
+        mull__outgoing_free(&d->engine->allocator, &d->sends[i]);
+    mull__free(&d->engine->allocator, d->sends);
     d->sends = NULL;
     d->send_count = d->send_room = d->send_bytes = 0;
 }

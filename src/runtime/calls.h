@@ -1,9 +1,33 @@
-/* calls.h: the numbers of calls. What handlers do with them, on any thread, is in mulligan.h and
- * seams.h: mull_done, mull_send, mull__uncount. */
+/* calls.h: what src/lua does with the call of a handler, beyond mulligan.h. On the loop's thread.
+ */
 #ifndef MULL__CALLS_H
 #define MULL__CALLS_H
 
-#include "state.h"
+#include "mulligan.h"
+
+/* Limits of a message that is published or sent. Its texts are its queue, id, type, key and
+ * headers, each with its NUL. MULL__SENDS_MAX is for all that one call sends. */
+enum {
+    MULL__BODY_MAX = 16 * 1024 * 1024,
+    MULL__HEADERS_MAX = 1000,
+    MULL__TEXTS_MAX = 1024 * 1024,
+    MULL__SENDS_MAX = 64 * 1024 * 1024
+};
+
+/* mull__done_short is mull_done where there is no memory for an error. */
+int mull__done_short(mull_engine *engine, mull_call call);
+
+/* mull__uncount takes back that a call which ended on this turn has failed. Its message is called
+ * again once nothing else is at work, or goes back to its queue where the engine stops. 1: the call
+ * ran alone already. A call that didn't fail is left alone. */
+int mull__uncount(mull_engine *engine, mull_call call);
+
+/* mull__is_alone says whether a call is made while no other may begin. */
+int mull__is_alone(mull_engine *engine, mull_call call);
+
+/* ---- For the engine alone ------------------------------------------------------------------- */
+
+typedef struct mull__delivery mull__delivery;
 
 /* mull__own_errors: failures that the engine itself states. All others are one block each. */
 enum {
@@ -19,17 +43,10 @@ void mull__error_free(mull_engine *engine, const mull_error *error); /* one of o
 
 mull_call mull__call_new(mull_engine *engine, mull__delivery *d); /* 0: out of memory */
 
-/* mull__call_detach: the handler goes on, but what it says and sends no longer counts. 0: the call
- * was ended already. */
+/* mull__call_detach: the handler goes on, for nothing. 0: the call was ended already. */
 int mull__call_detach(mull_engine *engine, mull_call call);
 
-/* mull__calls_take_ended takes out a delivery whose call was ended; its number is free from then
- * on. NULL: none is left. */
-mull__delivery *mull__calls_take_ended(mull_engine *engine);
-void mull__calls_free(mull_engine *engine);
-
-/* mull__sends_drop forgets what a call wanted sent: it failed, or the messages are out. The call
- * must have ended, so that no other thread adds to them. */
-void mull__sends_drop(mull__delivery *d);
+mull__delivery *mull__calls_take_ended(mull_engine *engine); /* and frees its call. NULL: none */
+void mull__sends_drop(mull__delivery *d); /* its call has ended: no thread adds to them */
 
 #endif

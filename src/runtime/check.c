@@ -1,6 +1,6 @@
 /* check.c: what an engine refuses to work with, because it never could: each finding says which
  * rule or consumer, and why. Start asks it of the policy in force, and a reload, on whatever
- * thread, of one that would take its place; so this reads only what doesn't change once consumers
+ * thread, of one that would take its place. So this reads only what doesn't change once consumers
  * and their transports were added, and writes nothing. */
 #include "check.h"
 
@@ -9,6 +9,7 @@
 #include "events.h"
 #include "policy/delay.h"
 #include "policy/resolve.h"
+#include "state.h"
 #include "transport/transports.h"
 
 #include <stdarg.h>
@@ -21,11 +22,9 @@ typedef struct teller {
     void *data;
 } teller;
 
-static int refuse(const teller *to, const mull_rule *rule, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* refuse tells a finding about `rule` (NULL: about none). Names may be cut anywhere. */
-static int refuse(const teller *to, const mull_rule *rule, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int refuse(const teller *to, const mull_rule *rule,
+                                                        const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -38,8 +37,7 @@ static int refuse(const teller *to, const mull_rule *rule, const char *format, .
     return MULL_EREFUSED;
 }
 
-/* dead_letters_into refuses a consumer whose dead letters may go to the queue that it reads: they
- * would come round for ever. */
+/* dead_letters_into refuses a queue of dead letters that the consumer itself reads. */
 static int dead_letters_into(const teller *to, const mull__worker *c, const char *queue,
                              const mull_rule *rule)
 {
@@ -70,8 +68,8 @@ static int never_fulfilled(const teller *to, const mull__worker *c, const mull__
     return 0;
 }
 
-/* overdue_claim refuses a rule whose longest round of retries exceeds the time for which the
- * broker leaves us a message, where the claim can't be held. */
+/* overdue_claim refuses a rule whose longest round of retries outlasts a claim that can't be held.
+ */
 static int overdue_claim(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
     const mull_abilities *can = &c->can;
@@ -91,7 +89,7 @@ static int overdue_claim(const teller *to, const mull__worker *c, const mull__ru
                   (long long)claim_ms);
 }
 
-/* rate_scope is the scope whose rate_limit holds for a consumer; NULL: there is no limit. */
+/* rate_scope is the scope whose rate_limit holds for a consumer, NULL: there is no limit. */
 static const mull__scope *rate_scope(const mull__table *table, const mull__worker *c)
 {
     const mull__layer layer = mull__layer_named(table, c->name, c->transport);
@@ -118,12 +116,9 @@ static int limits_rate(const teller *to, const mull__worker *first, const mull__
 
 static int check_rule(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
-    int status = never_fulfilled(to, c, rule);
-    if (overdue_claim(to, c, rule) != 0)
-        status = MULL_EREFUSED;
-    if (rule->queue && rule->end == MULL_DEAD_LETTER &&
-        dead_letters_into(to, c, rule->queue, &rule->source) != 0)
-        status = MULL_EREFUSED;
+    int status = never_fulfilled(to, c, rule) | overdue_claim(to, c, rule);
+    if (rule->queue && rule->end == MULL_DEAD_LETTER)
+        status |= dead_letters_into(to, c, rule->queue, &rule->source);
     return status;
 }
 
@@ -131,17 +126,14 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
                         mull_problem_fn problem, void *data)
 {
     const teller to = {problem, data};
-    int status = 0;
+    int status = 0; /* each answer is 0 or MULL_EREFUSED */
     for (const mull__worker *c = workers; c < workers + count; c++) {
         const mull__layer layer = mull__layer_named(table, c->name, c->transport);
         size_t rules = layer.rules ? mull__scope_rules(layer.rules) : 0;
-        if (dead_letters_into(&to, c, layer.bounds.dead_letter_queue, NULL) != 0)
-            status = MULL_EREFUSED;
-        if (limits_rate(&to, workers, c, table) != 0)
-            status = MULL_EREFUSED;
+        status |= dead_letters_into(&to, c, layer.bounds.dead_letter_queue, NULL);
+        status |= limits_rate(&to, workers, c, table);
         for (size_t i = 0; i < rules; i++)
-            if (check_rule(&to, c, mull__rule_at(layer.rules, i)) != 0)
-                status = MULL_EREFUSED;
+            status |= check_rule(&to, c, mull__rule_at(layer.rules, i));
     }
     return status;
 }
@@ -164,31 +156,24 @@ int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t w
 
 /* ---- Of an engine ---------------------------------------------------------------------------- */
 
-static mull__worker worker_of(const struct mull_subscription *c)
-{
-    mull__worker worker = {
-        .name = c->name,
-        .queue = c->queue,
-        .transport = c->port->name,
-        .can = c->port->abilities,
-        .timeout_ms = c->options.timeout_ms,
-    };
-    worker.can.can_hold &= c->port->ops->hold != NULL;
-    return worker;
-}
-
 static int check(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data)
 {
     mull_engine *engine = data;
     size_t count = 0;
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
         count++;
     mull__worker *workers = mull__zalloc(&engine->allocator, count, sizeof *workers);
     if (!workers)
         return MULL_ENOMEM;
     count = 0;
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
-        workers[count++] = worker_of(c);
+    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c)); count++) {
+        workers[count] = (mull__worker){.name = c->name,
+                                        .queue = c->queue,
+                                        .transport = c->port->name,
+                                        .can = c->port->abilities,
+                                        .timeout_ms = c->options.timeout_ms};
+        workers[count].can.can_hold &= c->port->ops->hold != NULL;
+    }
     int status = mull__check_workers(workers, count, table, problem, problem_data);
     mull__free(&engine->allocator, workers);
     return status;

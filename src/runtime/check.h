@@ -8,22 +8,19 @@
 /* mull__worker is a consumer, as far as a policy can fit it or not. */
 typedef struct mull__worker {
     const char *name, *queue, *transport;
-    mull_abilities can; /* of its transport; `can_hold` only where there is a `hold` besides */
+    mull_abilities can; /* of its transport, `can_hold` only where there is a `hold` besides */
     int64_t timeout_ms; /* MULL_NEVER: none */
 } mull__worker;
 
-/* mull__check_workers tells what an engine with these consumers would refuse of a policy.
- * MULL_EREFUSED: something. */
+/* mull__check_workers tells what of a policy an engine would refuse. MULL_EREFUSED: something. */
 int mull__check_workers(const mull__worker *workers, size_t count, const mull__table *table,
                         mull_problem_fn problem, void *data);
 
-/* mull__worker_look fills in what the transport of a URL can do, without opening it. What opening
- * would complain of is in `why`. */
+/* mull__worker_look fills in what the transport of a URL can do. `why`: why it can't be opened. */
 int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t why_size);
 
-/* mull__check_begin and _end: in between no policy is in force that the engine refuses. End may be
- * called without begin. */
+/* In between no policy is in force that the engine refuses. */
 int mull__check_begin(mull_engine *engine);
-void mull__check_end(mull_engine *engine);
+void mull__check_end(mull_engine *engine); /* without begin: nothing */
 
 #endif

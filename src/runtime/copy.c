@@ -4,11 +4,9 @@
  * counts, then into one of the size that was counted. */
 #include "copy.h"
 
-#include "base/alloc.h"
 #include "base/given.h"
 #include "base/utf8.h"
-#include "runtime/seams.h"
-#include "wire/headers.h"
+#include "calls.h"
 
 #include <string.h>
 
@@ -21,7 +19,7 @@ typedef struct block {
     size_t texts;  /* bytes of those */
 } block;
 
-/* take gives aligned room in the block; NULL while counting. */
+/* take gives aligned room in the block, NULL while counting. */
 static void *take(block *b, size_t bytes)
 {
     size_t at = b->used;
@@ -38,34 +36,25 @@ static const char *take_text(block *b, const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-/* texts_in is how many bytes of text stand right in a list or map. */
-static size_t texts_in(const mull_value *value)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < value->count; i++) {
-        const mull_value *item =
-            value->kind == MULL_MAP ? &value->as.fields[i].value : &value->as.items[i];
-        if (value->kind == MULL_MAP && value->as.fields[i].name)
-            bytes += strlen(value->as.fields[i].name);
-        if (mull__kind(item) == MULL_STRING)
-            bytes += strlen(item->as.string);
-        if (bytes > TEXTS_MAX)
-            break;
-    }
-    return bytes;
-}
-
 /* has_room takes room for what stands right in a list or map. What several of them share is copied
  * for each, so all together have to be bounded. */
 static int has_room(block *b, const mull_value *value)
 {
+    int is_map = value->kind == MULL_MAP;
+    size_t texts = b->texts;
     if (value->count > VALUES_MAX - b->values)
         return 0;
-    size_t texts = texts_in(value);
-    if (texts > TEXTS_MAX - b->texts)
+    for (size_t i = 0; i < value->count && texts <= TEXTS_MAX; i++) {
+        const mull_value *item = is_map ? &value->as.fields[i].value : &value->as.items[i];
+        if (is_map && value->as.fields[i].name)
+            texts += strlen(value->as.fields[i].name);
+        if (mull__kind(item) == MULL_STRING)
+            texts += strlen(item->as.string);
+    }
+    if (texts > TEXTS_MAX)
         return 0;
     b->values += value->count;
-    b->texts += texts;
+    b->texts = texts;
     return 1;
 }
 
@@ -125,7 +114,7 @@ static const char *const *take_texts(block *b, const char *const *texts, size_t 
 
 /* take_error comes first in the block, so that the block's address is the copy's. Causes beyond the
  * sixteenth, which a cycle has without end, are left out. */
-static const mull_error *take_error(block *b, const mull_error *error, int depth)
+static mull_error *take_error(block *b, const mull_error *error, int depth)
 {
     mull_error *copy = take(b, sizeof *copy);
     size_t lineage_count = mull__lineage_count(error), field_count = mull__field_count(error);
@@ -148,14 +137,10 @@ static const mull_error *take_error(block *b, const mull_error *error, int depth
 
 mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *error)
 {
-    block b = {0};
-    take_error(&b, error, 0);
-    b.memory = mull__alloc(allocator, b.used);
-    b.used = b.values = b.texts = 0;
-    if (!b.memory)
-        return NULL;
-    take_error(&b, error, 0);
-    return (mull_error *)(void *)b.memory;
+    block counted = {0};
+    take_error(&counted, error, 0);
+    block b = {.memory = mull__alloc(allocator, counted.used)};
+    return b.memory ? take_error(&b, error, 0) : NULL;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------- */
@@ -166,8 +151,7 @@ int mull__delay_check(const mull_abilities *can, int64_t delay_ms)
     return delay_ms == 0 || fits ? 0 : MULL_EREFUSED;
 }
 
-/* take_valid takes a text out of what is left of the room for them; 0: it isn't UTF-8. A text that
- * finds no room leaves none. */
+/* take_valid takes a text, which may find no room and leaves none then. 0: it isn't UTF-8. */
 static int take_valid(size_t *left, const char *text)
 {
     if (!text)
@@ -181,19 +165,17 @@ static int take_valid(size_t *left, const char *text)
     return mull__utf8_valid(text);
 }
 
-static int take_header(size_t *left, const mull_header *header)
+/* take_header takes a header's texts. 0: it is none, or repeats a name, which no transport carries.
+ */
+static int take_header(size_t *left, const mull_header *headers, size_t index)
 {
-    return header->name && header->name[0] && header->value && take_valid(left, header->name) &&
-           take_valid(left, header->value);
-}
-
-/* is_repeated: not every transport can carry a name twice, so none has to. */
-static int is_repeated(const mull_header *headers, size_t index)
-{
+    const char *name = headers[index].name, *value = headers[index].value;
+    if (!name || !name[0] || !value || !take_valid(left, name) || !take_valid(left, value))
+        return 0;
     for (size_t i = 0; i < index; i++)
-        if (strcmp(headers[i].name, headers[index].name) == 0)
-            return 1;
-    return 0;
+        if (strcmp(headers[i].name, name) == 0)
+            return 0;
+    return 1;
 }
 
 static int check(const mull_message *message)
@@ -208,15 +190,22 @@ static int check(const mull_message *message)
         !take_valid(&left, message->key) || !take_valid(&left, message->queue))
         return MULL_EINVAL;
     for (size_t i = 0; i < message->header_count && left > 0; i++)
-        if (!take_header(&left, &message->headers[i]) || is_repeated(message->headers, i))
+        if (!take_header(&left, message->headers, i))
             return MULL_EINVAL;
     return left == 0 ? MULL_ETOOBIG : 0;
 }
 
-int mull__message_take(mull_message *own, const mull_message *given)
+int mull__message_take(mull_engine *engine, mull_message *own, char id[33],
+                       const mull_message *given)
 {
-    return mull__struct_take(own, sizeof *own, MULL__MESSAGE_LEAST, given) ? check(own)
-                                                                           : MULL_EINVAL;
+    if (!mull__struct_take(own, sizeof *own, MULL__MESSAGE_LEAST, given))
+        return MULL_EINVAL;
+    int status = check(own);
+    if (status == 0 && !own->id) {
+        mull__engine_id(engine, id);
+        own->id = id;
+    }
+    return status;
 }
 
 /* take_message puts the headers first: their address is the block's, even where there are none. */
@@ -247,18 +236,15 @@ static mull_message take_message(block *b, const mull_message *message)
 }
 
 int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out, size_t *bytes,
-                        const mull_message *message, const char *id, int64_t due_ms)
+                        const mull_message *message, int64_t due_ms)
 {
-    block b = {0};
-    mull_message with_id = *message;
-    with_id.id = message->id ? message->id : id;
-    take_message(&b, &with_id);
-    *bytes = b.used;
-    b.memory = mull__alloc(allocator, b.used);
-    b.used = 0;
+    block counted = {0};
+    take_message(&counted, message);
+    *bytes = counted.used;
+    block b = {.memory = mull__alloc(allocator, counted.used)};
     if (!b.memory)
         return MULL_ENOMEM;
-    *out = (mull_outgoing){.message = take_message(&b, &with_id), .due_ms = due_ms};
+    *out = (mull_outgoing){.message = take_message(&b, message), .due_ms = due_ms};
     return 0;
 }
 

@@ -14,17 +14,10 @@
 #include "base/hash.h"
 #include "calls.h"
 #include "events.h"
+#include "lifecycle.h"
 #include "policy/resolve.h"
 #include "settlement.h"
 #include "timers.h"
-#include "wire/headers.h"
-
-enum { AGAIN_MS = 100 }; /* after memory ran out */
-
-static mull_engine *engine_of(const mull__delivery *d)
-{
-    return d->consumer->engine;
-}
 
 /* ---- It arrives ------------------------------------------------------------------------------ */
 
@@ -32,7 +25,7 @@ static mull_engine *engine_of(const mull__delivery *d)
 static int hide_record(mull__delivery *d)
 {
     const mull_message *from = &d->handed->message;
-    d->visible = mull__zalloc(&engine_of(d)->allocator, from->header_count + 1, sizeof *d->visible);
+    d->visible = mull__zalloc(&d->engine->allocator, from->header_count + 1, sizeof *d->visible);
     if (!d->visible)
         return MULL_ENOMEM;
     size_t count = 0;
@@ -46,47 +39,44 @@ static int hide_record(mull__delivery *d)
 
 static int read_record(mull__delivery *d)
 {
-    mull_engine *engine = engine_of(d);
     const mull_message *from = &d->handed->message;
-    int64_t now_ms = mull__engine_wall(engine);
-    mull__record record;
-    mull__record_read(&record, from->headers, from->header_count, d->consumer->queue, now_ms);
-    if (record.returned && hide_record(d) != 0)
+    int64_t now_ms = mull__engine_wall(d->engine);
+    mull__record *record = &d->record;
+    mull__record_read(record, from->headers, from->header_count, d->consumer->queue, now_ms);
+    if (record->returned && hide_record(d) != 0)
         return MULL_ENOMEM;
-    if (!from->id && record.given_id) {
-        d->message.id = record.given_id;
+    if (!from->id && record->given_id) {
+        d->message.id = record->given_id;
     } else if (!from->id) {
-        mull__engine_id(engine, d->given_id);
+        mull__engine_id(d->engine, d->given_id);
         d->message.id = d->given_id;
     }
     d->chance = mull__hash_text(d->message.id);
-    d->parked = record.aside;
-    d->redeliveries = record.redeliveries;
-    d->calls_before = record.calls;
     int counted = d->consumer->port->abilities.counts_deliveries && from->deliveries > 1;
     d->crashes = counted ? from->deliveries - 1 : 0;
-    d->first_failure_ms = record.first_failure_ms;
-    d->due_ms = record.due_ms;
-    d->delay_hop = record.due_ms > now_ms;
-    if (d->crashes > 0 && d->first_failure_ms == 0)
-        d->first_failure_ms = now_ms;
-    for (size_t i = 0; i < 3 && record.ignored[i]; i++)
-        mull__event_header_ignored(d, record.ignored[i]);
+    d->delay_hop = record->due_ms > now_ms;
+    if (d->crashes > 0 && record->first_failure_ms == 0)
+        record->first_failure_ms = now_ms;
+    for (size_t i = 0; i < 3 && record->ignored[i]; i++)
+        mull__event_header_ignored(d, record->ignored[i]);
     return 0;
 }
 
 static mull__delivery *delivery_new(mull_engine *engine, mull_delivery *handed)
 {
-    mull__delivery *d = mull__zalloc(&engine->allocator, 1, sizeof *d);
+    mull__delivery *d = mull__alloc(&engine->allocator, sizeof *d);
     if (!d)
         return NULL;
-    d->consumer = handed->subscription;
-    d->handed = handed;
-    d->message = handed->message;
+    *d = (mull__delivery){.engine = engine,
+                          .consumer = handed->subscription,
+                          .handed = handed,
+                          .message = handed->message};
     d->message.size = sizeof d->message;
     d->message.queue = d->consumer->queue;
     if (d->message.body_size == MULL_BODY_MISSING)
         d->message.body_size = 0;
+    if (d->message.deliveries < 0)
+        d->message.deliveries = 0; /* no failure is judged that has such a number */
     mull__list_init(&d->pending);
     if (read_record(d) != 0) {
         mull__free(&engine->allocator, d);
@@ -99,9 +89,29 @@ static mull__delivery *delivery_new(mull_engine *engine, mull_delivery *handed)
     return d;
 }
 
+/* settings_of gives the settings for a delivery's consumer, of the decider's generation. */
+static mull__settings settings_of(const mull__delivery *d)
+{
+    const mull__table *table = mull__generation_table(mull__decider_generation(d->engine->decider));
+    return mull__layer_named(table, d->consumer->name, d->consumer->port->name).bounds;
+}
+
+/* died_too_often says whether its next call is one too many: the broker handed it out more often
+ * than max_deliveries, or the calls that died with their owners used up max_attempts. */
+static int died_too_often(mull__delivery *d)
+{
+    if (d->crashes == 0)
+        return 0;
+    mull__decider_latest(d->engine->decider); /* the verdict comes from the same one */
+    mull__settings settings = settings_of(d);
+    int64_t limit = settings.max_deliveries;
+    return (limit != MULL__OFF && d->message.deliveries > limit) ||
+           (settings.max_attempts != MULL__OFF &&
+            d->record.calls + d->crashes >= settings.max_attempts);
+}
+
 static void judge(mull__delivery *d, const mull_error *error);
-static void refuse_body(mull__delivery *d, const mull_error *error);
-static int died_too_often(mull__delivery *d);
+static void fail(mull__delivery *d, const mull_error *error);
 
 int mull__delivery_arrive(mull_port *port, mull_delivery *handed)
 {
@@ -111,11 +121,11 @@ int mull__delivery_arrive(mull_port *port, mull_delivery *handed)
     if (port->engine->state != MULL__RUNNING) {
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else if (handed->message.body_size == MULL_BODY_MISSING) {
-        refuse_body(d, &mull__own_errors[MULL__BODILESS]);
+        fail(d, &mull__own_errors[MULL__BODILESS]);
     } else if (d->delay_hop) {
         mull__settle(d, MULL_SETTLE_REDELIVER);
     } else if (d->message.body_size > d->consumer->options.max_body) {
-        refuse_body(d, &mull__own_errors[MULL__TOO_BIG]);
+        fail(d, &mull__own_errors[MULL__TOO_BIG]);
     } else if (died_too_often(d)) {
         judge(d, &mull__own_errors[MULL__CRASHED]);
     } else {
@@ -125,35 +135,11 @@ int mull__delivery_arrive(mull_port *port, mull_delivery *handed)
     return 0;
 }
 
-/* in_force gives the settings for a delivery's consumer, of the generation that is in force. The
- * decider is at it then, so that a verdict which follows at once comes from the same one. */
-static void in_force(const mull__delivery *d, mull__settings *settings)
-{
-    mull__generation *generation = mull__decider_latest(engine_of(d)->decider);
-    *settings = mull__layer_named(mull__generation_table(generation), d->consumer->name,
-                                  d->consumer->port->name)
-                    .bounds;
-}
-
-/* died_too_often says whether its next call is one too many: the broker handed it out more often
- * than max_deliveries, or the calls that died with their owners used up max_attempts. */
-static int died_too_often(mull__delivery *d)
-{
-    if (d->crashes == 0)
-        return 0;
-    mull__settings settings;
-    in_force(d, &settings);
-    int64_t limit = settings.max_deliveries;
-    return (limit != MULL__OFF && d->message.deliveries > limit) ||
-           (settings.max_attempts != MULL__OFF &&
-            d->calls_before + d->crashes >= settings.max_attempts);
-}
-
 /* ---- Its handler works ----------------------------------------------------------------------- */
 
 static void on_timeout(void *data);
+static void begin_pause(mull__delivery *d);
 
-/* call_again is for a message that no call could be made for. */
 static void call_again(void *data)
 {
     mull__admission_put(data, 1);
@@ -161,22 +147,21 @@ static void call_again(void *data)
 
 void mull__delivery_call(mull__delivery *d)
 {
-    mull_engine *engine = engine_of(d);
+    mull_engine *engine = d->engine;
     const mull_consumer_options *options = &d->consumer->options;
     d->call = mull__call_new(engine, d);
-    if (d->call == 0) {
-        mull__timer_set(engine, &d->timer, AGAIN_MS, call_again, d);
+    if (d->call == 0) { /* out of memory */
+        mull__timer_set(engine, &d->timer, MULL__AGAIN_MS, call_again, d);
         return;
     }
-    if (!d->slot)
-        d->consumer->slots++;
+    d->consumer->slots += !d->slot;
     d->slot = 1;
     mull__message_becomes(d, MULL__WORKING);
     engine->open_calls++;
     engine->alone = d->alone;
     d->message.attempt = d->attempt + 1;
-    d->message.redeliveries = d->redeliveries;
-    d->message.calls = d->calls_before + d->crashes + d->attempt;
+    d->message.redeliveries = d->record.redeliveries;
+    d->message.calls = d->record.calls + d->crashes + d->attempt;
     if (options->timeout_ms != MULL_NEVER)
         mull__timer_set(engine, &d->timer, options->timeout_ms, on_timeout, d);
     options->handler(engine, d->call, &d->message, options->data);
@@ -185,19 +170,12 @@ void mull__delivery_call(mull__delivery *d)
 /* no_longer_works undoes what mull__delivery_call did to the engine. */
 static void no_longer_works(mull__delivery *d)
 {
-    mull_engine *engine = engine_of(d);
-    engine->open_calls--;
-    if (d->overdue)
-        engine->overdue--;
-    d->overdue = 0;
-    if (d->alone)
-        engine->alone = 0;
-    d->alone = 0;
-    mull__engine_cancel(engine, &d->timer);
+    d->engine->open_calls--;
+    d->engine->overdue -= (uint32_t)d->overdue;
+    d->engine->alone &= !d->alone;
+    d->overdue = d->alone = 0;
+    mull__engine_cancel(d->engine, &d->timer);
 }
-
-static void begin_pause(mull__delivery *d);
-static void fail(mull__delivery *d, const mull_error *error);
 
 /* wait_alone makes a message without a slot a poison candidate. */
 static void wait_alone(mull__delivery *d)
@@ -210,24 +188,22 @@ static void wait_alone(mull__delivery *d)
 /* again_alone: its call failed for want of memory, and for none of its own doing. */
 static void again_alone(mull__delivery *d)
 {
-    mull_engine *engine = engine_of(d);
-    int stops = engine->state != MULL__RUNNING || mull__engine_stop_asked(engine);
-    mull__engine_log(engine, MULL_WARNING,
+    int stops = d->engine->state != MULL__RUNNING || mull__engine_stop_asked(d->engine);
+    mull__engine_log(d->engine, MULL_WARNING,
                      "%s: message %s failed for want of memory; it %s, uncounted",
                      d->consumer->name, d->message.id,
                      stops ? "goes back" : "is called again once nothing else is at work");
-    if (stops) {
-        mull__settle(d, MULL_SETTLE_GIVE_BACK);
-        return;
-    }
     mull__slot_free(d);
-    wait_alone(d);
+    if (stops)
+        mull__settle(d, MULL_SETTLE_GIVE_BACK);
+    else
+        wait_alone(d);
 }
 
 /* detached_ended: the end of a detached call no longer matters, but a retry has waited for it. */
 static void detached_ended(mull__delivery *d, const mull_error *error)
 {
-    mull__error_free(engine_of(d), error);
+    mull__error_free(d->engine, error);
     if (d->state == MULL__PAUSING)
         begin_pause(d);
     else
@@ -246,24 +222,23 @@ void mull__delivery_ended(mull__delivery *d)
         return;
     }
     no_longer_works(d);
+    if (error)
+        mull__sends_drop(d);
     if (!error) {
         mull__settle(d, MULL_SETTLE_ACK);
-        return;
-    }
-    mull__sends_drop(d);
-    if (!uncounted) {
+    } else if (uncounted) {
+        mull__error_free(d->engine, error);
+        again_alone(d);
+    } else {
         fail(d, error);
-        return;
     }
-    mull__error_free(engine_of(d), error);
-    again_alone(d);
 }
 
-/* detach lets go of a call whose handler goes on: what it sends and says no longer counts. 0: it
- * was ended already, and the inbox has its end. */
+/* detach lets go of a call whose handler goes on. 0: it was ended already, the inbox has its end.
+ */
 static int detach(mull__delivery *d)
 {
-    if (!mull__call_detach(engine_of(d), d->call))
+    if (!mull__call_detach(d->engine, d->call))
         return 0;
     no_longer_works(d);
     mull__sends_drop(d);
@@ -275,13 +250,13 @@ static void tell_handler(const mull__delivery *d)
 {
     const mull_consumer_options *options = &d->consumer->options;
     if (options->cancel)
-        options->cancel(engine_of(d), d->call, options->data);
+        options->cancel(d->engine, d->call, options->data);
 }
 
 static void on_timeout(void *data)
 {
     mull__delivery *d = data;
-    mull__engine_touch(engine_of(d));
+    mull__engine_touch(d->engine);
     if (!detach(d))
         return;
     fail(d, &mull__own_errors[MULL__TIMED_OUT]);
@@ -293,11 +268,9 @@ static void on_timeout(void *data)
 /* keep_generation: the verdict's strings live in it, and the decider will move on. */
 static void keep_generation(mull__delivery *d)
 {
-    mull__generation *now = mull__decider_generation(engine_of(d)->decider);
-    mull__generation *before = d->generation;
-    d->generation = mull__generation_keep(now);
-    if (before)
-        mull__generation_drop(before);
+    if (d->generation)
+        mull__generation_drop(d->generation);
+    d->generation = mull__generation_keep(mull__decider_generation(d->engine->decider));
 }
 
 /* keep_words copies what an override answered, which the state's next call takes away. Where there
@@ -306,33 +279,16 @@ static void keep_words(mull__delivery *d)
 {
     mull_verdict *verdict = &d->verdict;
     const char **word = verdict->queue ? &verdict->queue : &verdict->note;
-    mull_engine *engine = engine_of(d);
-    mull__free(&engine->allocator, d->words);
+    mull__free(&d->engine->allocator, d->words);
     d->words = NULL;
     if (verdict->reason != MULL_REASON_OVERRIDE || !*word)
         return;
-    d->words = mull__strdup(&engine->allocator, *word);
-    if (!d->words) {
-        mull__engine_log(engine, MULL_ERROR_LEVEL,
+    d->words = mull__strdup(&d->engine->allocator, *word);
+    if (!d->words)
+        mull__engine_log(d->engine, MULL_ERROR_LEVEL,
                          "%s: message %s: not enough memory for what override answered: %s",
                          d->consumer->name, d->message.id, *word);
-        const mull__settings settings =
-            mull__layer_named(mull__generation_table(d->generation), d->consumer->name,
-                              d->consumer->port->name)
-                .bounds;
-        *word = verdict->queue ? settings.dead_letter_queue : NULL;
-        return;
-    }
-    *word = d->words;
-}
-
-static void date(mull__delivery *d)
-{
-    int64_t now_ms = mull__engine_wall(engine_of(d));
-    d->failed_at_ms = now_ms;
-    if (d->first_failure_ms == 0)
-        d->first_failure_ms = now_ms;
-    d->age_ms = now_ms > d->first_failure_ms ? now_ms - d->first_failure_ms : 0;
+    *word = d->words || !verdict->queue ? d->words : settings_of(d).dead_letter_queue;
 }
 
 static void carry_out(mull__delivery *d);
@@ -340,88 +296,76 @@ static void carry_out(mull__delivery *d);
 /* fail judges a failure by the generation that is in force. */
 static void fail(mull__delivery *d, const mull_error *error)
 {
-    mull__decider_latest(engine_of(d)->decider);
+    mull__decider_latest(d->engine->decider);
     judge(d, error);
 }
 
-/* judge judges a failure by the generation that the decider is at; the delivery owns the error from
+static void decide(mull__delivery *d, const mull_failure *failure)
+{
+    d->engine->judged = d;
+    int status = mull__decide_on(d->engine->decider, failure, &d->verdict);
+    d->engine->judged = NULL;
+    MULL__ASSERT(status == 0); /* all facts were checked */
+    keep_words(d);
+}
+
+/* refuse_body dead-letters a message whose body no handler can have, before any rule. */
+static void refuse_body(mull__delivery *d)
+{
+    d->delay_hop = 0;
+    d->verdict.action = MULL_DEAD_LETTER;
+    d->verdict.reason = MULL_REASON_UNRECOVERABLE;
+    d->verdict.queue = settings_of(d).dead_letter_queue;
+    d->verdict.generation = mull__generation_name(d->generation);
+}
+
+/* judge judges a failure by the generation that the decider is at. The delivery owns the error from
  * now on. A crash is in `crashes` already: it is taken out, so that `attempt` counts it once. */
 static void judge(mull__delivery *d, const mull_error *error)
 {
-    mull__error_free(engine_of(d), d->error);
+    mull__error_free(d->engine, d->error);
     d->error = error;
     if (error == &mull__own_errors[MULL__CRASHED])
         d->crashes--;
     d->attempt++;
-    date(d);
-    mull_failure failure;
-    mull__failure_of(d, &failure);
+    d->failed_at_ms = mull__engine_wall(d->engine);
+    if (d->record.first_failure_ms == 0)
+        d->record.first_failure_ms = d->failed_at_ms;
+    int64_t age_ms = d->failed_at_ms - d->record.first_failure_ms;
+    d->age_ms = age_ms > 0 ? age_ms : 0;
+    mull_failure failure = mull__failure_of(d);
     d->verdict = (mull_verdict){.size = sizeof d->verdict};
     mull__events_begin(d);
-    engine_of(d)->judged = d;
-    int status = mull__decide_on(engine_of(d)->decider, &failure, &d->verdict);
-    engine_of(d)->judged = NULL;
-    if (status != 0) {
-        /* Not to be reached: all facts were checked. Should it be, a person decides. */
-        mull__engine_log(engine_of(d), MULL_ERROR_LEVEL, "%s: message %s can't be judged: %s",
-                         d->consumer->name, d->message.id, mull_strerror(status));
-        d->verdict.action = MULL_DEAD_LETTER;
-        d->verdict.reason = MULL_REASON_NO_RULE;
-        d->verdict.queue = "error";
-    }
     keep_generation(d);
-    keep_words(d);
-    carry_out(d);
-}
-
-/* refuse_body puts a message aside whose body no handler can have, before any rule. */
-static void refuse_body(mull__delivery *d, const mull_error *error)
-{
-    d->delay_hop = 0;
-    d->error = error;
-    d->attempt = 1; /* it counts as a call, as any failure does */
-    date(d);
-    mull__settings settings;
-    in_force(d, &settings);
-    keep_generation(d);
-    mull__events_begin(d);
-    d->verdict = (mull_verdict){.size = sizeof d->verdict,
-                                .action = MULL_DEAD_LETTER,
-                                .reason = MULL_REASON_UNRECOVERABLE,
-                                .queue = settings.dead_letter_queue,
-                                .generation = mull__generation_name(d->generation)};
+    if (error == &mull__own_errors[MULL__TOO_BIG] || error == &mull__own_errors[MULL__BODILESS])
+        refuse_body(d);
+    else
+        decide(d, &failure);
     carry_out(d);
 }
 
 /* ---- The verdict is carried out -------------------------------------------------------------- */
-
-static void retry(mull__delivery *d)
-{
-    mull_engine *engine = engine_of(d);
-    if (engine->state != MULL__RUNNING) {
-        mull__engine_log(
-            engine, MULL_INFO,
-            "%s: message %s failed while stopping (%s); it goes back, its calls counted",
-            d->consumer->name, d->message.id, d->error->type);
-        mull__settle(d, MULL_SETTLE_GIVE_BACK);
-        return;
-    }
-    engine->counts.retried++;
-    mull__event_decided(d);
-    mull__message_becomes(d, MULL__PAUSING);
-    if (d->call == 0)
-        begin_pause(d);
-}
 
 static void carry_out(mull__delivery *d)
 {
     static const mull_settle_kind kinds[] = {[MULL_REDELIVER] = MULL_SETTLE_REDELIVER,
                                              [MULL_DEAD_LETTER] = MULL_SETTLE_DEAD_LETTER,
                                              [MULL_DISCARD] = MULL_SETTLE_DISCARD};
-    if (d->verdict.action == MULL_RETRY)
-        retry(d);
-    else
+    if (d->verdict.action != MULL_RETRY) {
         mull__settle(d, kinds[d->verdict.action]);
+    } else if (d->engine->state != MULL__RUNNING) {
+        mull__engine_log(
+            d->engine, MULL_INFO,
+            "%s: message %s failed while stopping (%s); it goes back, its calls counted",
+            d->consumer->name, d->message.id, d->error->type);
+        mull__settle(d, MULL_SETTLE_GIVE_BACK);
+    } else {
+        d->engine->counts.retried++;
+        mull__event_decided(d);
+        mull__message_becomes(d, MULL__PAUSING);
+        if (d->call == 0)
+            begin_pause(d);
+    }
 }
 
 /* on_retry: one that was judged before any call, for what its dead owners did, has no slot yet. */
@@ -436,7 +380,7 @@ static void on_retry(void *data)
 
 static void begin_pause(mull__delivery *d)
 {
-    mull__timer_set(engine_of(d), &d->timer, d->verdict.delay_ms, on_retry, d);
+    mull__timer_set(d->engine, &d->timer, d->verdict.delay_ms, on_retry, d);
 }
 
 /* ---- It ends otherwise ----------------------------------------------------------------------- */
@@ -444,7 +388,7 @@ static void begin_pause(mull__delivery *d)
 /* mull__delivery_lost: where its handler works, its call is detached. */
 void mull__delivery_lost(mull__delivery *d)
 {
-    mull__engine_touch(engine_of(d));
+    mull__engine_touch(d->engine);
     if (d->state == MULL__SETTLING) {
         d->claim_gone = 1;
         if (!d->asked) /* it waits for its next try, and its consumer takes nothing new */

@@ -1,4 +1,4 @@
-/* delivery.h: a message's life, as events that come to it. See delivery.c. */
+/* delivery.h: one message on its way: it arrives, is called, fails, is decided on. */
 #ifndef MULL__DELIVERY_H
 #define MULL__DELIVERY_H
 

@@ -1,16 +1,24 @@
-/* events.c: who hears of events, and when. See events.h. */
+/* events.c: who hears of events: the embedder at once, and then the policy's own `notify`.
+ *
+ *   while a failure is judged ──> pending at its delivery ──┐
+ *   the verdict is carried out ──> event function ──────────┴──> notify
+ *   the engine starts ──────────────┐
+ *   a reload ends, on any thread ───┴──> policy events ── the loop drains them ──> notify
+ *
+ * A notify is called in the seat that the verdict came from, on the loop's thread. It can't change
+ * anything. What it fails at is told to the embedder alone. */
 #include "events.h"
+
+#include "policy/resolve.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "policy/resolve.h"
 
 /* mull__pending is an event of which notify hears later. One block. */
 typedef struct mull__pending {
     mull__link link;
     mull_event_kind kind;
-    const mull_rule *rule; /* in the delivery's generation; NULL: none */
+    const mull_rule *rule; /* in the delivery's generation, NULL: none */
     char generation[33];   /* of policy_loaded, policy_refused */
     char text[];
 } mull__pending;
@@ -20,9 +28,9 @@ typedef struct mull__pending {
 static void notify_failed(mull_engine *engine, const mull_event *event, const char *why)
 {
     const mull_engine_options *options = &engine->options;
+    const mull_failure *failure = event->failure;
     engine->counts.notify_failed++;
     if (!options->event) {
-        const mull_failure *failure = event->failure;
         mull__engine_log(engine, MULL_WARNING, "%s%snotify_failed: at %s%s%s: %s",
                          failure ? failure->consumer : "", failure ? ": " : "",
                          mull_event_name(event->kind), failure ? " of message " : "",
@@ -61,8 +69,7 @@ static mull__pending *keep_event(mull_engine *engine, const mull_event *event)
     return kept;
 }
 
-/* notify_for says which function hears of what happens to a consumer and transport, by name or
- * NULL, where the decider is at. -1: none does. */
+/* notify_for gives the function that hears of a consumer and transport (or NULL), -1: none does. */
 static int64_t notify_for(const mull_engine *engine, const char *consumer, const char *transport)
 {
     const mull__table *table = mull__generation_table(mull__decider_generation(engine->decider));
@@ -74,39 +81,35 @@ static int64_t notify_for(const mull_engine *engine, const char *consumer, const
 
 /* ---- About a message ------------------------------------------------------------------------- */
 
-void mull__failure_of(const mull__delivery *d, mull_failure *failure)
+mull_failure mull__failure_of(const mull__delivery *d)
 {
     const mull_port *port = d->consumer->port;
-    *failure = (mull_failure){.size = sizeof *failure,
-                              .error = d->error,
-                              .message = &d->message,
-                              .consumer = d->consumer->name,
-                              .transport = port->name,
-                              .attempt = d->attempt,
-                              .redeliveries = d->redeliveries,
-                              .calls = d->calls_before + d->crashes + d->attempt,
-                              .deliveries = d->message.deliveries,
-                              .age_ms = d->age_ms,
-                              .chance = d->chance,
-                              .flags = MULL_HAS_CHANCE};
-    if (!port->abilities.can_retry)
-        failure->flags |= MULL_CANNOT_RETRY;
-    if (!port->abilities.can_delay)
-        failure->flags |= MULL_CANNOT_DELAY;
+    uint32_t no_retry = port->abilities.can_retry ? 0 : MULL_CANNOT_RETRY;
+    uint32_t no_delay = port->abilities.can_delay ? 0 : MULL_CANNOT_DELAY;
+    return (mull_failure){.size = sizeof(mull_failure),
+                          .error = d->error,
+                          .message = &d->message,
+                          .consumer = d->consumer->name,
+                          .transport = port->name,
+                          .attempt = d->attempt,
+                          .redeliveries = d->record.redeliveries,
+                          .calls = d->record.calls + d->crashes + d->attempt,
+                          .deliveries = d->message.deliveries,
+                          .age_ms = d->age_ms,
+                          .chance = d->chance,
+                          .flags = MULL_HAS_CHANCE | no_retry | no_delay};
 }
 
 void mull__events_begin(mull__delivery *d)
 {
-    mull_engine *engine = d->consumer->engine;
-    int64_t notify = notify_for(engine, d->consumer->name, d->consumer->port->name);
+    int64_t notify = notify_for(d->engine, d->consumer->name, d->consumer->port->name);
     if (notify < 0)
         return;
-    d->seat = mull__decider_seat(engine->decider);
+    d->seat = mull__decider_seat(d->engine->decider);
     d->notify = (uint32_t)notify;
 }
 
-/* hear is told what the decider comes across. */
-static void hear(const mull_event *event, void *data)
+void mull__event_hear(const mull_event *event, void *data)
 {
     mull_engine *engine = data;
     mull__delivery *d = engine->judged;
@@ -117,19 +120,10 @@ static void hear(const mull_event *event, void *data)
         mull__list_push(&d->pending, &kept->link);
 }
 
-/* not_told says once of how many events a notify doesn't hear: `event` is the last of them. */
-static void not_told(mull_engine *engine, const mull_event *event, uint32_t count)
-{
-    char why[128];
-    snprintf(why, sizeof why,
-             "not told of %u event(s) of this message: those before took ten calls' budget", count);
-    notify_failed(engine, event, why);
-}
-
 /* tell_pending: what came up on the way to one verdict shares a budget. */
 static void tell_pending(mull__delivery *d, const mull_event *about)
 {
-    mull_engine *engine = d->consumer->engine;
+    mull_engine *engine = d->engine;
     int64_t steps = MULL__DECISION_STEPS;
     uint32_t skipped = 0;
     for (mull__link *link; (link = mull__list_pop(&d->pending));) {
@@ -142,35 +136,33 @@ static void tell_pending(mull__delivery *d, const mull_event *about)
             call(engine, d->seat, d->notify, &event, &steps);
         else
             skipped++;
-        if (skipped > 0 && !mull__list_first(&d->pending))
-            not_told(engine, &event, skipped);
+        if (skipped > 0 && d->pending.count == 0) {
+            char why[128];
+            snprintf(why, sizeof why,
+                     "not told of %u event(s) of this message: those before took ten calls' budget",
+                     skipped);
+            notify_failed(engine, &event, why);
+        }
         mull__free(&engine->allocator, kept);
     }
 }
 
-static void drop_seat(mull__delivery *d)
+/* tell tells the embedder's event function first, then notify: what is pending, and this. */
+static void tell(mull__delivery *d, const mull_event *event)
 {
-    mull__seat_drop(d->seat);
-    d->seat = NULL;
-}
-
-void mull__event_tell(mull__delivery *d, const mull_event *event)
-{
-    mull_engine *engine = d->consumer->engine;
     int64_t steps = MULL__DECISION_STEPS;
-    if (engine->options.event)
-        engine->options.event(event, engine->options.data);
+    if (d->engine->options.event)
+        d->engine->options.event(event, d->engine->options.data);
     if (!d->seat)
         return;
     tell_pending(d, event);
-    call(engine, d->seat, d->notify, event, &steps);
-    drop_seat(d);
+    call(d->engine, d->seat, d->notify, event, &steps);
+    mull__events_end(d);
 }
 
-/* verdict_of gives the event of a delivery's verdict; it points to `failure`. */
-static mull_event verdict_of(const mull__delivery *d, mull_failure *failure)
+/* verdict_of gives the event of a delivery's verdict. It points to `failure`. */
+static mull_event verdict_of(const mull__delivery *d, const mull_failure *failure)
 {
-    mull__failure_of(d, failure);
     return (mull_event){.kind = MULL_EVENT_DECIDED,
                         .failure = failure,
                         .verdict = &d->verdict,
@@ -180,35 +172,33 @@ static mull_event verdict_of(const mull__delivery *d, mull_failure *failure)
 
 void mull__event_decided(mull__delivery *d)
 {
-    mull_failure failure;
+    mull_failure failure = mull__failure_of(d);
     mull_event event = verdict_of(d, &failure);
-    mull__event_tell(d, &event);
+    tell(d, &event);
 }
 
 void mull__event_header_ignored(mull__delivery *d, const char *name)
 {
-    mull_failure failure;
-    mull__failure_of(d, &failure);
-    mull__decider_latest(d->consumer->engine->decider);
+    mull_failure failure = mull__failure_of(d);
+    mull__decider_latest(d->engine->decider);
     mull__events_begin(d);
-    mull__event_tell(
-        d, &(mull_event){.kind = MULL_EVENT_HEADER_IGNORED, .failure = &failure, .text = name});
+    tell(d, &(mull_event){.kind = MULL_EVENT_HEADER_IGNORED, .failure = &failure, .text = name});
 }
 
 void mull__events_end(mull__delivery *d)
 {
     if (!d->seat)
         return;
-    mull_failure failure;
+    mull_failure failure = mull__failure_of(d);
     mull_event event = verdict_of(d, &failure);
     tell_pending(d, &event);
-    drop_seat(d);
+    mull__seat_drop(d->seat);
+    d->seat = NULL;
 }
 
 /* ---- About the policy ------------------------------------------------------------------------ */
 
-/* mull__policy_event_add keeps what the policy in force has no ear for, too: the next one may have.
- */
+/* The policy in force may have no notify for it, but the next one may. */
 void mull__policy_event_add(void *data, const mull_event *event)
 {
     mull_engine *engine = data;
@@ -221,7 +211,7 @@ void mull__policy_event_add(void *data, const mull_event *event)
     uv_mutex_unlock(&engine->mutex);
 }
 
-/* mull__policy_event_of_start: a notify that can hear of reloads hears first what it is in. */
+/* A notify that can hear of reloads hears first what it is in. */
 void mull__policy_event_of_start(mull_engine *engine)
 {
     char text[1024];
@@ -242,8 +232,8 @@ static mull__pending *next_policy_event(mull_engine *engine)
     return link ? MULL__ENTRY(link, mull__pending, link) : NULL;
 }
 
-/* mull__policy_events_tell: of several reloads in a row the notify of the last one hears; not of
- * one that came just as the engine stopped. */
+/* Of several reloads in a row the notify of the last one hears. None hears once the engine stopped.
+ */
 void mull__policy_events_tell(mull_engine *engine)
 {
     for (mull__pending *kept; (kept = next_policy_event(engine));) {
@@ -260,17 +250,4 @@ void mull__policy_events_tell(mull_engine *engine)
         }
         mull__free(&engine->allocator, kept);
     }
-}
-
-/* ---- Life ------------------------------------------------------------------------------------ */
-
-void mull__events_open(mull_engine *engine)
-{
-    mull__decider_hear(engine->decider, hear, engine);
-}
-
-void mull__events_close(mull_engine *engine)
-{
-    for (mull__pending *kept; (kept = next_policy_event(engine));)
-        mull__free(&engine->allocator, kept);
 }

@@ -3,7 +3,7 @@
  * A handler that times out works on though its message goes on without it: so the call has states
  * of its own. The message is released when it is over for the broker and has no call. A step that
  * can't be ends a build for tests. */
-#include "state.h"
+#include "lifecycle.h"
 
 /*-
  *              ┌─ for want of memory ─┐

@@ -1,22 +1,23 @@
 /* loop.c: the life of an engine, its loop, and what one turn of it does.
  *
- * Transports, timers and other threads only post what happened to the engine's state. It is drained
- * once before and once after the loop waits, since a host may turn its loop once and no more:
+ * Transports, timers and other threads only post what happened to the engine's state. Each turn of
+ * the loop drains that after it has waited, which it doesn't while something is posted:
  *
  *   ended calls ── policy events ── stop? ── calls that are admitted (again, while anything was
  *   posted) ── credit ── are the queues empty? ── has it stopped? ── may it close?
  */
 #include "admission.h"
-#include "base/clock.h"
 #include "base/given.h"
 #include "base/limits.h"
 #include "calls.h"
 #include "check.h"
 #include "delivery.h"
+#include "engine.h"
 #include "events.h"
 #include "port.h"
 #include "reload.h"
 #include "setup.h"
+#include "state.h"
 #include "stop.h"
 #include "timers.h"
 
@@ -38,9 +39,8 @@ static void drain_once(mull_engine *engine)
 
 static void drain(mull_engine *engine)
 {
-    if (engine->draining || !engine->dirty)
+    if (engine->drains || !engine->dirty)
         return;
-    engine->draining = 1;
     atomic_store_explicit(&engine->drains, mull__this_thread(), memory_order_relaxed);
     while (engine->dirty)
         drain_once(engine);
@@ -50,14 +50,8 @@ static void drain(mull_engine *engine)
     if (!engine->dirty) /* who was told of the stop may have posted more, for the next turn */
         uv_idle_stop(&engine->posted);
     atomic_store_explicit(&engine->drains, 0, memory_order_relaxed);
-    engine->draining = 0;
     if (mull__setup_close(engine))
         close_handles(engine);
-}
-
-static void before_waiting(uv_prepare_t *handle)
-{
-    drain(handle->data);
 }
 
 static void after_waiting(uv_check_t *handle)
@@ -82,26 +76,14 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
-static int64_t real_monotonic(void *data)
-{
-    (void)data;
-    return mull__monotonic_ms();
-}
-
-static int64_t real_wall(void *data)
-{
-    (void)data;
-    return mull__wall_ms();
-}
-
 static int take_options(mull_engine *engine, const mull_engine_options *options)
 {
     engine->options = *options;
     if (engine->options.grace_ms == 0)
         engine->options.grace_ms = MULL__GRACE_MS;
     engine->manual = options->clock != NULL;
-    engine->clock =
-        options->clock ? *options->clock : (mull_clock){real_monotonic, real_wall, NULL};
+    if (options->clock)
+        engine->clock = *options->clock;
     mull__rand_init(&engine->rand, options->seed);
     mull__list_init(&engine->schemes);
     mull__list_init(&engine->ports);
@@ -111,11 +93,10 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     mull__list_init(&engine->policy_events);
     engine->counts.size = sizeof engine->counts;
     int status = mull__reload_new(engine);
-    if (status != 0)
-        return status;
-    status = mull_decider_new(&engine->decider, options->policy);
     if (status == 0)
-        mull__events_open(engine);
+        status = mull_decider_new(&engine->decider, options->policy);
+    if (status == 0)
+        mull__decider_hear(engine->decider, mull__event_hear, engine);
     return status;
 }
 
@@ -129,89 +110,67 @@ static void adopt(mull_engine *engine, void *opened)
     engine->handles[engine->handle_count++] = handle;
 }
 
-static void open_handles(mull_engine *engine)
+static int open_signal(mull_engine *engine, uv_signal_t *handle, int number)
 {
+    if (uv_signal_init(engine->loop, handle) != 0)
+        return MULL_EIO;
+    adopt(engine, handle);
+    return uv_signal_start(handle, on_signal, number) == 0 ? 0 : MULL_EIO;
+}
+
+/* open_handles opens those that can fail last. */
+static int open_handles(mull_engine *engine)
+{
+    const mull_engine_options *options = &engine->options;
     uv_timer_init(engine->loop, &engine->alarm);
-    uv_prepare_init(engine->loop, &engine->before);
-    uv_prepare_start(&engine->before, before_waiting);
     uv_check_init(engine->loop, &engine->after);
     uv_check_start(&engine->after, after_waiting);
     uv_idle_init(engine->loop, &engine->posted);
     adopt(engine, &engine->wake);
     adopt(engine, &engine->alarm);
-    adopt(engine, &engine->before);
     adopt(engine, &engine->after);
     adopt(engine, &engine->posted);
-}
-
-static int open_signals(mull_engine *engine)
-{
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
-    for (int i = 0; i < 3; i++) {
-        uv_signal_t *handle = &engine->signals[i];
-        if (!(numbers[i] == SIGHUP ? engine->options.reload_on_sighup
-                                   : engine->options.stop_on_signals))
-            continue;
-        if (uv_signal_init(engine->loop, handle) != 0)
-            return MULL_EIO;
-        adopt(engine, handle);
-        if (uv_signal_start(handle, on_signal, numbers[i]) != 0)
-            return MULL_EIO;
-    }
-    return 0;
+    int status = 0;
+    if (options->stop_on_signals)
+        status = open_signal(engine, &engine->signals[0], SIGTERM);
+    if (options->stop_on_signals && status == 0)
+        status = open_signal(engine, &engine->signals[1], SIGINT);
+    if (options->reload_on_sighup && status == 0)
+        status = open_signal(engine, &engine->signals[2], SIGHUP);
+    return status;
 }
 
 static void free_memory(mull_engine *engine)
 {
     mull_allocator allocator = engine->allocator;
+    mull__policy_events_tell(engine); /* nobody, by now */
     if (engine->decider)
         mull_decider_free(engine->decider);
     mull__reload_free(engine);
-    mull__schemes_free(engine);
-    mull__timers_free(engine);
-    mull__calls_free(engine);
-    mull__events_close(engine);
+    while (engine->timers)
+        mull__engine_cancel(engine, engine->timers);
+    mull__free(&allocator, engine->calls);
     uv_mutex_destroy(&engine->mutex);
     uv_mutex_destroy(&engine->log_mutex);
     mull__free(&allocator, engine);
 }
 
-/* have_descriptors: without those that libuv takes for a process's first loop, it aborts. */
-static int have_descriptors(mull_engine *engine)
-{
-    enum { OF_FIRST_LOOP = 6 };
-    char why[256];
-    if (!mull__descriptors_lack(OF_FIRST_LOOP, why, sizeof why))
-        return 1;
-    mull__engine_problem(engine, MULL_EIO, "there is no loop for the engine: %s", why);
-    return 0;
-}
-
-/* open_loop prepares the loop and the one handle that can fail. */
+/* open_loop prepares the loop and the one handle without which none can be closed. */
 static int open_loop(mull_engine *engine)
 {
-    engine->loop = engine->options.loop;
-    if (!engine->loop) {
-        if (!have_descriptors(engine) || uv_loop_init(&engine->own_loop) != 0)
-            return MULL_EIO;
-        engine->loop = &engine->own_loop;
-    }
-    engine->wake.data = engine;
+    enum { OF_FIRST_LOOP = 6 }; /* descriptors: where it has less, libuv aborts */
+    char why[256];
+    engine->loop = engine->options.loop ? engine->options.loop : &engine->own_loop;
+    int own = engine->loop == &engine->own_loop;
+    if (own && mull__descriptors_lack(OF_FIRST_LOOP, why, sizeof why))
+        return mull__engine_problem(engine, MULL_EIO, "there is no loop for the engine: %s", why);
+    if (own && uv_loop_init(engine->loop) != 0)
+        return MULL_EIO;
     if (uv_async_init(engine->loop, &engine->wake, on_wake) == 0)
         return 0;
-    if (engine->loop == &engine->own_loop)
-        uv_loop_close(&engine->own_loop);
+    if (own)
+        uv_loop_close(engine->loop);
     return MULL_EIO;
-}
-
-static int init_mutexes(mull_engine *engine)
-{
-    if (uv_mutex_init(&engine->mutex) != 0)
-        return -1;
-    if (uv_mutex_init(&engine->log_mutex) == 0)
-        return 0;
-    uv_mutex_destroy(&engine->mutex);
-    return -1;
 }
 
 /* refuse_options says what is wrong with an engine's options, if anything. */
@@ -242,7 +201,7 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *given)
     if (!engine)
         return MULL_ENOMEM;
     engine->allocator = allocator;
-    if (init_mutexes(engine) != 0) {
+    if (uv_mutex_init(&engine->mutex) != 0 || uv_mutex_init(&engine->log_mutex) != 0) {
         mull__free(&allocator, engine);
         return MULL_EIO;
     }
@@ -253,21 +212,19 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *given)
         free_memory(engine);
         return status;
     }
-    open_handles(engine);
-    status = open_signals(engine);
-    if (status != 0) {
+    status = open_handles(engine);
+    if (status != 0)
         mull_engine_close(engine, NULL, NULL);
-        return status;
-    }
-    *out = engine;
-    return 0;
+    else
+        *out = engine;
+    return status;
 }
 
 /* ---- Starting and running -------------------------------------------------------------------- */
 
 static int subscribe_all(mull_engine *engine)
 {
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
         if (c->subscribed)
             continue;
         int status = mull__refusal(c->port->ops->subscribe(c->port->self, c, c->queue));
@@ -292,10 +249,12 @@ int mull_engine_start(mull_engine *engine)
             "the engine has no transport, so it can neither take nor send messages; add one before "
             "the start, and a consumer for each queue that it is to read");
     int status = mull__check_begin(engine);
-    if (status == 0 && (status = subscribe_all(engine)) != 0)
+    if (status == 0)
+        status = subscribe_all(engine);
+    if (status != 0) {
         mull__check_end(engine);
-    if (status != 0)
         return status;
+    }
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
         mull__port_begin_holding(port);
     if (!mull__next_consumer(engine, NULL))
@@ -376,16 +335,15 @@ int64_t mull_engine_turn(mull_engine *engine)
     do {
         turn(engine);
     } while (engine->closing != MULL__CLOSE_DONE && !quiet(engine));
-    int64_t next = engine->closing == MULL__CLOSE_DONE ? INT64_MAX : mull__timers_next(engine);
+    int64_t next = mull__timers_next(engine);
     return leave_loop(engine) ? INT64_MAX : next;
 }
 
 int mull_engine_counts(const mull_engine *engine, mull_counts *counts)
 {
-    if (!engine ||
-        !mull__struct_give(counts, MULL__COUNTS_LEAST, &engine->counts, sizeof engine->counts))
-        return MULL_EINVAL;
-    return 0;
+    int given = engine && mull__struct_give(counts, MULL__COUNTS_LEAST, &engine->counts,
+                                            sizeof engine->counts);
+    return given ? 0 : MULL_EINVAL;
 }
 
 /* ---- Closing --------------------------------------------------------------------------------- */
@@ -422,7 +380,7 @@ void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *da
     mull_stop(engine);
     mull__stop_now(engine);
     mull__engine_touch(engine);
-    if (engine->loop != &engine->own_loop || engine->in_loop || engine->draining)
+    if (engine->loop != &engine->own_loop || engine->in_loop || engine->drains)
         return;
     engine->in_loop++;
     while (engine->closing != MULL__CLOSE_DONE) {

@@ -1,14 +1,13 @@
-/* port.c: what transports call; see mulligan/transport.h for the contracts. */
+/* port.c: what transports call, see mulligan/transport.h, and what they are asked from outside of a
+ * handler: to publish, and for depths. */
 #include "port.h"
 
+#include "copy.h"
 #include "delivery.h"
 #include "settlement.h"
 #include "timers.h"
 
-enum { AGAIN_MS = 100 }; /* after memory ran out */
-
-/* misused says what a transport did that it may not. It is let be: a message may then come again,
- * and none is lost. */
+/* misused logs what a transport may not do, and nothing else comes of it. */
 static void misused(mull_port *port, const char *what)
 {
     mull__engine_log(port->engine, MULL_ERROR_LEVEL, "transport %s: %s", port->name, what);
@@ -16,23 +15,20 @@ static void misused(mull_port *port, const char *what)
 
 /* ---- Deliveries ------------------------------------------------------------------------------ */
 
-static void on_again(void *data)
-{
-    mull__deferred_try(data);
-}
-
-/* defer keeps a delivery for which there was no memory, until there is: its own `runtime` is link
- * enough. At the end nothing is waited for any more. */
+/* defer keeps a delivery for which there was no memory, until there is. Its `runtime` is the link.
+ */
 static void defer(mull_port *port, mull_delivery *delivery)
 {
     if (!port->deferred && !port->engine->grace_over)
-        mull__timer_set(port->engine, &port->deferred_timer, AGAIN_MS, on_again, port);
+        mull__timer_set(port->engine, &port->deferred_timer, MULL__AGAIN_MS, mull__deferred_try,
+                        port);
     delivery->runtime = port->deferred;
     port->deferred = delivery;
 }
 
-void mull__deferred_try(mull_port *port)
+void mull__deferred_try(void *data)
 {
+    mull_port *port = data;
     mull__engine_cancel(port->engine, &port->deferred_timer);
     mull_delivery *delivery = port->deferred;
     port->deferred = NULL;
@@ -44,9 +40,7 @@ void mull__deferred_try(mull_port *port)
     }
 }
 
-/* deferred_at finds what points to a deferred delivery, in a list that is only there when memory
- * ran out: the `runtime` of the last one is NULL, that of the others the next one. NULL: it isn't
- * deferred. */
+/* deferred_at finds what points to a deferred delivery. NULL: it isn't one. */
 static void **deferred_at(mull_port *port, const mull_delivery *delivery)
 {
     void **at = &port->deferred;
@@ -128,10 +122,9 @@ void mull_port_lost(mull_port *port, mull_delivery *delivery)
 static void on_hold(void *data)
 {
     mull_port *port = data;
-    int code;
     for (mull__delivery *d = NULL; (d = mull__next_delivery(port->engine, d));)
         if (d->consumer->port == port && d->state < MULL__SETTLED && !d->claim_gone &&
-            !mull__fault_hit(port, MULL__HOLD, &code))
+            mull__fault_hit(port, MULL__HOLD) == 0)
             port->ops->hold(port->self, d->handed);
     mull__port_begin_holding(port);
 }
@@ -145,10 +138,7 @@ void mull__port_begin_holding(mull_port *port)
                         on_hold, port);
 }
 
-/* ---- The rest -------------------------------------------------------------------------------- */
-
-/* break_down stops the engine, since this transport won't work again. What it handed out can't be
- * settled: tries that wait for their time are over. */
+/* break_down stops the engine, since this transport won't work again. No try to settle waits. */
 static void break_down(mull_port *port, const char *why)
 {
     mull_engine *engine = port->engine;
@@ -273,4 +263,106 @@ void mull_port_log(mull_port *port, mull_level level, const char *text)
 {
     if (port && text)
         mull__engine_log(port->engine, level, "transport %s: %s", port->name, text);
+}
+
+/* ---- Publishing, and depths: each question has a ticket, which its answer brings back -------- */
+
+typedef struct ticket {
+    mull_port *port;
+    mull_published_fn published;
+    mull_depth_fn answer;
+    void *data;
+    int code; /* of a fault that stands in for the transport */
+} ticket;
+
+static void on_fault(void *data)
+{
+    ticket *t = data;
+    if (t->answer)
+        mull_port_depth(t->port, t, t->code, NULL);
+    else
+        mull_port_published(t->port, t, t->code);
+}
+
+/* ask publishes `outgoing`, or asks for the depth of `queue`, with a copy of this ticket. */
+static int ask(const ticket *given, const mull_outgoing *outgoing, const char *queue)
+{
+    mull_port *port = given->port;
+    const mull_allocator *allocator = &port->engine->allocator;
+    ticket *t = mull__alloc(allocator, sizeof *t);
+    if (!t)
+        return MULL_ENOMEM;
+    *t = *given;
+    t->code = mull__fault_hit(port, queue ? MULL__DEPTH : MULL__PUBLISH);
+    int status = t->code ? (mull__engine_after(port->engine, 0, on_fault, t) ? 0 : MULL_ENOMEM)
+                 : queue ? port->ops->depth(port->self, queue, t)
+                         : port->ops->publish(port->self, outgoing, t);
+    if (status != 0)
+        mull__free(allocator, t);
+    return mull__refusal(status);
+}
+
+/* reachable finds a transport that can be asked something. */
+static int reachable(mull_port **out, mull_engine *engine, const char *name)
+{
+    if (engine->closing)
+        return MULL_ESTATE;
+    *out = mull__port_named(engine, name);
+    if (!*out)
+        return MULL_EINVAL;
+    return (*out)->health == MULL_BROKEN ? MULL_EIO : 0;
+}
+
+int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
+                 int64_t delay_ms, mull_published_fn published, void *data)
+{
+    if (!engine || !transport || delay_ms < 0)
+        return MULL_EINVAL;
+    mull_port *port = NULL;
+    char id[33];
+    mull_outgoing outgoing = {.due_ms = mull__engine_due(engine, delay_ms)};
+    int status = mull__message_take(engine, &outgoing.message, id, message);
+    if (status == 0)
+        status = reachable(&port, engine, transport);
+    if (status == 0)
+        status = mull__delay_check(&port->abilities, delay_ms);
+    if (status != 0)
+        return status;
+    return ask(&(ticket){.port = port, .published = published, .data = data}, &outgoing, NULL);
+}
+
+void mull_port_published(mull_port *port, void *data, int status)
+{
+    if (!port || !data)
+        return;
+    ticket t = *(ticket *)data;
+    mull__free(&port->engine->allocator, data);
+    mull__engine_touch(port->engine);
+    if (t.published)
+        t.published(status, t.data);
+}
+
+int mull_queue_depth(mull_engine *engine, const char *transport, const char *queue,
+                     mull_depth_fn answer, void *data)
+{
+    if (!engine || !transport || !queue || !queue[0] || !answer)
+        return MULL_EINVAL;
+    mull_port *port;
+    int status = reachable(&port, engine, transport);
+    if (status != 0)
+        return status;
+    return ask(&(ticket){.port = port, .answer = answer, .data = data}, NULL, queue);
+}
+
+void mull_port_depth(mull_port *port, void *data, int status, const mull_depth *depth)
+{
+    if (!port || !data)
+        return;
+    ticket t = *(ticket *)data;
+    mull__free(&port->engine->allocator, data);
+    mull__engine_touch(port->engine);
+    static const mull_depth unknown = {.next_due_ms = INT64_MAX};
+    if (status == 0 && !depth)
+        status = MULL_EINVAL;
+    t.answer(status, status == 0 ? depth : &unknown, t.data);
 }

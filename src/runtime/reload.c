@@ -1,5 +1,5 @@
 /* reload.c: an engine that reloads its policy by itself: at SIGHUP, when the files change, and once
- * a minute while they aren't what runs.
+ * a minute while they aren't what runs. All of it is on the loop's thread.
  *
  *   a look every 0.1 s finds a change, the next one none ──┐
  *   SIGHUP, start ─────────────────────────────────────────┼──> load ──> do the files run now?
@@ -10,7 +10,6 @@
 #include "reload.h"
 
 #include "base/hash.h"
-#include "state.h"
 #include "timers.h"
 
 #include <errno.h>
@@ -22,23 +21,20 @@ enum {
     BURST_LOOKS = 10,   /* so many that each found a change are a burst that isn't waited out */
     REST_MS = 100,      /* the least time between two loads */
     BUSY_MS = 100,      /* another thread loads the policy: again after this */
-    AGAIN_MS = 2000,    /* until a load is repeated; and between two looks at what calls loaded */
+    AGAIN_MS = 2000,    /* until a load is repeated, and between two looks at what calls loaded */
     REMINDER_MS = 60000 /* between two lines that say that the files aren't what runs */
 };
 
 struct mull__reload {
     mull_timer load_timer, look_timer, reminder_timer;
-    char *paths;       /* what is looked at: each with its NUL, an empty one at the end; or NULL */
+    char *paths;       /* what is looked at: each with its NUL, an empty one at the end. Or NULL */
     uint64_t look;     /* how they looked */
     int changes;       /* looks that found one since the last load */
-    int64_t repeat_ms; /* until a load is repeated, quietly, since nobody asked for it; 0 */
+    int64_t repeat_ms; /* until a load is repeated, quietly, since nobody asked for it, 0 */
     int64_t rest_ms;   /* until then nothing is loaded: the last load was not long enough ago */
     int asked;         /* by a signal, and not carried out yet */
-    int differs;       /* the files aren't what runs, which is this generation */
-    char differs_from[33];
+    char differs_from[33]; /* the generation that runs, where the files aren't it, else "" */
 };
-
-/* ---- What runs, and what the files say ------------------------------------------------------- */
 
 static void on_reminder(void *data);
 
@@ -50,14 +46,13 @@ static int compare(mull_engine *engine)
     mull__standing standing;
     mull__policy_standing(engine->options.policy, &standing);
     if (!standing.files_run) {
-        r->differs = 1;
         memcpy(r->differs_from, standing.generation, sizeof r->differs_from);
         if (!r->reminder_timer.set)
             mull__timer_set(engine, &r->reminder_timer, REMINDER_MS, on_reminder, engine);
         return 0;
     }
-    int again = r->differs && strcmp(r->differs_from, standing.generation) == 0;
-    r->differs = 0;
+    int again = strcmp(r->differs_from, standing.generation) == 0;
+    r->differs_from[0] = 0;
     mull__engine_cancel(engine, &r->reminder_timer);
     if (again) /* else the event policy_loaded told of what is new */
         mull__engine_log(engine, MULL_INFO, "the policy's files are what runs again: generation %s",
@@ -65,12 +60,10 @@ static int compare(mull_engine *engine)
     return again;
 }
 
-/* ---- Loading --------------------------------------------------------------------------------- */
-
 /* may: a reload would only delay a stop. */
 static int may(mull_engine *engine)
 {
-    return engine->state == MULL__RUNNING && !engine->closing && !mull__engine_stop_asked(engine);
+    return engine->state == MULL__RUNNING && !mull__engine_stop_asked(engine);
 }
 
 static void on_load(void *data);
@@ -97,8 +90,6 @@ static uint64_t look_at(const char *paths)
                                   (uint64_t)found.st_dev,
                                   (uint64_t)found.st_ino,
                                   (uint64_t)found.st_size,
-                                  (uint64_t)found.st_mtim.tv_sec,
-                                  (uint64_t)found.st_mtim.tv_nsec,
                                   (uint64_t)found.st_ctim.tv_sec,
                                   (uint64_t)found.st_ctim.tv_nsec};
         sum = mull__hash_words(words, sizeof words / sizeof words[0]);
@@ -107,11 +98,12 @@ static uint64_t look_at(const char *paths)
 }
 
 /* load_files looks at the files before and after it loads them, so that no change is lost between.
- * What changed meanwhile, or is read for the first time, is loaded once more; as is what there is
- * no memory to list. */
+ * It is repeated where they changed, are read for the first time, or couldn't be listed. */
 static int load_files(mull_engine *engine, int quietly)
 {
     struct mull__reload *r = engine->reload;
+    if (!engine->options.reload_on_change)
+        return mull__policy_reload_files(engine->options.policy, quietly);
     uint64_t before = look_at(r->paths);
     int status = mull__policy_reload_files(engine->options.policy, quietly);
     char *paths = mull__policy_files(engine->options.policy, &engine->allocator);
@@ -124,8 +116,7 @@ static int load_files(mull_engine *engine, int quietly)
     return status;
 }
 
-/* load reloads, and says what nobody else does. Another thread never loads for long: then what it
- * has loaded is compared with the files. */
+/* load reloads, and says what nobody else does. It comes again where another thread is loading. */
 static void load(mull_engine *engine, int quietly)
 {
     struct mull__reload *r = engine->reload;
@@ -134,15 +125,13 @@ static void load(mull_engine *engine, int quietly)
     mull__engine_cancel(engine, &r->load_timer);
     r->asked = r->changes = 0;
     r->repeat_ms = 0;
-    int status = engine->options.reload_on_change
-                     ? load_files(engine, quietly)
-                     : mull__policy_reload_files(engine->options.policy, quietly);
+    int status = load_files(engine, quietly);
     int64_t now_ms = mull__engine_now(engine), took_ms = now_ms - since_ms;
     r->rest_ms = now_ms + (took_ms > REST_MS ? took_ms : REST_MS);
-    if (status == MULL_ESTATE)
-        r->asked = asked;
-    if (status == MULL_ESTATE || r->repeat_ms > 0)
-        load_in(engine, status == MULL_ESTATE ? BUSY_MS : r->repeat_ms);
+    int busy = status == MULL_ESTATE;
+    r->asked = busy && asked;
+    if (busy || r->repeat_ms > 0)
+        load_in(engine, busy ? BUSY_MS : r->repeat_ms);
     if (!compare(engine) && status == 1)
         mull__engine_log(engine, asked ? MULL_INFO : MULL_DEBUG, "%sthe policy is unchanged",
                          asked ? "SIGHUP: " : "");
@@ -156,8 +145,8 @@ static void on_load(void *data)
         load(engine, r->repeat_ms > 0 && !r->changes && !r->asked);
 }
 
-/* on_reminder tries again first: what stood in the way may be over, such as a lack of memory. What
- * a call has loaded stays until the files change. */
+/* on_reminder tries again first, since what stood in the way may be over, such as a lack of memory.
+ * What a call has loaded stays until the files change. */
 static void on_reminder(void *data)
 {
     mull_engine *engine = data;
@@ -170,21 +159,15 @@ static void on_reminder(void *data)
         load(engine, !engine->reload->asked);
     else
         compare(engine);
-    if (!engine->reload->differs)
+    if (!engine->reload->differs_from[0])
         return;
     mull__policy_standing(policy, &standing);
-    if (standing.why[0])
-        mull__engine_log(engine, MULL_WARNING,
-                         "generation %s runs on: the policy's files are not what runs: %s",
-                         standing.generation, standing.why);
-    else
-        mull__engine_log(engine, MULL_WARNING,
-                         "generation %s runs, which a call has loaded: the policy's files are not "
-                         "what runs",
-                         standing.generation);
+    int refused = standing.why[0] != 0;
+    mull__engine_log(engine, MULL_WARNING,
+                     "generation %s runs%s: the policy's files are not what runs%s%s",
+                     standing.generation, refused ? " on" : ", which a call has loaded",
+                     refused ? ": " : "", standing.why);
 }
-
-/* ---- What leads to a load -------------------------------------------------------------------- */
 
 /* on_look sees changes of the files, and what a call has loaded. */
 static void on_look(void *data)
@@ -210,8 +193,6 @@ void mull__reload_ask(mull_engine *engine)
     load_in(engine, 0);
 }
 
-/* ---- Life ------------------------------------------------------------------------------------ */
-
 int mull__reload_new(mull_engine *engine)
 {
     const mull_engine_options *options = &engine->options;
@@ -232,7 +213,7 @@ void mull__reload_free(mull_engine *engine)
     mull__free(&engine->allocator, engine->reload);
 }
 
-/* mull__reload_start loads once: the files may have changed since the policy was loaded. */
+/* It loads once: the files may have changed since the policy was loaded. */
 void mull__reload_start(mull_engine *engine)
 {
     struct mull__reload *r = engine->reload;

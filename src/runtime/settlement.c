@@ -1,15 +1,16 @@
-/* settlement.c: how a delivery ends at the broker. See settlement.h. */
+/* settlement.c: how a delivery ends at the broker: its settlement is written once, and handed to
+ * the transport until that takes it. */
 #include "settlement.h"
 
 #include "admission.h"
 #include "calls.h"
 #include "events.h"
+#include "lifecycle.h"
 #include "timers.h"
-#include "wire/headers.h"
 
 #include <string.h>
 
-enum { AGAIN_FIRST_MS = 100, AGAIN_MAX_MS = 10000, TRIES_WHEN_STOPPING = 3 };
+enum { AGAIN_FIRST_MS = 100, MAX_DOUBLED = 7, AGAIN_MAX_MS = 10000, TRIES_WHEN_STOPPING = 3 };
 
 static const char *header(const mull__delivery *d, const char *name)
 {
@@ -20,19 +21,19 @@ static const char *header(const mull__delivery *d, const char *name)
 }
 
 /* stamp_for: a redelivery or a dead letter is a new copy, so hand-outs that died with their owner
- * go into its calls; one that is given back keeps the broker's count of them. */
+ * go into its calls. One that is given back keeps the broker's count of them. */
 static mull__stamp stamp_for(const mull__delivery *d)
 {
     mull_settle_kind kind = d->settlement.kind;
-    int given_back = kind == MULL_SETTLE_GIVE_BACK;
+    int64_t crashes = kind == MULL_SETTLE_GIVE_BACK ? 0 : d->crashes;
     mull__stamp stamp = {
-        .redeliveries = d->redeliveries + (kind == MULL_SETTLE_REDELIVER),
-        .calls = d->calls_before + d->attempt + (given_back ? 0 : d->crashes),
-        .first_failure_ms = d->first_failure_ms,
+        .redeliveries = d->record.redeliveries + (kind == MULL_SETTLE_REDELIVER),
+        .calls = d->record.calls + d->attempt + crashes,
+        .first_failure_ms = d->record.first_failure_ms,
         .last_failure_ms = d->failed_at_ms,
         .given_id = d->handed->message.id ? NULL : d->message.id,
-        .due_ms = kind == MULL_SETTLE_REDELIVER ? d->due_ms : 0,
-        .keep_aside = d->parked,
+        .due_ms = kind == MULL_SETTLE_REDELIVER ? d->record.due_ms : 0,
+        .keep_aside = d->record.aside,
         .queue = d->consumer->queue,
     };
     if (kind == MULL_SETTLE_DEAD_LETTER) {
@@ -43,9 +44,8 @@ static mull__stamp stamp_for(const mull__delivery *d)
     return stamp;
 }
 
-/* write_headers finishes the headers. Those of a message that goes are not looked at, those of one
- * that is given back without a failed call stay as they came, a returned dead letter's record too.
- */
+/* write_headers finishes the headers. Those of a message that is given back without a failed call
+ * stay as they came, a returned dead letter's record too. */
 static int write_headers(mull__delivery *d)
 {
     mull_settlement *settlement = &d->settlement;
@@ -56,10 +56,9 @@ static int write_headers(mull__delivery *d)
         (settlement->kind == MULL_SETTLE_GIVE_BACK && d->attempt == 0) || d->delay_hop)
         return 0;
     mull__stamp stamp = stamp_for(d);
-    const mull_allocator *allocator = &d->consumer->engine->allocator;
-    mull__free(allocator, d->headers);
+    mull__free(&d->engine->allocator, d->headers);
     d->headers = NULL;
-    int status = mull__headers_write(&d->headers, &settlement->header_count, allocator,
+    int status = mull__headers_write(&d->headers, &settlement->header_count, &d->engine->allocator,
                                      from->headers, from->header_count, &stamp);
     settlement->headers = d->headers;
     return status;
@@ -69,14 +68,11 @@ static int write_headers(mull__delivery *d)
  * of several: the end goes into a header, and the message comes by on its way there. */
 static void plan_due(mull__delivery *d)
 {
-    const struct mull_subscription *consumer = d->consumer;
-    if (d->settlement.kind != MULL_SETTLE_REDELIVER)
-        return;
-    int64_t now_ms = mull__engine_wall(consumer->engine);
-    int64_t longest_ms = consumer->port->abilities.longest_delay_ms;
-    int64_t end_ms = d->delay_hop ? d->due_ms : now_ms + d->verdict.delay_ms;
+    int64_t now_ms = mull__engine_wall(d->engine);
+    int64_t longest_ms = d->consumer->port->abilities.longest_delay_ms;
+    int64_t end_ms = d->delay_hop ? d->record.due_ms : now_ms + d->verdict.delay_ms;
     int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
-    d->due_ms = in_parts || d->delay_hop ? end_ms : 0;
+    d->record.due_ms = in_parts || d->delay_hop ? end_ms : 0;
     d->settlement.due_ms = in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
 }
 
@@ -87,57 +83,46 @@ static void hand_over(void *data);
 /* end_settling: from now on nothing is asked of the transport. */
 static void end_settling(mull__delivery *d, mull__message_state end)
 {
-    mull_engine *engine = d->consumer->engine;
     d->consumer->settling--;
-    if (d->tries > 0)
-        d->consumer->failing--;
-    mull__engine_cancel(engine, &d->timer);
+    d->consumer->failing -= d->tries > 0;
+    mull__engine_cancel(d->engine, &d->timer);
     mull__message_becomes(d, end);
-    mull__engine_touch(engine);
+    mull__engine_touch(d->engine);
 }
 
-/* abandon leaves a message claimed that can't be settled: when its owner is gone, the broker hands
+/* backoff_ms is how long the next try waits. */
+static int64_t backoff_ms(const mull__delivery *d)
+{
+    uint32_t doubled = d->tries <= MAX_DOUBLED ? d->tries - 1 : MAX_DOUBLED;
+    int64_t delay_ms = (int64_t)AGAIN_FIRST_MS << doubled;
+    return d->engine->closing ? 0 : delay_ms < AGAIN_MAX_MS ? delay_ms : AGAIN_MAX_MS;
+}
+
+/* failed tries again later, or leaves the message claimed: when its owner is gone, the broker hands
  * it out again. */
-static void abandon(mull__delivery *d)
-{
-    end_settling(d, MULL__ABANDONED);
-    mull__events_end(d);
-}
-
-static void try_later(mull__delivery *d)
-{
-    int64_t delay_ms = d->consumer->engine->closing ? 0 : AGAIN_FIRST_MS;
-    for (uint32_t i = 1; i < d->tries && delay_ms < AGAIN_MAX_MS; i++)
-        delay_ms *= 2;
-    if (delay_ms > AGAIN_MAX_MS)
-        delay_ms = AGAIN_MAX_MS;
-    mull__timer_set(d->consumer->engine, &d->timer, delay_ms, hand_over, d);
-}
-
 static void failed(mull__delivery *d, int status)
 {
-    mull_engine *engine = d->consumer->engine;
+    mull_engine *engine = d->engine;
     mull_port *port = d->consumer->port;
-    if (port->health == MULL_BROKEN) {
-        port->abandoned++;
-        abandon(d);
-        return;
-    }
+    int broken = port->health == MULL_BROKEN;
     /* One line for all that fail meanwhile: the first says that it begins. */
-    if (d->tries++ == 0 && d->consumer->failing++ == 0)
+    if (!broken && d->tries++ == 0 && d->consumer->failing++ == 0)
         mull__engine_log(engine, MULL_WARNING,
                          "%s: message %s isn't settled (%s); trying again, taking nothing new",
                          d->consumer->name, d->message.id, mull_strerror(status));
     int hopeless = d->tries > TRIES_WHEN_STOPPING || port->health == MULL_DOWN;
-    if (!engine->grace_over || !hopeless) {
-        try_later(d);
+    if (!broken && (!engine->grace_over || !hopeless)) {
+        mull__timer_set(engine, &d->timer, backoff_ms(d), hand_over, d);
         return;
     }
-    mull__engine_log(engine, MULL_ERROR_LEVEL,
-                     "%s: message %s could not be settled before the end; it will be handed out "
-                     "again",
-                     d->consumer->name, d->message.id);
-    abandon(d);
+    port->abandoned += (uint32_t)broken;
+    if (!broken)
+        mull__engine_log(engine, MULL_ERROR_LEVEL,
+                         "%s: message %s could not be settled before the end; it will be handed "
+                         "out again",
+                         d->consumer->name, d->message.id);
+    end_settling(d, MULL__ABANDONED);
+    mull__events_end(d);
 }
 
 static void answer_fault(void *data)
@@ -155,7 +140,8 @@ static void hand_over(void *data)
         return;
     }
     d->asked = 1;
-    if (mull__fault_hit(port, MULL__SETTLE, &d->fault_code)) {
+    d->fault_code = mull__fault_hit(port, MULL__SETTLE);
+    if (d->fault_code) {
         mull__timer_set(port->engine, &d->timer, 0, answer_fault, d);
         return;
     }
@@ -179,35 +165,36 @@ void mull__settle(mull__delivery *d, mull_settle_kind kind)
                                       .id = d->message.id,
                                       .sends = kind == MULL_SETTLE_ACK ? d->sends : NULL,
                                       .send_count = kind == MULL_SETTLE_ACK ? d->send_count : 0};
-    plan_due(d);
+    if (kind == MULL_SETTLE_REDELIVER)
+        plan_due(d);
     hand_over(d);
 }
 
 void mull__settlement_hurry(mull__delivery *d)
 {
     if (d->state == MULL__SETTLING && d->timer.set)
-        mull__timer_set(d->consumer->engine, &d->timer, 0, d->timer.fire, d);
+        mull__timer_set(d->engine, &d->timer, 0, d->timer.fire, d);
 }
 
 /* count_end counts how a message ended, and tells of the verdict that is carried out. */
 static void count_end(mull__delivery *d)
 {
-    mull_counts *counts = &d->consumer->engine->counts;
+    mull_counts *counts = &d->engine->counts;
     uint64_t *count[] = {[MULL_SETTLE_ACK] = &counts->done,
                          [MULL_SETTLE_REDELIVER] = &counts->redelivered,
                          [MULL_SETTLE_DEAD_LETTER] = &counts->dead_lettered,
-                         [MULL_SETTLE_DISCARD] = &counts->discarded,
-                         [MULL_SETTLE_GIVE_BACK] = NULL};
-    if (!count[d->settlement.kind] || d->delay_hop)
+                         [MULL_SETTLE_DISCARD] = &counts->discarded};
+    mull_settle_kind kind = d->settlement.kind;
+    if (kind == MULL_SETTLE_GIVE_BACK || d->delay_hop)
         return;
-    (*count[d->settlement.kind])++;
-    if (d->settlement.kind != MULL_SETTLE_ACK)
+    (*count[kind])++;
+    if (kind != MULL_SETTLE_ACK)
         mull__event_decided(d);
 }
 
 void mull__log_lost(const mull__delivery *d)
 {
-    mull__engine_log(d->consumer->engine, MULL_WARNING,
+    mull__engine_log(d->engine, MULL_WARNING,
                      "%s: the claim on message %s is gone; it will be handed out again",
                      d->consumer->name, d->message.id);
 }
@@ -216,7 +203,7 @@ void mull__settlement_answered(mull__delivery *d, int status)
 {
     d->asked = 0;
     if (status != 0 && status != MULL_ELOST && !d->claim_gone) {
-        mull__engine_touch(d->consumer->engine);
+        mull__engine_touch(d->engine);
         failed(d, status);
         return;
     }
@@ -240,24 +227,21 @@ int mull__all_settled(mull_engine *engine)
     return 1;
 }
 
-/* ---- In memory ------------------------------------------------------------------------------- */
-
 void mull__delivery_release(mull__delivery *d)
 {
     if (d->state < MULL__SETTLED || d->state == MULL__ABANDONED || d->call != 0)
         return;
-    mull_engine *engine = d->consumer->engine;
-    const mull_allocator *allocator = &engine->allocator;
+    const mull_allocator *allocator = &d->engine->allocator;
     mull_port *port = d->consumer->port;
     mull__slot_free(d);
-    mull__engine_cancel(engine, &d->timer);
-    mull__list_remove(&engine->deliveries, &d->engine_link);
+    mull__engine_cancel(d->engine, &d->timer);
+    mull__list_remove(&d->engine->deliveries, &d->engine_link);
     d->handed->runtime = NULL; /* a transport that speaks of it once more is found out */
     port->ops->release(port->self, d->handed);
     mull__sends_drop(d);
     if (d->generation)
         mull__generation_drop(d->generation);
-    mull__error_free(engine, d->error);
+    mull__error_free(d->engine, d->error);
     mull__free(allocator, d->words);
     mull__free(allocator, d->headers);
     mull__free(allocator, d->visible);

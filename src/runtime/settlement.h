@@ -1,5 +1,4 @@
-/* settlement.h: how a delivery ends at the broker: its settlement is written once, and handed to
- * the transport until that takes it. */
+/* settlement.h: how a delivery ends at its broker. */
 #ifndef MULL__SETTLEMENT_H
 #define MULL__SETTLEMENT_H
 
@@ -10,8 +9,6 @@ void mull__settlement_answered(mull__delivery *d, int status);
 void mull__settlement_hurry(mull__delivery *d); /* no more waiting between two tries */
 int mull__all_settled(mull_engine *engine);     /* nothing that was delivered is left to do */
 void mull__log_lost(const mull__delivery *d);
-
-/* mull__delivery_release frees a delivery once broker and handler are both through with it. */
-void mull__delivery_release(mull__delivery *d);
+void mull__delivery_release(mull__delivery *d); /* once broker and handler are through with it */
 
 #endif

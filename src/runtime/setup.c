@@ -5,6 +5,8 @@
 #include "base/limits.h"
 #include "base/mask.h"
 #include "base/utf8.h"
+#include "calls.h"
+#include "lifecycle.h"
 #include "port.h"
 #include "settlement.h"
 #include "timers.h"
@@ -25,7 +27,7 @@ static int is_name(const char *text)
 
 /* ---- Schemes --------------------------------------------------------------------------------- */
 
-/* scheme_for finds what the embedder brought for a URL; NULL: nothing. */
+/* scheme_for finds what the embedder brought for a URL, NULL: nothing. */
 static const mull__scheme *scheme_for(mull_engine *engine, const char *url)
 {
     for (mull__link *link = mull__list_first(&engine->schemes); link;
@@ -44,26 +46,21 @@ static int is_scheme(const char *text)
     return length > 0 && length <= SCHEME_MAX && !text[length] && text[0] >= 'a' && text[0] <= 'z';
 }
 
-/* missing_slot names the first slot that a transport needs and hasn't; NULL: none. */
+/* missing_slot names the first slot that a transport needs and hasn't, NULL: none. */
 static const char *missing_slot(const mull_transport_ops *ops)
 {
-    const struct {
-        const char *name;
-        int there;
-    } slots[] = {
-        {"open", ops->open != NULL},       {"subscribe", ops->subscribe != NULL},
-        {"credit", ops->credit != NULL},   {"publish", ops->publish != NULL},
-        {"settle", ops->settle != NULL},   {"depth", ops->depth != NULL},
-        {"release", ops->release != NULL}, {"close", ops->close != NULL},
-    };
-    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
-        if (!slots[i].there)
-            return slots[i].name;
-    return NULL;
+    return !ops->open        ? "open"
+           : !ops->subscribe ? "subscribe"
+           : !ops->credit    ? "credit"
+           : !ops->publish   ? "publish"
+           : !ops->settle    ? "settle"
+           : !ops->depth     ? "depth"
+           : !ops->release   ? "release"
+           : !ops->close     ? "close"
+                             : NULL;
 }
 
-/* refuse_ops says what is wrong with a transport, if anything is. Only its version may be looked at
- * before that is known to be ours. */
+/* refuse_ops says what is wrong with a transport. Nothing else is read before its version. */
 static int refuse_ops(mull_engine *engine, const mull_transport_ops *ops)
 {
     char url[SCHEME_MAX + 2];
@@ -101,25 +98,17 @@ int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *ops, void 
     int status = refuse_ops(engine, ops);
     if (status != 0)
         return status;
-    mull__scheme *scheme = mull__zalloc(&engine->allocator, 1, sizeof *scheme);
+    mull__scheme *scheme = mull__alloc(&engine->allocator, sizeof *scheme);
     if (!scheme)
         return MULL_ENOMEM;
-    scheme->ops = ops;
-    scheme->data = data;
+    *scheme = (mull__scheme){.ops = ops, .data = data};
     mull__list_push(&engine->schemes, &scheme->link);
     return 0;
 }
 
-void mull__schemes_free(mull_engine *engine)
-{
-    for (mull__link *link; (link = mull__list_pop(&engine->schemes));)
-        mull__free(&engine->allocator, MULL__ENTRY(link, mull__scheme, link));
-}
-
 /* ---- Transports ------------------------------------------------------------------------------ */
 
-/* refuse_url tells what is wrong with a URL. Nothing of a problem's text may show its credentials.
- */
+/* refuse_url tells what is wrong with a URL, without its credentials. */
 static int refuse_url(mull_engine *engine, int status, const char *name, const char *url,
                       const char *why)
 {
@@ -140,46 +129,29 @@ static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
     return refuse_url(engine, MULL_EINVAL, name, url, why);
 }
 
-/* tell_lack adds to why a transport can't be opened that it may be for want of file descriptors. */
-static void tell_lack(char *why, size_t size)
-{
-    enum { OF_TRANSPORT = 8 };
-    char lack[256];
-    size_t length = strlen(why);
-    if (mull__descriptors_lack(OF_TRANSPORT, lack, sizeof lack))
-        snprintf(why + length, size - length, "; %s", lack);
-}
-
-static int attach(mull_engine *engine, const char *name, const mull__scheme *scheme,
+static int attach(mull_engine *engine, const char *name, const mull_transport_ops *ops, void *data,
                   const char *url)
 {
     size_t size = strlen(name) + 1;
     mull_port *port = mull__zalloc(&engine->allocator, 1, sizeof *port + size);
     if (!port)
         return MULL_ENOMEM;
-    port->engine = engine;
-    port->health = MULL_UP;
-    port->ops = scheme->ops;
-    port->data = scheme->data;
+    *port = (mull_port){.engine = engine, .health = MULL_UP, .ops = ops, .data = data};
     memcpy(port->name, name, size);
     char why[512] = "";
     int status =
         mull__refusal(port->ops->open(&port->self, port, url, &port->abilities, why, sizeof why));
-    if (status != 0) {
-        mull__free(&engine->allocator, port);
-        if (!why[0])
-            snprintf(why, sizeof why, "%s", mull_strerror(status));
-        tell_lack(why, sizeof why);
-        return refuse_url(engine, status, name, url, why);
+    if (status == 0) {
+        mull__list_push(&engine->ports, &port->link);
+        return 0;
     }
-    mull__list_push(&engine->ports, &port->link);
-    return 0;
-}
-
-int mull__engine_attach(mull_engine *engine, const char *name, const mull_transport_ops *ops,
-                        const char *url)
-{
-    return attach(engine, name, &(mull__scheme){.ops = ops}, url);
+    mull__free(&engine->allocator, port);
+    enum { DESCRIPTORS = 8 }; /* that a transport takes */
+    char lack[256] = "", text[1024];
+    mull__descriptors_lack(DESCRIPTORS, lack, sizeof lack);
+    snprintf(text, sizeof text, "%s%s%s", why[0] ? why : mull_strerror(status), lack[0] ? "; " : "",
+             lack);
+    return refuse_url(engine, status, name, url, text);
 }
 
 int mull_engine_transport(mull_engine *engine, const char *name, const char *url)
@@ -194,37 +166,28 @@ int mull_engine_transport(mull_engine *engine, const char *name, const char *url
         return REFUSE(engine, "there is a transport '%s' already; give this one another name",
                       name);
     const mull__scheme *scheme = scheme_for(engine, url);
-    if (scheme)
-        return attach(engine, name, scheme, url);
-    const mull_transport_ops *ops = mull__transport_for(url);
-    return ops ? mull__engine_attach(engine, name, ops, url) : refuse_scheme(engine, name, url);
+    const mull_transport_ops *ops = scheme ? scheme->ops : mull__transport_for(url);
+    return ops ? attach(engine, name, ops, scheme ? scheme->data : NULL, url)
+               : refuse_scheme(engine, name, url);
 }
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
-static int is_taken(mull_engine *engine, const char *name)
+/* has_consumer says whether there is one of this name, of this transport and of its queue. NULL:
+ * any. */
+static int has_consumer(mull_engine *engine, const char *name, const mull_port *port,
+                        const char *queue)
 {
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
-        if (strcmp(c->name, name) == 0)
+    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+        if ((!name || strcmp(c->name, name) == 0) && (!port || c->port == port) &&
+            (!queue || strcmp(c->queue, queue) == 0))
             return 1;
     return 0;
 }
 
-/* is_read says whether a queue, NULL: any of the transport's, has a consumer. */
-static int is_read(mull_engine *engine, const mull_port *port, const char *queue)
-{
-    for (struct mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
-        if (c->port == port && (!queue || strcmp(c->queue, queue) == 0))
-            return 1;
-    return 0;
-}
-
-static void take_options(struct mull_subscription *c, const mull_consumer_options *options)
+static void take_options(mull_subscription *c, const mull_consumer_options *options)
 {
     c->options = *options;
-    c->options.name = c->name;
-    c->options.queue = c->queue;
-    c->options.transport = c->port->name;
     if (c->options.concurrency == 0)
         c->options.concurrency = 1;
     if (c->options.prefetch == 0)
@@ -263,24 +226,22 @@ static int add_consumer(mull_engine *engine, const mull_consumer_options *option
         return REFUSE(engine, "consumer '%s': there is no transport '%s'", options->name,
                       transport);
     }
-    if (is_taken(engine, options->name))
+    if (has_consumer(engine, options->name, NULL, NULL))
         return REFUSE(engine, "there is a consumer '%s' already; give this one another name",
                       options->name);
     size_t name_size = strlen(options->name) + 1, queue_size = strlen(options->queue) + 1;
-    struct mull_subscription *c =
-        mull__zalloc(&engine->allocator, 1, sizeof *c + name_size + queue_size);
+    mull_subscription *c = mull__zalloc(&engine->allocator, 1, sizeof *c + name_size + queue_size);
     if (!c)
         return MULL_ENOMEM;
-    c->engine = engine;
-    c->port = port;
+    *c = (mull_subscription){.engine = engine, .port = port};
     c->name = memcpy(c->texts, options->name, name_size);
     c->queue = memcpy(c->texts + name_size, options->queue, queue_size);
     mull__list_init(&c->waiting);
     mull__list_init(&c->candidates);
     mull__list_init(&c->retries);
     take_options(c, options);
-    c->shares = is_read(engine, port, c->queue);
-    if (!c->shares && !(port->abilities.counts_at_once && is_read(engine, port, NULL)))
+    c->shares = has_consumer(engine, NULL, port, c->queue);
+    if (!c->shares && !(port->abilities.counts_at_once && has_consumer(engine, NULL, port, NULL)))
         engine->depths.moments++;
     mull__list_push(&engine->consumers, &c->link);
     return 0;
@@ -322,21 +283,12 @@ static void close_ports(mull_engine *engine)
         mull__engine_cancel(engine, &port->deferred_timer); /* the last of them was lost */
         port->state = MULL__PORT_CLOSING;
         port->ops->close(port->self);
+        mull__deferred_release(port);
     }
     for (mull__delivery *d; (d = mull__next_delivery(engine, NULL));) {
         mull__message_becomes(d, MULL__LOST);
         mull__delivery_release(d);
     }
-    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
-        mull__deferred_release(port);
-}
-
-static int all_closed(mull_engine *engine)
-{
-    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
-        if (port->state != MULL__PORT_CLOSED)
-            return 0;
-    return 1;
 }
 
 int mull__setup_close(mull_engine *engine)
@@ -344,11 +296,14 @@ int mull__setup_close(mull_engine *engine)
     if (engine->closing == MULL__CLOSE_ASKED && engine->state == MULL__STOPPED &&
         all_through(engine))
         close_ports(engine);
-    if (engine->closing != MULL__CLOSE_PORTS || !all_closed(engine))
+    if (engine->closing != MULL__CLOSE_PORTS)
         return 0;
-    for (mull__link *link; (link = mull__list_pop(&engine->consumers));)
-        mull__free(&engine->allocator, MULL__ENTRY(link, struct mull_subscription, link));
-    for (mull__link *link; (link = mull__list_pop(&engine->ports));)
-        mull__free(&engine->allocator, MULL__ENTRY(link, mull_port, link));
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        if (port->state != MULL__PORT_CLOSED)
+            return 0;
+    mull__list *const lists[] = {&engine->consumers, &engine->ports, &engine->schemes};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (mull__link *link; (link = mull__list_pop(lists[i]));)
+            mull__free(&engine->allocator, link); /* it comes first in each */
     return 1;
 }

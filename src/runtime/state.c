@@ -1,30 +1,32 @@
-/* state.c: clocks, ids, lines of log, what wakes the loop, and faults for tests. See state.h. */
+/* state.c: clocks, ids, log, what wakes the loop, faults for tests, and the machine's memory. */
 #include "state.h"
 
+#include "base/clock.h"
+#include "base/limits.h"
 #include "base/utf8.h"
+#include "engine.h"
+#include "timers.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* ---- Clocks and ids -------------------------------------------------------------------------- */
+#include <sys/resource.h>
 
 int64_t mull__engine_now(const mull_engine *engine)
 {
-    return engine->clock.monotonic_ms(engine->clock.data);
+    const mull_clock *test = &engine->clock;
+    return test->monotonic_ms ? test->monotonic_ms(test->data) : mull__monotonic_ms();
 }
 
 int64_t mull__engine_wall(const mull_engine *engine)
 {
-    return engine->clock.wall_ms(engine->clock.data);
+    const mull_clock *test = &engine->clock;
+    return test->wall_ms ? test->wall_ms(test->data) : mull__wall_ms();
 }
 
 int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms)
 {
-    int64_t now = mull__engine_wall(engine);
-    if (delay_ms <= 0)
-        return 0;
-    return delay_ms > INT64_MAX - now ? INT64_MAX : now + delay_ms;
+    return delay_ms <= 0 ? 0 : mull__later(mull__engine_wall(engine), delay_ms);
 }
 
 void mull__engine_id(mull_engine *engine, char id[33])
@@ -33,8 +35,6 @@ void mull__engine_id(mull_engine *engine, char id[33])
     mull__rand_id(&engine->rand, id);
     uv_mutex_unlock(&engine->mutex);
 }
-
-/* ---- Telling --------------------------------------------------------------------------------- */
 
 void mull__engine_log(mull_engine *engine, mull_level level, const char *format, ...)
 {
@@ -63,8 +63,6 @@ int mull__engine_problem(mull_engine *engine, int code, const char *format, ...)
     return code;
 }
 
-/* ---- Posting --------------------------------------------------------------------------------- */
-
 uintptr_t mull__this_thread(void)
 {
     return (uintptr_t)uv_thread_self();
@@ -75,7 +73,7 @@ static void go_on(uv_idle_t *posted)
     (void)posted;
 }
 
-/* mull__engine_touch: an embedder's prepare handle may post when this turn's first look is over. */
+/* While something is posted the loop doesn't wait. */
 void mull__engine_touch(mull_engine *engine)
 {
     engine->dirty = 1;
@@ -83,8 +81,7 @@ void mull__engine_touch(mull_engine *engine)
         uv_idle_start(&engine->posted, go_on);
 }
 
-/* mull__engine_wake: what the draining thread posts wakes nobody, since it looks again before it
- * ends. */
+/* What the draining thread posts wakes nobody, since it looks again before it ends. */
 void mull__engine_wake(mull_engine *engine)
 {
     if (atomic_load_explicit(&engine->drains, memory_order_relaxed) == mull__this_thread()) {
@@ -113,17 +110,15 @@ int mull__engine_stop_asked(mull_engine *engine)
     return asked;
 }
 
-/* ---- What there is --------------------------------------------------------------------------- */
-
 static mull__link *next_of(mull__list *list, mull__link *after)
 {
     return after ? mull__list_after(list, after) : mull__list_first(list);
 }
 
-struct mull_subscription *mull__next_consumer(mull_engine *engine, struct mull_subscription *after)
+mull_subscription *mull__next_consumer(mull_engine *engine, mull_subscription *after)
 {
     mull__link *link = next_of(&engine->consumers, after ? &after->link : NULL);
-    return link ? MULL__ENTRY(link, struct mull_subscription, link) : NULL;
+    return link ? MULL__ENTRY(link, mull_subscription, link) : NULL;
 }
 
 mull_port *mull__next_port(mull_engine *engine, mull_port *after)
@@ -146,8 +141,6 @@ mull_port *mull__port_named(mull_engine *engine, const char *name)
     return NULL;
 }
 
-/* ---- Faults ---------------------------------------------------------------------------------- */
-
 int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
                        uint32_t skip, uint32_t times, int code)
 {
@@ -166,17 +159,31 @@ int mull__engine_fault(mull_engine *engine, const char *transport, const char *o
     return MULL_EINVAL;
 }
 
-/* mull__fault_hit says whether a test wants this operation to fail, and how. */
-int mull__fault_hit(mull_port *port, mull__operation operation, int *code)
+int mull__fault_hit(mull_port *port, mull__operation operation)
 {
     mull__fault *fault = &port->faults[operation];
-    if (fault->times == 0)
-        return 0;
-    if (fault->skip > 0) {
-        fault->skip--;
+    if (fault->times == 0 || fault->skip > 0) {
+        fault->skip -= fault->skip > 0;
         return 0;
     }
     fault->times--;
-    *code = fault->code;
-    return 1;
+    return fault->code;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t mull__machine_memory(void)
+{
+    uint64_t all = uv_get_total_memory(), group = uv_get_constrained_memory();
+    uint64_t most = least(all ? all : UINT64_MAX, group ? group : UINT64_MAX);
+    /* libuv 1.44 knows nothing of cgroup v2. */
+    most = least(most, mull__cgroup_memory("/proc/self/cgroup", "/sys/fs/cgroup"));
+    /* RLIM_INFINITY is the largest number. */
+    struct rlimit space, data;
+    if (getrlimit(RLIMIT_AS, &space) == 0)
+        most = least(most, space.rlim_cur);
+    return getrlimit(RLIMIT_DATA, &data) == 0 ? least(most, data.rlim_cur) : most;
 }

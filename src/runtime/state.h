@@ -1,16 +1,13 @@
-/* state.h: what an engine knows, in structs; and the services that every other file of the runtime
- * builds on: clocks, ids, lines of log, what wakes the loop. A file uses those of its step and of
- * those before it, and posts what concerns a later one in the engine's state, for the loop to find
- * (tools/circles.lua):
+/* state.h: the structs of an engine. A file of this room uses those of its step and of the steps
+ * before it. What concerns a later one it posts here, for the loop to find (tools/circles.lua):
  *
  *   state ──> lifecycle, timers, copy ──> calls ──> events, admission ──> settlement ──> delivery
- *         ──> publish, port, check ──> setup, reload, stop ──> empty ──> loop
+ *         ──> port, check ──> setup, reload, stop ──> loop
  *
  *        engine ──< port (a transport) ──< mull_delivery, the transport's memory
  *               ──< consumer ──< delivery (one message on its way) ── call, while its handler works
  *
- * All of it belongs to the loop's thread, except what `mutex` guards.
- */
+ * All of it belongs to the loop's thread, except what `mutex` guards. */
 #ifndef MULL__STATE_H
 #define MULL__STATE_H
 
@@ -18,20 +15,24 @@
 #include "base/list.h"
 #include "base/rand.h"
 #include "decide/decide.h"
-#include "mulligan/transport.h"
-#include "runtime/seams.h"
+#include "runtime/calls.h"
+#include "runtime/engine.h"
+#include "runtime/timers.h"
+#include "wire/headers.h"
 
 #include <stdatomic.h>
 #include <uv.h>
 
-/* MULL__ASSERT ends the process where what it states isn't so, in builds for tests alone. */
+/* MULL__ASSERT ends the process in builds for tests where its condition doesn't hold. */
 #if defined(MULL__ASSERTS)
 #define MULL__ASSERT(condition) ((condition) ? (void)0 : __builtin_trap())
 #else
 #define MULL__ASSERT(condition) ((void)(condition))
 #endif
 
-/* ---- Timers: timers.h ------------------------------------------------------------------------ */
+enum { MULL__AGAIN_MS = 100 }; /* after memory ran out */
+
+/* ---- Timers ---------------------------------------------------------------------------------- */
 
 struct mull_timer {
     int64_t due_ms;
@@ -40,10 +41,10 @@ struct mull_timer {
     int own;        /* memory of its own, freed when it fires or is cancelled */
     void (*fire)(void *data);
     void *data;
-    mull_timer *child, *next, *before; /* in the heap */
+    mull_timer *left, *right, *parent; /* in the heap */
 };
 
-/* ---- Calls: calls.h -------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 typedef enum mull__call_state {
     MULL__CALL_NONE,
@@ -60,11 +61,6 @@ typedef struct mull__call_slot {
     uint32_t next_free;
 } mull__call_slot;
 
-typedef struct mull__calls {
-    mull__call_slot *slots;
-    uint32_t room, first_free; /* 0 ends the free list: slot 0 isn't used */
-} mull__calls;
-
 /* ---- Ports, consumers ------------------------------------------------------------------------ */
 
 typedef enum mull__operation {
@@ -75,8 +71,7 @@ typedef enum mull__operation {
     MULL__OPERATIONS
 } mull__operation;
 
-/* mull__fault makes an operation fail, for tests; see mull__engine_fault. */
-typedef struct mull__fault {
+typedef struct mull__fault { /* see mull__engine_fault */
     uint32_t skip, times;
     int code;
 } mull__fault;
@@ -87,8 +82,7 @@ typedef enum mull__port_state {
     MULL__PORT_CLOSED
 } mull__port_state;
 
-/* mull__scheme is a transport that the embedder brought along. */
-typedef struct mull__scheme {
+typedef struct mull__scheme { /* a transport that the embedder brought along */
     mull__link link;
     const mull_transport_ops *ops;
     void *data;
@@ -104,9 +98,8 @@ struct mull_port {
     mull__port_state state;
     mull_health health; /* as the transport says */
     uint32_t abandoned; /* deliveries that could not be settled, since it is broken */
-    void *deferred;     /* mull_delivery: no memory was there for it; linked by `runtime` */
-    mull_timer deferred_timer;
-    mull_timer hold_timer;
+    void *deferred;     /* mull_delivery: no memory was there for it, linked by `runtime` */
+    mull_timer deferred_timer, hold_timer;
     mull__fault faults[MULL__OPERATIONS];
     char name[];
 };
@@ -116,12 +109,12 @@ struct mull_subscription {
     mull__link link;
     mull_engine *engine;
     mull_port *port;
-    mull_consumer_options options; /* strings are `name` and `queue` below */
+    mull_consumer_options options; /* but for its strings, which were borrowed */
     const char *name, *queue;      /* in `texts` */
     int shares;                    /* another consumer, before it, reads its queue as well */
     mull__list waiting;            /* new ones, for admission */
     mull__list candidates; /* poison candidates: their last owner died, or they found no memory */
-    mull__list retries;    /* due for another call; they have their slots */
+    mull__list retries;    /* due for another call, they have their slots */
     uint32_t slots;        /* taken: handlers at work, and retries that wait */
     uint32_t settling;     /* deliveries that the transport is settling */
     uint32_t failing;      /* of these, settles that failed and are tried again */
@@ -134,7 +127,7 @@ struct mull_subscription {
 
 /* mull__message_state: what a message is at. From the fifth on it is over for the broker. */
 typedef enum mull__message_state {
-    MULL__WAITING,   /* in `waiting` or `candidates`; also from its arrival to the next state */
+    MULL__WAITING,   /* in `waiting` or `candidates`, also from its arrival to the next state */
     MULL__WORKING,   /* its handler was called and its end matters */
     MULL__PAUSING,   /* a retry: for its timer, for a detached call, then in `retries` */
     MULL__SETTLING,  /* with the transport, or between two tries */
@@ -149,46 +142,43 @@ typedef struct mull__delivery {
     mull__link link;        /* in one of its consumer's lists */
     mull__link engine_link; /* in the engine's deliveries */
     mull__link inbox_link;
-    struct mull_subscription *consumer;
+    mull_engine *engine;
+    mull_subscription *consumer;
     mull_delivery *handed;     /* the transport's */
     mull__message_state state; /* see lifecycle.c */
 
     /* what it brought */
     mull_message message; /* as its handler sees it */
     char given_id[33];    /* "" where it had one */
-    mull_header *visible; /* headers of a returned dead letter without its record; or NULL */
+    mull_header *visible; /* headers of a returned dead letter without its record, or NULL */
     uint64_t chance;
-    int parked; /* a dead letter in another queue than it came from */
-    int64_t redeliveries;
-    int64_t calls_before; /* failed before this hand-out, by its headers */
-    int64_t crashes;      /* hand-outs that ended with their owner's death */
-    int64_t first_failure_ms;
-    int64_t due_ms; /* of a redelivery whose delay is made of several; 0 */
-    int delay_hop;  /* it came before its time: put off again, nothing is counted */
+    mull__record record; /* of its headers, but for a first failure and a due time of now */
+    int64_t crashes;     /* hand-outs that ended with their owner's death */
+    int delay_hop;       /* it came before its time: put off again, nothing is counted */
 
     /* where it stands */
     int64_t attempt;  /* failed calls in this hand-out */
-    mull_call call;   /* 0: none; while WORKING it is open or ended, else detached or ended */
+    mull_call call;   /* 0: none. While WORKING it is open or ended, else detached or ended */
     int slot;         /* it has one of its consumer's */
     int alone;        /* a poison candidate, until its next call here ends */
     int overdue;      /* its call took longer than a poison candidate waits */
-    mull_timer timer; /* of its timeout, its retry or its next try to settle; one at a time */
+    mull_timer timer; /* of its timeout, its retry or its next try to settle, one at a time */
     const mull_error *error; /* the last failure's: one of mull__own_errors, or one block */
-    const mull_error *ended; /* what mull_done brought; guarded by the mutex until it is drained */
-    int uncounted;           /* ... and that it failed counts for nothing; guarded as well */
+    const mull_error *ended; /* what mull_done brought, guarded by the mutex until it is drained */
+    int uncounted;           /* ... and that it failed counts for nothing, guarded as well */
     int64_t age_ms;          /* at the last failure */
     int64_t failed_at_ms;
 
     /* how it ends */
     mull_verdict verdict;
     mull__generation *generation; /* keeps the verdict's strings */
-    char *words;                  /* ... but those that an override answered; one block */
-    mull__seat *seat;             /* whose notify has to hear of it; NULL: none has */
+    char *words;                  /* ... but those that an override answered, one block */
+    mull__seat *seat;             /* whose notify has to hear of it, NULL: none has */
     uint32_t notify;              /* the number of that function */
     mull__list pending;           /* mull__pending: while it was judged */
     mull_settlement settlement;
-    mull_header *headers; /* of the settlement; one block */
-    mull_outgoing *sends; /* each message one block; guarded by the mutex while the call is open */
+    mull_header *headers; /* of the settlement, one block */
+    mull_outgoing *sends; /* each message one block, guarded by the mutex while the call is open */
     size_t send_count, send_room;
     size_t send_bytes; /* that they take */
     uint32_t tries;    /* to settle */
@@ -208,13 +198,13 @@ typedef enum mull__engine_state {
 
 typedef enum mull__closing {
     MULL__NOT_CLOSING,
-    MULL__CLOSE_ASKED,   /* stopping; detached calls may be at work */
+    MULL__CLOSE_ASKED,   /* stopping, detached calls may be at work */
     MULL__CLOSE_PORTS,   /* transports end what is under way */
     MULL__CLOSE_HANDLES, /* uv handles close */
     MULL__CLOSE_DONE     /* only the memory is left */
 } mull__closing;
 
-/* mull__depths is what a stop until empty has asked of the transports; see empty.c. */
+/* mull__depths is what a stop until empty has asked of the transports. */
 typedef struct mull__depths {
     uint64_t arrivals; /* of the engine, when they were asked */
     uint32_t asked;    /* not answered yet */
@@ -223,9 +213,9 @@ typedef struct mull__depths {
     uint64_t left;     /* messages that the answers so far count */
     int64_t next_due;  /* wall clock */
     int claimed;
-    int failed; /* how the first one of this round did that could not be had; 0: none */
-    struct mull_subscription *failed_of;
-    int64_t wait_ms;    /* until they are asked for again since some failed; 0: none did */
+    int failed; /* how the first one of this round did that could not be had, 0: none */
+    mull_subscription *failed_of;
+    int64_t wait_ms;    /* until they are asked for again since some failed, 0: none did */
     int64_t give_up_ms; /* monotonic */
     mull_timer timer;
 } mull__depths;
@@ -235,25 +225,24 @@ struct mull_engine {
     mull_engine_options options;
     mull_decider *decider;
     mull__veto veto;        /* registered from start until it has stopped */
-    mull__delivery *judged; /* that the decider is at work on; NULL */
+    mull__delivery *judged; /* that the decider is at work on, NULL */
     mull__engine_state state;
 
     uv_loop_t *loop, own_loop;
-    uv_async_t wake;     /* from other threads */
-    uv_timer_t alarm;    /* the earliest of `timers`, on the real clock */
-    uv_prepare_t before; /* the two points of a turn where what was posted is drained */
-    uv_check_t after;
+    uv_async_t wake;  /* from other threads */
+    uv_timer_t alarm; /* the earliest of `timers`, on the real clock */
+    uv_check_t after; /* the point of a turn where what was posted is drained */
     uv_idle_t posted; /* at work while something is posted: the loop doesn't wait then */
     uv_signal_t signals[3];
     uv_handle_t *handles[8]; /* open ones, of the above */
     int handle_count;
     struct mull__reload *reload; /* NULL: it reloads nothing by itself */
-    _Atomic(uintptr_t) drains;   /* the thread that drains, see mull__this_thread; 0: none */
+    _Atomic(uintptr_t) drains;   /* the thread that drains, see mull__this_thread, 0: none */
     atomic_int woken;            /* `wake` was sent, and the loop hasn't seen it yet */
 
-    mull_clock clock;
+    mull_clock clock;   /* a test's, 0: the real ones */
     int manual;         /* a test's clock: no alarm, mull_engine_turn */
-    mull_timer *timers; /* the heap's root: the earliest; NULL: none */
+    mull_timer *timers; /* the heap's root: the earliest, NULL: none */
     uint64_t next_timer;
     mull__rand rand;
 
@@ -262,15 +251,15 @@ struct mull_engine {
     uint32_t open_calls; /* handlers at work that aren't detached */
     int alone;           /* a poison candidate's handler is at work: nobody else's starts */
     int dirty;           /* something was posted */
-    int draining;
     mull_counts counts;
 
     uv_mutex_t log_mutex; /* one line at a time */
     uv_mutex_t mutex;     /* guards rand, calls, inbox, stop_asked, policy_events, and of each
                              delivery `ended`, `uncounted` and `sends` */
-    mull__calls calls;
-    mull__list inbox;         /* deliveries whose call was ended */
-    mull__list policy_events; /* mull__pending: what became of reloads */
+    mull__call_slot *calls;
+    uint32_t call_room, free_call; /* 0 ends the free list: slot 0 isn't used */
+    mull__list inbox;              /* deliveries whose call was ended */
+    mull__list policy_events;      /* mull__pending: what became of reloads */
     int stop_asked;
 
     mull_timer candidate_timer; /* of a poison candidate that waits for others' calls to end */
@@ -283,7 +272,7 @@ struct mull_engine {
     uint64_t arrivals; /* deliveries so far */
     mull__depths depths;
 
-    int status; /* why it stops by itself; 0 */
+    int status; /* why it stops by itself, 0 */
     int told_stopped;
     mull__closing closing;
     int in_loop; /* inside a uv_run of ours: the memory is freed when it returns */
@@ -291,33 +280,35 @@ struct mull_engine {
     void *closed_data;
 };
 
-/* ---- Lifecycle: lifecycle.c ------------------------------------------------------------------ */
+/* ---- state.c: clocks, ids, log, what wakes the loop ------------------------------------------ */
 
-void mull__message_becomes(mull__delivery *d, mull__message_state next);
-void mull__call_becomes(mull__call_slot *slot, mull__call_state next);
+/* mull__later is `now` and `delay_ms`, at most INT64_MAX. */
+static inline int64_t mull__later(int64_t now, int64_t delay_ms)
+{
+    return delay_ms <= 0 ? now : delay_ms > INT64_MAX - now ? INT64_MAX : now + delay_ms;
+}
 
-/* ---- Services -------------------------------------------------------------------------------- */
-
-void mull__engine_touch(mull_engine *engine); /* something was posted; loop's thread */
-void mull__engine_wake(mull_engine *engine);  /* the same from any thread */
-int mull__engine_stop_asked(mull_engine *engine);
+int64_t mull__engine_wall(const mull_engine *engine);
+int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms); /* wall clock, 0: at once */
+void mull__engine_id(mull_engine *engine, char id[33]);                /* any thread */
 void mull__engine_log(mull_engine *engine, mull_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* mull__engine_problem tells a problem, and answers its code. */
 int mull__engine_problem(mull_engine *engine, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int64_t mull__engine_wall(const mull_engine *engine);
-int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms); /* wall clock; 0: at once */
-void mull__engine_id(mull_engine *engine, char id[33]);                /* any thread */
+
+void mull__engine_touch(mull_engine *engine); /* something was posted (loop's thread) */
+void mull__engine_wake(mull_engine *engine);  /* the same from any thread */
+int mull__engine_stop_asked(mull_engine *engine);
 
 /* Each gives the one after `after`, the first after NULL, and NULL at the end. */
-struct mull_subscription *mull__next_consumer(mull_engine *engine, struct mull_subscription *after);
+mull_subscription *mull__next_consumer(mull_engine *engine, mull_subscription *after);
 mull_port *mull__next_port(mull_engine *engine, mull_port *after);
 mull__delivery *mull__next_delivery(mull_engine *engine, mull__delivery *after);
 
 mull_port *mull__port_named(mull_engine *engine, const char *name);
-int mull__fault_hit(mull_port *port, mull__operation operation, int *code);
+int mull__fault_hit(mull_port *port, mull__operation operation); /* its code, 0: none */
 
 /* mull__refusal is what a transport's slot answers: 0, or a negative code, whatever it was. */
 static inline int mull__refusal(int status)

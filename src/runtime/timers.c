@@ -1,68 +1,40 @@
-/* timers.c: timers on the engine's monotonic clock, in a pairing heap whose links live in the
- * timers themselves: to set one needs no memory, so it never fails. One uv_timer stands for the
- * earliest of them; with a test's clock there is none, and mull_engine_turn fires them. */
+/* timers.c: timers on the engine's monotonic clock, in a skew heap whose links live in the timers
+ * themselves: to set one needs no memory, so it never fails. One uv_timer stands for the earliest
+ * of them. With a test's clock there is none, and mull_engine_turn fires them. */
 #include "timers.h"
 
-static int earlier(const mull_timer *a, const mull_timer *b)
-{
-    return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->order < b->order;
-}
+#include "state.h"
 
-/* meld joins two heaps; the later one becomes the first child of the earlier. NULL is an empty one.
- * A root has no `before`; a first child's is its parent, another's the sibling before it. */
-static mull_timer *meld(mull_timer *a, mull_timer *b)
+/* meld joins two heaps, NULL is an empty one, below `parent`. The children of each node on the way
+ * change places, so that it takes O(log n) steps, amortized. */
+static mull_timer *meld(mull_timer *a, mull_timer *b, mull_timer *parent)
 {
-    if (!a || !b)
-        return a ? a : b;
-    if (earlier(b, a)) {
-        mull_timer *later = a;
-        a = b;
-        b = later;
+    mull_timer *root = NULL, **at = &root;
+    while (a && b) {
+        int swap = b->due_ms != a->due_ms ? b->due_ms < a->due_ms : b->order < a->order;
+        mull_timer *first = swap ? b : a;
+        b = swap ? a : b;
+        a = first->right;
+        first->right = first->left;
+        first->parent = parent;
+        parent = *at = first;
+        at = &first->left;
     }
-    b->before = a;
-    b->next = a->child;
-    if (b->next)
-        b->next->before = b;
-    a->child = b;
-    a->next = a->before = NULL;
-    return a;
-}
-
-/* meld_all joins siblings: in pairs from the first on, then the pairs from the last on. */
-static mull_timer *meld_all(mull_timer *first)
-{
-    mull_timer *pairs = NULL, *all = NULL;
-    while (first) {
-        mull_timer *second = first->next, *rest = second ? second->next : NULL;
-        mull_timer *pair = meld(first, second);
-        pair->next = pairs;
-        pairs = pair;
-        first = rest;
-    }
-    while (pairs) {
-        mull_timer *rest = pairs->next;
-        all = meld(all, pairs);
-        pairs = rest;
-    }
-    if (all)
-        all->next = all->before = NULL;
-    return all;
+    *at = a ? a : b;
+    if (*at)
+        (*at)->parent = parent;
+    return root;
 }
 
 /* take_out takes a timer out of the heap, and frees one with memory of its own. */
 static void take_out(mull_engine *engine, mull_timer *timer)
 {
-    mull_timer *children = meld_all(timer->child);
-    if (timer->before) {
-        *(timer->before->child == timer ? &timer->before->child : &timer->before->next) =
-            timer->next;
-        if (timer->next)
-            timer->next->before = timer->before;
-        engine->timers = meld(engine->timers, children);
-    } else {
-        engine->timers = children;
-    }
-    timer->child = timer->next = timer->before = NULL;
+    mull_timer *parent = timer->parent;
+    mull_timer **at = !parent                 ? &engine->timers
+                      : parent->left == timer ? &parent->left
+                                              : &parent->right;
+    *at = meld(timer->left, timer->right, parent);
+    timer->left = timer->right = timer->parent = NULL;
     timer->set = 0;
     if (timer->own)
         mull__free(&engine->allocator, timer);
@@ -92,27 +64,18 @@ static void on_alarm(uv_timer_t *alarm)
     set_alarm(engine);
 }
 
-/* due gives the moment `delay_ms` from now. Now was cut to a whole millisecond: on the real clock a
- * timer would be early by the part that was cut off, so it gets one more. */
-static int64_t due(const mull_engine *engine, int64_t delay_ms)
-{
-    int64_t now = mull__engine_now(engine);
-    if (delay_ms <= 0)
-        return now;
-    int64_t more = engine->manual ? 0 : 1;
-    return delay_ms > INT64_MAX - now - more ? INT64_MAX : now + delay_ms + more;
-}
-
 void mull__timer_set(mull_engine *engine, mull_timer *timer, int64_t delay_ms,
                      void (*fire)(void *data), void *data)
 {
     mull__engine_cancel(engine, timer);
-    timer->due_ms = due(engine, delay_ms);
+    /* The real clock's milliseconds are cut off: one more, so that no timer is early. */
+    int64_t more = delay_ms > 0 && !engine->manual;
+    timer->due_ms = mull__later(mull__engine_now(engine) + more, delay_ms);
     timer->order = engine->next_timer++;
     timer->fire = fire;
     timer->data = data;
     timer->set = 1;
-    engine->timers = meld(engine->timers, timer);
+    engine->timers = meld(engine->timers, timer, NULL);
     if (engine->timers == timer)
         set_alarm(engine);
 }
@@ -121,10 +84,10 @@ mull_timer *mull__engine_after(mull_engine *engine, int64_t delay_ms, void (*fir
                                void *data)
 {
     mull_timer *timer = mull__zalloc(&engine->allocator, 1, sizeof *timer);
-    if (!timer)
-        return NULL;
-    timer->own = 1;
-    mull__timer_set(engine, timer, delay_ms, fire, data);
+    if (timer) {
+        timer->own = 1;
+        mull__timer_set(engine, timer, delay_ms, fire, data);
+    }
     return timer;
 }
 
@@ -133,7 +96,7 @@ void mull__engine_cancel(mull_engine *engine, mull_timer *timer)
     if (!timer || !timer->set)
         return;
     take_out(engine, timer);
-    /* An alarm that is now too early rings for nothing; without timers none may ring. */
+    /* An alarm that is now too early rings for nothing. Without timers none may ring. */
     if (!engine->timers)
         set_alarm(engine);
 }
@@ -142,9 +105,8 @@ void mull__timers_fire(mull_engine *engine)
 {
     int64_t now = mull__engine_now(engine);
     uint64_t end = engine->next_timer;
-    for (mull_timer *first; (first = engine->timers);) {
-        if (first->due_ms > now || first->order >= end)
-            return;
+    mull_timer *first;
+    while ((first = engine->timers) && first->due_ms <= now && first->order < end) {
         void (*fire)(void *data) = first->fire;
         void *data = first->data;
         take_out(engine, first);
@@ -155,11 +117,4 @@ void mull__timers_fire(mull_engine *engine)
 int64_t mull__timers_next(const mull_engine *engine)
 {
     return engine->timers ? engine->timers->due_ms : INT64_MAX;
-}
-
-/* mull__timers_free frees those with memory of their own that are left. */
-void mull__timers_free(mull_engine *engine)
-{
-    while (engine->timers)
-        take_out(engine, engine->timers);
 }

@@ -2,12 +2,12 @@
  * the engine's loop does: libuv tells each of them. */
 #include "watchdog.h"
 
-#include "base/alloc.h"
 #include "base/utf8.h"
 #include "mulligan.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
@@ -17,11 +17,10 @@ enum { TAKEN = sizeof taken / sizeof taken[0] };
 
 struct mull__watchdog {
     mull__watchdog_options options;
-    mull_allocator allocator;
     /* Under the lock: */
     uv_mutex_t lock;
     mull__work *work; /* NULL: none that is known */
-    uint64_t turns;   /* goes up as long as the loop's thread goes on */
+    int went_on;      /* the loop's thread did, since the last look */
     int resting;      /* until the first turn */
     int leaving;
     /* The thread's alone, once it runs: */
@@ -29,10 +28,9 @@ struct mull__watchdog {
     uv_timer_t timer;
     uv_async_t quit;
     uv_signal_t signals[TAKEN];
-    int stopping;          /* looks since it was asked to stop, or to leave; 0: it wasn't */
-    int still;             /* looks since the loop's thread went on */
-    uint64_t turns_before; /* at the last look */
-    mull__held held;       /* what was told */
+    int stopping;    /* looks since it was asked to stop, or to leave, 0: it wasn't */
+    int still;       /* looks since the loop's thread went on */
+    mull__held held; /* what was told */
     int told, told_end;
     /* Never changed: */
     uv_thread_t thread;
@@ -40,23 +38,22 @@ struct mull__watchdog {
 
 /* ---- Looking, on its thread ------------------------------------------------------------------ */
 
-static void copy(char *to, size_t size, const char *text)
+static void copy(char to[MULL__PLACE_SIZE], const char *text)
 {
-    snprintf(to, size, "%s", text ? text : "");
+    snprintf(to, MULL__PLACE_SIZE, "%s", text ? text : "");
     mull__utf8_mend(to, strlen(to)); /* its end may be cut off */
 }
 
-/* describe notes what holds the loop; under the lock. */
+/* describe notes what holds the loop, under the lock. */
 static void describe(mull__watchdog *w)
 {
-    const mull__work *work = w->work;
-    w->held = (mull__held){.state = MULL__HELD};
-    if (!work)
-        return;
-    copy(w->held.consumer, sizeof w->held.consumer, work->consumer);
-    copy(w->held.message, sizeof w->held.message, work->message);
-    copy(w->held.file, sizeof w->held.file, *work->file ? work->file : work->begins_in);
-    w->held.line = *work->file ? work->line : work->begins_at;
+    static const mull__work unknown;
+    const mull__work *work = w->work ? w->work : &unknown;
+    int seen = work->file[0] != 0;
+    w->held.line = seen ? work->line : work->begins_at;
+    copy(w->held.consumer, work->consumer);
+    copy(w->held.message, work->message);
+    copy(w->held.file, seen ? work->file : work->begins_in);
 }
 
 static void tell(mull__watchdog *w, mull__held_state state)
@@ -69,8 +66,8 @@ static void tell(mull__watchdog *w, mull__held_state state)
 static int notice(mull__watchdog *w)
 {
     uv_mutex_lock(&w->lock);
-    int goes_on = w->resting || w->turns != w->turns_before;
-    w->turns_before = w->turns;
+    int goes_on = w->resting || w->went_on;
+    w->went_on = 0;
     if (w->leaving && !w->stopping)
         w->stopping = 1;
     if (!goes_on)
@@ -142,15 +139,16 @@ static int open_handles(mull__watchdog *w)
     uv_timer_init(&w->loop, &w->timer);
     w->timer.data = w;
     w->quit.data = w;
+    uint64_t look_ms = (uint64_t)w->options.look_ms;
+    uv_timer_start(&w->timer, look, look_ms, look_ms);
     int problem = uv_async_init(&w->loop, &w->quit, on_quit);
     for (int i = 0; i < TAKEN && problem == 0; i++) {
-        problem = uv_signal_init(&w->loop, &w->signals[i]);
         w->signals[i].data = w;
+        problem = uv_signal_init(&w->loop, &w->signals[i]);
         if (problem == 0)
             problem = uv_signal_start(&w->signals[i], on_signal, taken[i]);
     }
-    uint64_t look_ms = (uint64_t)w->options.look_ms;
-    return problem ? problem : uv_timer_start(&w->timer, look, look_ms, look_ms);
+    return problem;
 }
 
 /* start_thread starts it with all signals but its own blocked: they are the other threads'. */
@@ -168,24 +166,21 @@ static int start_thread(mull__watchdog *w)
 
 static void free_memory(mull__watchdog *w)
 {
-    mull_allocator allocator = w->allocator;
     uv_loop_close(&w->loop);
     uv_mutex_destroy(&w->lock);
-    mull__free(&allocator, w);
+    free(w);
 }
 
 int mull__watchdog_new(mull__watchdog **out, const mull__watchdog_options *options)
 {
     *out = NULL;
-    mull_allocator allocator = mull__allocator_or_default((mull_allocator){.resize = NULL});
-    mull__watchdog *w = mull__zalloc(&allocator, 1, sizeof *w);
+    mull__watchdog *w = calloc(1, sizeof *w);
     if (!w)
         return MULL_ENOMEM;
     w->options = *options;
-    w->allocator = allocator;
     w->resting = 1;
     if (uv_mutex_init(&w->lock) != 0 || uv_loop_init(&w->loop) != 0) {
-        mull__free(&allocator, w);
+        free(w);
         return MULL_EIO;
     }
     if (open_handles(w) == 0 && start_thread(w) == 0) {
@@ -215,7 +210,7 @@ void mull__watchdog_at(mull__watchdog *w, mull__work *work)
         return;
     uv_mutex_lock(&w->lock);
     w->work = work;
-    w->turns++;
+    w->went_on = 1;
     uv_mutex_unlock(&w->lock);
 }
 
@@ -238,7 +233,7 @@ static void turned(mull__watchdog *w, int leaving)
     uv_mutex_lock(&w->lock);
     w->resting = 0;
     w->leaving |= leaving;
-    w->turns++;
+    w->went_on = 1;
     uv_mutex_unlock(&w->lock);
 }
 

@@ -19,21 +19,21 @@ typedef struct mull__work {
     const char *consumer, *message; /* a name and an id */
     const char *begins_in;          /* a file */
     int begins_at;                  /* a line of it */
-    char file[MULL__PLACE_SIZE];    /* where it was last seen; "": nowhere yet */
+    char file[MULL__PLACE_SIZE];    /* where it was last seen, "": nowhere yet */
     int line;
 } mull__work;
 
 typedef enum mull__held_state {
-    MULL__HELD,         /* nothing went on for `held_ms`; told once */
+    MULL__HELD,         /* nothing went on for `held_ms`, told once */
     MULL__HELD_NO_MORE, /* it goes on, after it was told of */
-    MULL__HELD_TOO_LONG /* it was to stop, and is held beyond the grace time; told once */
+    MULL__HELD_TOO_LONG /* it was to stop, and is held beyond the grace time, told once */
 } mull__held_state;
 
-/* mull__held is what is told; long names and ids are cut. */
+/* mull__held is what is told. Long names and ids are cut. */
 typedef struct mull__held {
     mull__held_state state;
-    int64_t ms;                       /* for how long, so far or in all */
-    char consumer[256], message[256]; /* "": it isn't held by a message */
+    int64_t ms;                                                 /* for how long, so far or in all */
+    char consumer[MULL__PLACE_SIZE], message[MULL__PLACE_SIZE]; /* "": none holds it */
     char file[MULL__PLACE_SIZE];
     int line;
 } mull__held;
@@ -47,25 +47,23 @@ typedef struct mull__watchdog_options {
     void *data;
 } mull__watchdog_options;
 
-/* mull__watchdog_new starts one, which rests. From now on SIGTERM, SIGINT and SIGHUP don't end the
- * process. MULL_ENOMEM; MULL_EIO: there can't be another thread or loop. */
+/* mull__watchdog_new starts one, which rests until the first turn. From now on SIGTERM, SIGINT and
+ * SIGHUP don't end the process. MULL_ENOMEM. MULL_EIO: there can't be another thread or loop. */
 int mull__watchdog_new(mull__watchdog **out, const mull__watchdog_options *options);
 
 /* mull__watchdog_free: SIGTERM, SIGINT and SIGHUP mean death again. The caller has them blocked
  * until it has set up something else. */
 void mull__watchdog_free(mull__watchdog *watchdog);
 
-/* These are for the loop's thread; without a watchdog, NULL, they do nothing. */
+/* ---- For the loop's thread: without a watchdog, NULL, they do nothing ------------------------ */
 
-/* mull__watchdog_at: what it is at work on is this now, which lives until the next call; NULL:
- * nothing that is known. */
+/* mull__watchdog_at: it is at work on this now, which lives until the next call. NULL: unknown. */
 void mull__watchdog_at(mull__watchdog *watchdog, mull__work *work);
 
 /* mull__watchdog_seen keeps the place where that work is now. */
 void mull__watchdog_seen(mull__watchdog *watchdog, const char *file, int line);
 
-/* mull__watchdog_turned says that it goes on; from the first time on it must come oftener than
- * every `held_ms`. */
+/* mull__watchdog_turned: it goes on. From the first time on it comes oftener than `held_ms`. */
 void mull__watchdog_turned(mull__watchdog *watchdog);
 
 /* mull__watchdog_leave: the process ends, so that it has the grace time, as after a signal. */

@@ -3,7 +3,7 @@
 #include "lua/ceiling.h"
 #include "base/limits.h"
 #include "lua/json.h"
-#include "runtime/seams.h"
+#include "runtime/engine.h"
 
 #include <lauxlib.h>
 #include <lualib.h>

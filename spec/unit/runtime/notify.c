@@ -5,7 +5,7 @@
 
 #include "fake_guest.h"
 #include "rig.h"
-#include "runtime/seams.h"
+#include "runtime/engine.h"
 
 /* ---- A scene --------------------------------------------------------------------------------- */
 

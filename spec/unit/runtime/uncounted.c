@@ -1,7 +1,8 @@
 /* uncounted.c: calls whose failure counts for nothing, as those that found no memory while
  * others held it: they are made again alone, or their messages go back. */
 #include "rig.h"
-#include "runtime/seams.h"
+#include "runtime/calls.h"
+#include "runtime/engine.h"
 
 enum { HELD = 8, PATIENCE_MS = 5000 };
 

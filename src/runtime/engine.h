@@ -1,0 +1,28 @@
+/* engine.h: what src/lua does with an engine, beyond mulligan.h. On the loop's thread. */
+#ifndef MULL__ENGINE_H
+#define MULL__ENGINE_H
+
+#include "mulligan/transport.h"
+
+/* How long a stop waits for handlers by default. */
+enum { MULL__GRACE_MS = 10000 };
+
+int mull__engine_started(const mull_engine *engine); /* be it stopped since */
+int mull__engine_emptied(const mull_engine *engine); /* it stopped since its queues were empty */
+
+/* mull__stop_short stops an engine whose handlers have no memory left, unless it stops already. */
+void mull__stop_short(mull_engine *engine, const char *why);
+
+/* mull__engine_fault makes an operation ("settle", "publish", "depth", "hold") of a transport fail,
+ * for tests: after `skip` calls the next `times` ones answer `code` without reaching the transport.
+ * MULL_EINVAL: no such transport or operation. */
+int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
+                       uint32_t skip, uint32_t times, int code);
+
+/* mull__this_thread is the same for two calls exactly if they are on one thread, and never 0. */
+uintptr_t mull__this_thread(void);
+
+/* mull__machine_memory gives the bytes of the machine, or less if a cgroup or limit says so. */
+uint64_t mull__machine_memory(void);
+
+#endif
