@@ -1,5 +1,4 @@
-/* calls.h: what src/lua does with the call of a handler, beyond mulligan.h. On the loop's thread.
- */
+/* calls.h: what src/lua does with a handler's call, beyond mulligan.h. On the loop's thread. */
 #ifndef MULL__CALLS_H
 #define MULL__CALLS_H
 

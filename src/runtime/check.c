@@ -68,8 +68,7 @@ static int never_fulfilled(const teller *to, const mull__worker *c, const mull__
     return 0;
 }
 
-/* overdue_claim refuses a rule whose longest round of retries outlasts a claim that can't be held.
- */
+/* overdue_claim refuses a rule whose round of retries may outlast a claim that can't be held. */
 static int overdue_claim(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
     const mull_abilities *can = &c->can;

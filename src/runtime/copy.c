@@ -165,8 +165,7 @@ static int take_valid(size_t *left, const char *text)
     return mull__utf8_valid(text);
 }
 
-/* take_header takes a header's texts. 0: it is none, or repeats a name, which no transport carries.
- */
+/* take_header takes a header's texts. 0: it is none, or repeats a name, as few transports can. */
 static int take_header(size_t *left, const mull_header *headers, size_t index)
 {
     const char *name = headers[index].name, *value = headers[index].value;

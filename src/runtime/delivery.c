@@ -234,8 +234,7 @@ void mull__delivery_ended(mull__delivery *d)
     }
 }
 
-/* detach lets go of a call whose handler goes on. 0: it was ended already, the inbox has its end.
- */
+/* detach lets go of a call whose handler goes on. 0: it ended, and the inbox has its end. */
 static int detach(mull__delivery *d)
 {
     if (!mull__call_detach(d->engine, d->call))

@@ -232,8 +232,7 @@ static mull__pending *next_policy_event(mull_engine *engine)
     return link ? MULL__ENTRY(link, mull__pending, link) : NULL;
 }
 
-/* Of several reloads in a row the notify of the last one hears. None hears once the engine stopped.
- */
+/* Of several reloads in a row the notify of the last one hears, and none after the stop. */
 void mull__policy_events_tell(mull_engine *engine)
 {
     for (mull__pending *kept; (kept = next_policy_event(engine));) {

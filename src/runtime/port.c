@@ -15,8 +15,7 @@ static void misused(mull_port *port, const char *what)
 
 /* ---- Deliveries ------------------------------------------------------------------------------ */
 
-/* defer keeps a delivery for which there was no memory, until there is. Its `runtime` is the link.
- */
+/* defer keeps a delivery for which there is no memory now. Its `runtime` links it to the next. */
 static void defer(mull_port *port, mull_delivery *delivery)
 {
     if (!port->deferred && !port->engine->grace_over)
@@ -137,6 +136,8 @@ void mull__port_begin_holding(mull_port *port)
         mull__timer_set(port->engine, &port->hold_timer, timeout_ms < 3 ? 1 : timeout_ms / 3,
                         on_hold, port);
 }
+
+/* ---- Health, closing, timers and the rest ---------------------------------------------------- */
 
 /* break_down stops the engine, since this transport won't work again. No try to settle waits. */
 static void break_down(mull_port *port, const char *why)
