@@ -97,6 +97,7 @@ function load.collect()
     return {
         problems = problems,
         parents = types.list(book),
+        parent_of = types.parent_of(book),
         scopes = scope.list(book),
         functions = book.functions,
         answer = answer.plain,

@@ -1,5 +1,4 @@
-/* arena.h: an arena (base/arena.h) for what is read out of Lua. An error that jumps out in the
- * middle of a conversion leaks nothing. */
+/* arena.h: what a C function has of malloc, given back when it ends, by an error too. */
 #ifndef MULL__ARENA_H
 #define MULL__ARENA_H
 
@@ -7,8 +6,15 @@
 
 #include <lua.h>
 
-/* mull__arena_new pushes an arena of the C library's memory, which is freed when the C function
- * that calls this ends, by an error too; it has to stay where it is on the stack. */
+/* mull__scoped_new pushes a zeroed userdata of `size` bytes, which has to stay where it is on the
+ * stack: drop(userdata) is called when the C function that calls this ends, and by the collector,
+ * and has to bear being called again. `type` is the name of its metatable. */
+void *mull__scoped_new(lua_State *L, size_t size, const char *type, lua_CFunction drop);
+
+/* mull__kept_new is the same, but left to the collector. */
+void *mull__kept_new(lua_State *L, size_t size, const char *type, lua_CFunction drop);
+
+/* mull__arena_new pushes an arena (base/arena.h) of the C library's memory, scoped. */
 mull__arena *mull__arena_new(lua_State *L);
 
 /* mull__arena_take gives zeroed memory, mull__arena_copy a copy of the bytes with a NUL behind it;

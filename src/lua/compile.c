@@ -143,23 +143,16 @@ static void read_scalar(reader *r, void *item)
 {
     lua_State *L = r->L;
     mull_value *value = item;
-    switch (lua_type(L, -1)) {
-    case LUA_TSTRING:
+    int type = lua_type(L, -1);
+    *value = (mull_value){.kind = MULL_NIL};
+    if (type == LUA_TSTRING)
         *value = (mull_value){.kind = MULL_STRING, .as.string = text(r)};
-        break;
-    case LUA_TBOOLEAN:
+    else if (type == LUA_TBOOLEAN)
         *value = (mull_value){.kind = MULL_BOOLEAN, .as.boolean = lua_toboolean(L, -1)};
-        break;
-    case LUA_TNUMBER:
-        if (lua_isinteger(L, -1))
-            *value = (mull_value){.kind = MULL_INTEGER, .as.integer = lua_tointeger(L, -1)};
-        else
-            *value = (mull_value){.kind = MULL_NUMBER, .as.number = lua_tonumber(L, -1)};
-        break;
-    default:
-        *value = (mull_value){.kind = MULL_NIL};
-        break;
-    }
+    else if (lua_isinteger(L, -1))
+        *value = (mull_value){.kind = MULL_INTEGER, .as.integer = lua_tointeger(L, -1)};
+    else if (type == LUA_TNUMBER)
+        *value = (mull_value){.kind = MULL_NUMBER, .as.number = lua_tonumber(L, -1)};
 }
 
 static mull_value scalar_of(reader *r, const char *name)
@@ -313,9 +306,10 @@ static void read_function(reader *r, int64_t *value)
 
 static void read_rate(reader *r, mull__setting_rate *value)
 {
-    *value = (mull__setting_rate){MULL__OFF, 0};
     if (lua_istable(r->L, -1))
         *value = (mull__setting_rate){integer_of(r, "after", 1), integer_of(r, "wait_ms", 0)};
+    else
+        *value = (mull__setting_rate){MULL__OFF, 0};
 }
 
 /* read_queue leaves `value`, its default, where it is `false`. */
@@ -325,10 +319,22 @@ static void read_queue(reader *r, const char **value)
         *value = text(r);
 }
 
-static void read_settings(reader *r, mull__settings *settings)
+/* place_of gives where a setting was said; the scope's places are below its settings. */
+static mull__plain_place place_of(reader *r, const char *name)
 {
-    lua_getfield(r->L, -1, "settings");
+    mull__plain_place place = {0};
+    if (lua_getfield(r->L, -2, name) == LUA_TTABLE)
+        place = (mull__plain_place){text_of(r, "file"), (int)integer_of(r, "line", 0)};
+    lua_pop(r->L, 1);
+    return place;
+}
+
+static void read_settings(reader *r, mull__settings *settings, mull__plain_place *places)
+{
+    lua_getfield(r->L, -1, "places");
+    lua_getfield(r->L, -2, "settings");
 #define READ(NUMBER, name, kind, ...)                                                              \
+    places[MULL__##NUMBER] = place_of(r, #name);                                                   \
     if (lua_getfield(r->L, -1, #name) != LUA_TNIL) {                                               \
         settings->set |= 1u << MULL__##NUMBER;                                                     \
         settings->name = mull__default_settings.name;                                              \
@@ -337,22 +343,7 @@ static void read_settings(reader *r, mull__settings *settings)
     lua_pop(r->L, 1);
     MULL__EACH_SETTING(READ)
 #undef READ
-    lua_pop(r->L, 1);
-}
-
-#define NAME(NUMBER, field, ...) #field,
-static const char *const setting_names[] = {MULL__EACH_SETTING(NAME)};
-#undef NAME
-
-static void read_places(reader *r, mull__plain_place *places)
-{
-    lua_getfield(r->L, -1, "places");
-    for (int i = 0; i < MULL__SETTINGS; i++) {
-        if (lua_getfield(r->L, -1, setting_names[i]) == LUA_TTABLE)
-            places[i] = (mull__plain_place){text_of(r, "file"), (int)integer_of(r, "line", 0)};
-        lua_pop(r->L, 1);
-    }
-    lua_pop(r->L, 1);
+    lua_pop(r->L, 2);
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
@@ -386,8 +377,7 @@ static void read_scope(reader *r, void *item)
     read_rules(r, &scope->rules, "rules");
     read_rules(r, &scope->cause_rules, "cause_rules");
     read_rules(r, &scope->unrecoverable, "unrecoverable");
-    read_settings(r, &scope->settings);
-    read_places(r, scope->places);
+    read_settings(r, &scope->settings, scope->places);
     scope->includes =
         each(r, &scope->include_count, "includes", sizeof *scope->includes, read_include);
     scope->replaced =

@@ -20,25 +20,6 @@ enum { FUNCTION = LUA_RIDX_LAST + 1, ERR, CTX, APART = 3 };
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* push_parents pushes a table child -> parent; the load's result is on top. */
-static void push_parents(lua_State *L)
-{
-    lua_newtable(L);
-    lua_getfield(L, -2, "parents");
-    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
-        lua_getfield(L, -1, "child");
-        lua_getfield(L, -2, "parent");
-        lua_rawset(L, -5);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 2);
-}
-
-static void keep_at(lua_State *L, lua_Integer index)
-{
-    lua_rawseti(L, LUA_REGISTRYINDEX, index);
-}
-
 /* keep_functions keeps the load's functions, each with an err and a ctx of its own. */
 static void keep_functions(lua_State *L)
 {
@@ -49,10 +30,10 @@ static void keep_functions(lua_State *L)
     ((mull__sandbox *)mull__vm_of(L))->owns = own;
     for (lua_Integer i = 0; i < count; i++) {
         lua_rawgeti(L, -1, i + 1);
-        keep_at(L, i * APART + FUNCTION);
+        lua_rawseti(L, LUA_REGISTRYINDEX, i * APART + FUNCTION);
         mull__views_push_own(L, &own[i]);
-        keep_at(L, i * APART + CTX);
-        keep_at(L, i * APART + ERR);
+        lua_rawseti(L, LUA_REGISTRYINDEX, i * APART + CTX);
+        lua_rawseti(L, LUA_REGISTRYINDEX, i * APART + ERR);
     }
     lua_pop(L, 1);
 }
@@ -60,9 +41,8 @@ static void keep_functions(lua_State *L)
 static int ready(lua_State *L)
 {
     mull__sandbox_result(L);
-    push_parents(L);
-    mull__views_open(L, lua_gettop(L));
-    lua_pop(L, 1);
+    lua_getfield(L, -1, "parent_of");
+    mull__views_open(L);
     keep_functions(L);
     lua_getfield(L, -1, "answer");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &read_answer);
@@ -163,12 +143,6 @@ int mull__functions_match(void *sandbox, uint32_t number, const mull_failure *fa
 
 /* ---- Overrides ------------------------------------------------------------------------------- */
 
-static void push_verdict(lua_State *L, const mull_verdict *verdict)
-{
-    mull__push_verdict(L, verdict);
-    mull__views_cover(L);
-}
-
 /* set_tier sets what a tier is in the table on top: where it is off, only that. */
 static void set_tier(lua_State *L, const char *name, const mull__config_tier *tier)
 {
@@ -239,7 +213,8 @@ static int ask(lua_State *L)
 {
     question *q = lua_touserdata(L, 1);
     begin_call(L, q, 1, "failure, verdict and config are");
-    push_verdict(L, q->verdict);
+    mull__push_verdict(L, q->verdict);
+    mull__views_cover(L);
     push_config(L, q->config);
     lua_call(L, 3, 1);
     if (lua_isnil(L, -1))
@@ -273,21 +248,15 @@ int mull__functions_override(void *sandbox, uint32_t number, const mull_failure 
 /* push_event pushes an event in the place of the ctx on top, which shows its failure. */
 static void push_event(lua_State *L, const mull_event *event)
 {
-    lua_createtable(L, 0, 6);
+    mull_event rest = *event;
+    rest.failure = NULL;
+    mull__push_event(L, &rest);
     lua_insert(L, -2);
     if (!event->failure) {
         lua_pop(L, 1);
         lua_pushnil(L);
     }
     lua_setfield(L, -2, "failure");
-    mull__set_text(L, "name", mull_event_name(event->kind));
-    if (event->verdict) {
-        push_verdict(L, event->verdict);
-        lua_setfield(L, -2, "verdict");
-    }
-    mull__set_rule(L, event->rule);
-    mull__set_text(L, "text", event->text);
-    mull__set_text(L, "generation", event->generation);
     mull__views_cover(L);
 }
 

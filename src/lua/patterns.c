@@ -127,60 +127,52 @@ static int push_captures(lua_State *L, const mull__pattern_match *match, text su
 
 /* ---- find and match -------------------------------------------------------------------------- */
 
-static int push_place(lua_State *L, size_t first, size_t last)
+/* find_plain looks for a text, as `look` does for a pattern. */
+static int find_plain(const counting *c, mull__pattern_match *match, text subject, size_t from,
+                      text wanted)
 {
-    lua_pushinteger(L, (lua_Integer)first);
-    lua_pushinteger(L, (lua_Integer)last);
-    return 2;
-}
-
-static int push_nothing(lua_State *L)
-{
-    luaL_pushfail(L);
-    return 1;
-}
-
-static int find_plain(const counting *c, text subject, size_t from, text wanted)
-{
-    lua_State *L = c->L;
     const char *begin = subject.bytes + from;
-    const char *found = memmem(begin, subject.size - from, wanted.bytes, wanted.size);
-    size_t looked_at = found ? (size_t)(found - begin) + wanted.size : subject.size - from;
-    spend(c, looked_at / BYTES_A_STEP);
-    if (!found)
-        return push_nothing(L);
-    size_t at = (size_t)(found - subject.bytes);
-    return push_place(L, at + 1, at + wanted.size);
+    match->capture_count = 0;
+    match->start = memmem(begin, subject.size - from, wanted.bytes, wanted.size);
+    match->end = match->start ? match->start + wanted.size : subject.bytes + subject.size;
+    spend(c, (size_t)(match->end - begin) / BYTES_A_STEP);
+    return match->start != NULL;
+}
+
+/* search is find and match. */
+static int search(lua_State *L, int is_find)
+{
+    text subject = text_at(L, 1), pattern = text_at(L, 2);
+    size_t from = offset_at(L, 3, subject.size);
+    counting c = count_by(L, METER);
+    mull__pattern_match match;
+    int has_text = is_find && lua_toboolean(L, 4), found = 0;
+    if (is_find && !has_text && from <= subject.size) {
+        spend(&c, pattern.size / BYTES_A_STEP);
+        has_text = is_plain(pattern);
+    }
+    if (from <= subject.size)
+        found = has_text ? find_plain(&c, &match, subject, from, pattern)
+                         : look(&c, mull__pattern_find, &match, subject, from, pattern);
+    if (!found) {
+        luaL_pushfail(L);
+        return 1;
+    }
+    if (!is_find)
+        return push_captures(L, &match, subject);
+    lua_pushinteger(L, match.start - subject.bytes + 1);
+    lua_pushinteger(L, match.end - subject.bytes);
+    return match.capture_count > 0 ? 2 + push_captures(L, &match, subject) : 2;
 }
 
 int mull__string_find(lua_State *L)
 {
-    text subject = text_at(L, 1), pattern = text_at(L, 2);
-    size_t from = offset_at(L, 3, subject.size);
-    counting c = count_by(L, METER);
-    mull__pattern_match match;
-    if (from > subject.size)
-        return push_nothing(L);
-    if (!lua_toboolean(L, 4))
-        spend(&c, pattern.size / BYTES_A_STEP);
-    if (lua_toboolean(L, 4) || is_plain(pattern))
-        return find_plain(&c, subject, from, pattern);
-    if (!look(&c, mull__pattern_find, &match, subject, from, pattern))
-        return push_nothing(L);
-    int count = push_place(L, (size_t)(match.start - subject.bytes) + 1,
-                           (size_t)(match.end - subject.bytes));
-    return match.capture_count > 0 ? count + push_captures(L, &match, subject) : count;
+    return search(L, 1);
 }
 
 int mull__string_match(lua_State *L)
 {
-    text subject = text_at(L, 1), pattern = text_at(L, 2);
-    size_t from = offset_at(L, 3, subject.size);
-    counting c = count_by(L, METER);
-    mull__pattern_match match;
-    if (from > subject.size || !look(&c, mull__pattern_find, &match, subject, from, pattern))
-        return push_nothing(L);
-    return push_captures(L, &match, subject);
+    return search(L, 0);
 }
 
 /* ---- gmatch ---------------------------------------------------------------------------------- */

@@ -1,13 +1,13 @@
 /* policy_check.c: check(policy, consumers or nil, transports or nil): findings and bounds as data,
  * to which lua/mulligan/check/ has the words. */
 #include "analysis/findings.h"
+#include "arena.h"
 #include "base/alloc.h"
 #include "convert.h"
 #include "decide/decide.h"
 #include "policy_look.h"
 #include "policy_module.h"
 #include "runtime/check.h"
-#include "scoped.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>

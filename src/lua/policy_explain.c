@@ -1,13 +1,13 @@
 /* policy_explain.c: policy:explain, why a verdict is what it is, and what follows; docs/explain.md.
  * All is found first, while nothing of Lua's can raise, and then made into tables. */
 #include "analysis/explain.h"
+#include "arena.h"
 
 #include "base/alloc.h"
 #include "convert.h"
 #include "decide/decide.h"
 #include "policy_look.h"
 #include "policy_module.h"
-#include "scoped.h"
 
 #include <lauxlib.h>
 

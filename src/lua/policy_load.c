@@ -88,8 +88,6 @@ static int compile(void *data, mull__load *load)
     guest *g = data;
     mull__sandbox *sandbox = NULL;
     mull__source *source = NULL;
-    load->table = NULL;
-    load->source = NULL;
     int status = run_at_rest(&sandbox, &source, g, load);
     if (status == MULL_OK)
         status = mull__compile(&load->table, sandbox, load->report);
@@ -102,7 +100,6 @@ static int compile(void *data, mull__load *load)
         load->source = source;
     } else {
         mull__table_free(load->table);
-        load->table = NULL;
         mull__source_free(source);
     }
     return status;

@@ -88,8 +88,7 @@ static mull__lua_policy *push_policy(lua_State *L, int log)
         luaL_error(L, "not enough memory");
         return NULL;
     }
-    (*slot)->host = host;
-    (*slot)->users = 1;
+    **slot = (mull__lua_policy){.host = host, .users = 1};
     mull__own(L, -1, *slot);
     return *slot;
 }

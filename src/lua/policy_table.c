@@ -1,11 +1,11 @@
 /* policy_table.c: policy:table, the decision table as it is in force somewhere; docs/table.md. */
+#include "arena.h"
 #include "base/alloc.h"
 #include "convert.h"
 #include "decide/decide.h"
 #include "policy/resolve.h"
 #include "policy_look.h"
 #include "policy_module.h"
-#include "scoped.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>

@@ -244,16 +244,13 @@ int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull
     mull__sandbox *s = mull__zalloc(allocator, 1, sizeof *s);
     if (!s)
         return MULL_ENOMEM;
+    *s = (mull__sandbox){
+        .source = source, .main = main, .log = log, .again = again, .silent = silent};
     if (mull__vm_open(&s->vm, allocator, MIB(MULL__LOAD_MIB))) {
         mull__free(allocator, s);
         return MULL_ENOMEM;
     }
     s->vm.spare = again ? MIB(MULL__AGAIN_SPARE_MIB) : 0;
-    s->source = source;
-    s->main = main;
-    s->log = log;
-    s->again = again;
-    s->silent = silent;
     *out = s;
     return MULL_OK;
 }

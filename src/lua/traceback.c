@@ -2,6 +2,7 @@
 #include "traceback.h"
 
 #include <lauxlib.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Of a deeper stack only the innermost and the outermost levels are shown. */
@@ -27,22 +28,12 @@ static int levels_of(lua_State *of)
     return high;
 }
 
-static void add_number(luaL_Buffer *out, int number)
-{
-    char digits[16], *first = digits + sizeof digits;
-    do
-        *--first = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    luaL_addlstring(out, first, (size_t)(digits + sizeof digits - first));
-}
-
 static void add_place(luaL_Buffer *out, const char *file, int line)
 {
+    char number[16];
     luaL_addstring(out, file);
-    if (line > 0) {
-        luaL_addchar(out, ':');
-        add_number(out, line);
-    }
+    if (line > 0)
+        luaL_addlstring(out, number, (size_t)snprintf(number, sizeof number, ":%d", line));
 }
 
 static void add_name(luaL_Buffer *out, const lua_Debug *at)
@@ -83,9 +74,8 @@ void mull__traceback(lua_State *L, lua_State *of, int level)
     luaL_addstring(&out, "stack traceback:");
     for (; lua_getstack(of, level, &at); level++) {
         if (level == gap && left_out > 1) {
-            luaL_addstring(&out, "\n\t...\t(skipping ");
-            add_number(&out, left_out);
-            luaL_addstring(&out, " levels)");
+            lua_pushfstring(L, "\n\t...\t(skipping %d levels)", left_out);
+            luaL_addvalue(&out);
             level += left_out - 1;
         } else {
             lua_getinfo(of, "Slnt", &at);

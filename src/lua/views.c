@@ -228,17 +228,21 @@ static const char *sent_type(const mull_error *error, size_t i)
     return type && *type && !same(type, "Error") ? type : NULL;
 }
 
-/* last_sent gives the last of the names that an error came with, repeats left out. */
+/* is_sent says whether a type is among the first names that an error came with. */
+static int is_sent(const mull_error *error, size_t count, const char *type)
+{
+    size_t i = 0;
+    while (i < count && !(sent_type(error, i) && same(sent_type(error, i), type)))
+        i++;
+    return i < count;
+}
+
+/* last_sent gives the last of these names, repeats left out. */
 static const char *last_sent(const mull_error *error, size_t count)
 {
-    while (count-- > 0) {
-        const char *type = sent_type(error, count);
-        size_t i = 0;
-        while (type && i < count && !(sent_type(error, i) && same(sent_type(error, i), type)))
-            i++;
-        if (type && i == count)
-            return type;
-    }
+    while (count-- > 0)
+        if (sent_type(error, count) && !is_sent(error, count, sent_type(error, count)))
+            return sent_type(error, count);
     return "Error";
 }
 
@@ -259,16 +263,13 @@ static int descends(lua_State *L, const char *type)
  * then the declared parents of the last of these, then Error. */
 static int error_is(lua_State *L)
 {
-    luaL_argcheck(L, lua_istable(L, 1), 1, "err:is(type) takes a colon");
+    luaL_argcheck(L, kind_of(L, 1) == ERROR, 1, "err:is(type) takes a colon, behind an error");
     luaL_checktype(L, 2, LUA_TSTRING);
-    luaL_argcheck(L, kind_of(L, 1) == ERROR, 1, "only an error has a type");
     const mull_error *error = error_of(L);
     const char *type = lua_tostring(L, 2);
     size_t sent = mull__lineage_count(error), count = 1 + (sent < LINEAGE ? sent : LINEAGE);
     count_search(L, count, lua_rawlen(L, 2));
-    int is = same(type, "Error");
-    for (size_t i = 0; i < count && !is; i++)
-        is = sent_type(error, i) && same(sent_type(error, i), type);
+    int is = same(type, "Error") || is_sent(error, count, type);
     is = is && strlen(type) == lua_rawlen(L, 2);
     lua_pushboolean(L, is || descends(L, last_sent(error, count)));
     return 1;
@@ -451,12 +452,11 @@ static void open_kind(lua_State *L, view_kind kind, lua_CFunction index)
     lua_rawseti(L, -2, kind);
 }
 
-void mull__views_open(lua_State *L, int parents)
+void mull__views_open(lua_State *L)
 {
     mull__views *views = views_of(L);
     views->own = &mull__views_nobody;
     views->serial = 1; /* what has none isn't of a call */
-    lua_pushvalue(L, parents);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
     lua_createtable(L, KINDS, 0);
     open_kind(L, ERROR, error_index);

@@ -32,9 +32,9 @@ typedef struct mull__views {
 extern const mull__views_own mull__views_nobody; /* outside of calls */
 void mull__views_forget(lua_State *L, mull__views *views);
 
-/* mull__views_open makes ready a state, once; `parents` is the index of a table child -> parent
- * with the declared types. May raise, like all of these but begin and end. */
-void mull__views_open(lua_State *L, int parents);
+/* mull__views_open makes ready a state, once; it pops a table child -> parent with the declared
+ * types. May raise, like all of these but begin and end. */
+void mull__views_open(lua_State *L);
 
 /* mull__views_push_own pushes an err and a ctx, for a function to keep, and notes them. */
 void mull__views_push_own(lua_State *L, mull__views_own *own);

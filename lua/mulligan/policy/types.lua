@@ -83,11 +83,19 @@ function types.errors(book, here, n, declared)
     end
 end
 
--- list gives what was declared, ordered by child.
+-- parent_of gives what was declared, child -> parent; list gives it as a list, ordered by child.
+function types.parent_of(book)
+    local parents = {}
+    for child, entry in pairs(book.parents) do
+        parents[child] = entry.parent
+    end
+    return parents
+end
+
 function types.list(book)
     local list = {}
-    for child, entry in pairs(book.parents) do
-        list[#list + 1] = { child = child, parent = entry.parent }
+    for child, parent in pairs(types.parent_of(book)) do
+        list[#list + 1] = { child = child, parent = parent }
     end
     return order.sort_by(list, "child")
 end
