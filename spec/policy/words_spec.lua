@@ -434,6 +434,29 @@ end):discard("yes")]], { log = function(_, line) log[#log + 1] = line end })
         end)
     end
 
+    it("says where a word is said too late, to a pcall too", function()
+        local log = {}
+        local policy = loading.good(statements [[
+local on = bus.on
+bus:on("A", function()
+    print((select(2, pcall(function()
+        local rule = on(bus, "B")
+        return rule
+    end))))
+    print((select(2, pcall(function()
+        local word = bus.on
+        return word
+    end))))
+    return true
+end):discard()]], { log = function(_, line) log[#log + 1] = line end })
+        assert.equal("discard", decide(policy, failure).action)
+        assert.same({
+            "policy.lua:4: on can't be said once the policy is loaded",
+            "policy.lua:8: a policy can't be changed once it is loaded",
+        }, log)
+        policy:close()
+    end)
+
     it("keeps no err or ctx beyond its call", function()
         local events = {}
         local policy = loading.good(statements [[

@@ -67,7 +67,7 @@ function words.kind(book, owner, acts, slip, fields)
     -- objection notes what is wrong where a word is said to the wrong receiver, or too late.
     local function objection(object, word, here)
         if book.closed then
-            error(word .. " can't be said once the policy is loaded", 4)
+            error(word .. " can't be said once the policy is loaded", 3) -- past the C that calls say
         end
         if slip then
             slip(data_of[object])
