@@ -23,16 +23,12 @@ static void end_at(line *l, int64_t calls, int64_t low_ms, int64_t high_ms)
     l->extent.longest_ms = mull__greater(l->extent.longest_ms, high_ms);
 }
 
-static mull__span with_call(const line *l, mull__span wait)
-{
-    return mull__span_sum(wait, (mull__span){0, l->walks->handler_ms});
-}
-
 static mull__span retries(const line *l, int64_t count)
 {
     mull__span sum = {0, 0};
     for (int64_t step = 1; step <= count; step++)
-        sum = mull__span_sum(sum, with_call(l, mull__tier_span(l->course->retry, step)));
+        sum =
+            mull__span_sum(sum, mull__with_call(l->walks, mull__tier_span(l->course->retry, step)));
     return sum;
 }
 
@@ -107,9 +103,9 @@ static void follow(line *l)
         int64_t step = l->redeliveries + 1, equal = equal_steps(tier, step);
         if (rounds != MULL__FOREVER)
             equal = mull__smaller(equal, rounds - l->redeliveries);
-        if (!run(l, with_call(l, mull__tier_span(tier, step)), equal))
+        if (!run(l, mull__with_call(l->walks, mull__tier_span(tier, step)), equal))
             return;
-        if (!mull__may_spend(l->walks, RUN_NS)) {
+        if (!mull__may_spend(l->walks->effort, RUN_NS)) {
             give_up(l);
             return;
         }
@@ -127,7 +123,7 @@ mull__extent mull__extent_of_course(const mull__walks *walks)
         .max_age_ms = walks->max_age_ms == MULL__OFF ? MULL__FOREVER : walks->max_age_ms,
         .extent = {0, MULL__FOREVER, 0, mull__drifts(course, walks)},
     };
-    if (mull__may_spend(walks, STEP_NS * course->retry->attempts)) {
+    if (mull__may_spend(walks->effort, STEP_NS * course->retry->attempts)) {
         l.retries = retries(&l, course->retry->attempts);
         follow(&l);
     } else {
@@ -137,15 +133,6 @@ mull__extent mull__extent_of_course(const mull__walks *walks)
 }
 
 /* ---- Of any courses -------------------------------------------------------------------------- */
-
-int mull__may_spend(const mull__walks *walks, int64_t ns)
-{
-    if (!walks->effort)
-        return 1;
-    if (*walks->effort > 0)
-        *walks->effort -= ns;
-    return *walks->effort > 0;
-}
 
 /* Delays that are computed never become less. */
 int64_t mull__longest_step_ms(const mull__plain_tier *tier)
@@ -179,10 +166,10 @@ static outermost outermost_of(const mull__walks *walks)
     outermost most = {0};
     for (size_t i = 0; i < walks->count; i++) {
         const mull__course *course = &walks->courses[i];
-        int64_t allowed = course->redeliver->attempts;
-        int64_t redeliveries = allowed == MULL_UNLIMITED ? MULL__FOREVER : allowed;
+        int is_unlimited = course->redeliver->attempts == MULL_UNLIMITED;
         most.retries = mull__greater(most.retries, course->retry->attempts);
-        most.redeliveries = mull__greater(most.redeliveries, redeliveries);
+        most.redeliveries = mull__greater(
+            most.redeliveries, is_unlimited ? MULL__FOREVER : course->redeliver->attempts);
         most.wait_ms = mull__greater(most.wait_ms, mull__longest_step_ms(course->retry));
         most.wait_ms = mull__greater(most.wait_ms, mull__longest_step_ms(course->redeliver));
     }
@@ -193,9 +180,8 @@ mull__extent mull__extent_overridden(const mull__walks *walks)
 {
     if (walks->max_attempts == MULL__OFF)
         return (mull__extent){MULL__FOREVER, 0, MULL__FOREVER, 0};
-    int64_t wait_ms = mull__greater(MULL__DELAY_MAX_MS, outermost_of(walks).wait_ms);
-    int64_t longest_ms =
-        mull__longer(mull__later(wait_ms, walks->handler_ms), walks->max_attempts - 1);
+    int64_t wait_ms = mull__later(MULL__DELAY_MAX_MS, walks->handler_ms);
+    int64_t longest_ms = mull__longer(wait_ms, walks->max_attempts - 1);
     return (mull__extent){walks->max_attempts, 0, longest_ms, 0};
 }
 

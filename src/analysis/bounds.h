@@ -70,7 +70,7 @@ typedef struct mull__walks {
     int64_t max_attempts, max_age_ms; /* MULL__OFF: none */
     int64_t handler_ms;               /* the longest that a call takes; MULL__FOREVER: no bound */
     /* How many nanoseconds, roughly, may still be spent on following walks, which takes its own.
-     * Once there are none, extents are rough. NULL: there are always enough. */
+     * Once there are none, extents are rough. */
     int64_t *effort;
 } mull__walks;
 
@@ -82,11 +82,23 @@ typedef struct mull__extent {
     int rough; /* the bounds hold, but may not be the least ones */
 } mull__extent;
 
+/* mull__with_call is a wait, and the call after it. */
+static inline mull__span mull__with_call(const mull__walks *walks, mull__span wait)
+{
+    return mull__span_sum(wait, (mull__span){0, walks->handler_ms});
+}
+
 /* mull__same_course: nothing that is computed here differs. */
 int mull__same_course(const mull__course *a, const mull__course *b);
 
-/* mull__may_spend takes an effort, and gives 0 where there is none left. */
-int mull__may_spend(const mull__walks *walks, int64_t ns);
+/* mull__may_spend takes from an effort what something costs, and gives 0 where there is none left.
+ */
+static inline int mull__may_spend(int64_t *effort, int64_t ns)
+{
+    if (*effort > 0)
+        *effort -= ns;
+    return *effort > 0;
+}
 
 /* mull__extent_of_course is of walks with a single course, which decides every failure. */
 mull__extent mull__extent_of_course(const mull__walks *walks);
@@ -103,14 +115,13 @@ int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
  * retries before an attempt take at least. */
 typedef struct mull__soonest {
     int64_t *round_ms;   /* [redeliveries]: at the first failure then; to one more than any tier's
-                            that isn't unlimited; NULL: to find it would take too long */
+                            that isn't unlimited; NULL: to find it would take too long; to be freed */
     int64_t *attempt_ms; /* [attempt], to the most of any course; FOREVER from there on */
 } mull__soonest;
 
 /* mull__soonest_of: there is a course at least. MULL_ENOMEM. */
 int mull__soonest_of(mull__soonest *soonest, const mull__walks *walks,
                      const mull_allocator *allocator);
-void mull__soonest_free(mull__soonest *soonest, const mull_allocator *allocator);
 
 /* mull__drifts: a course's delays each depend on the one before, and max_age on their sum; then not
  * all of the delays in their spans can come together, and bounds may be rough. */

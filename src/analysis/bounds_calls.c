@@ -14,7 +14,7 @@
 typedef struct front {
     int64_t *age_ms;
     int64_t least;
-    size_t count, room;
+    size_t count;
 } front;
 
 typedef struct chooser {
@@ -153,29 +153,17 @@ static void drop(chooser *c, front *f, int64_t round)
 /* make_room is for `count` numbers of calls, from `least` on, none of which is reached so far. */
 static int make_room(front *f, int64_t least, size_t count, const mull__paths *p)
 {
-    f->least = least;
-    f->count = count;
-    if (count > f->room) {
-        int64_t *grown = mull__grow(p->allocator, f->age_ms, 2 * count, sizeof *grown);
-        if (!grown)
-            return MULL_ENOMEM;
-        f->age_ms = grown;
-        f->room = 2 * count;
-    }
+    int64_t *grown = mull__grow(p->allocator, f->age_ms, count, sizeof *grown);
+    if (!grown)
+        return MULL_ENOMEM;
+    *f = (front){grown, least, count};
     for (size_t i = 0; i < count; i++)
-        f->age_ms[i] = MULL__FOREVER;
+        grown[i] = MULL__FOREVER;
     return MULL_OK;
 }
 
-/* give_up takes what walks that are left could come to at best. */
-static void give_up(chooser *c, const front *f, int64_t round)
-{
-    for (size_t i = 0; i < f->count; i++)
-        if (f->age_ms[i] != MULL__FOREVER)
-            c->beyond =
-                mull__greater(c->beyond, at_most(c, f->least + (int64_t)i, f->age_ms[i], round));
-}
-
+/* walk gives up where it takes too long, and takes what walks that are left could come to at best.
+ */
 static int walk(chooser *c, front *now, front *next)
 {
     mull__paths *p = c->paths;
@@ -184,18 +172,20 @@ static int walk(chooser *c, front *now, front *next)
     now->age_ms[0] = 0;
     for (int64_t round = 0;; round++) {
         drop(c, now, round);
-        if (now->count == 0)
-            return MULL_OK;
-        if (p->work > p->most_work) {
-            give_up(c, now, round);
-            return MULL_OK;
-        }
+        int gives_up = p->work > p->most_work;
         mull__paths_round(p, round);
-        if (make_room(next, now->least + p->exit, now->count + (size_t)(p->calls - p->exit), p))
+        if (!gives_up && now->count > 0 &&
+            make_room(next, now->least + p->exit, now->count + (size_t)(p->calls - p->exit), p))
             return MULL_ENOMEM;
-        for (size_t i = 0; i < now->count; i++)
-            if (now->age_ms[i] != MULL__FOREVER)
-                follow(p, next, now->least + (int64_t)i, now->age_ms[i]);
+        for (size_t i = 0; i < now->count; i++) {
+            int64_t age_ms = now->age_ms[i], calls = now->least + (int64_t)i;
+            if (age_ms != MULL__FOREVER && gives_up)
+                c->beyond = mull__greater(c->beyond, at_most(c, calls, age_ms, round));
+            else if (age_ms != MULL__FOREVER)
+                follow(p, next, calls, age_ms);
+        }
+        if (gives_up || now->count == 0)
+            return MULL_OK;
         p->work += 5 * (int64_t)next->count + 50;
         front was = *now;
         *now = *next;

@@ -111,8 +111,8 @@ typedef struct walker {
     size_t place_count;     /* in a round; place 0 is that of one call */
     mull__ages *now, *next; /* the places of this round and of the next */
     mull__ages here, then;  /* on the way through the attempts of a round */
-    int goes_on_for_ever;   /* no limit cuts unlimited courses short */
-    int rough;
+    mull__ages *places;     /* all of these */
+    mull__span *spans;      /* and all of theirs */
 } walker;
 
 static void end_at(walker *w, mull__span span)
@@ -134,7 +134,7 @@ static void go(walker *w, mull__ages *to, mull__span from, const mull__ages *wai
         mull__ages_add(to, span);
     }
     w->paths->work += (to->room > 1 ? 15 : 2) * (int64_t)waits->count;
-    w->rough |= waits->rough | to->rough;
+    w->extent->rough |= waits->rough | to->rough;
 }
 
 static void retry(walker *w, const mull__ages *waits)
@@ -229,9 +229,9 @@ static int nothing_new(const walker *w)
     return !w->paths->capped && w->paths->settled && mull__ages_hold(&w->now[0], &w->next[0]);
 }
 
-static void walk(walker *w)
+/* walk goes on up to the round `last`. */
+static void walk(walker *w, int64_t last)
 {
-    int64_t last = w->goes_on_for_ever ? w->paths->rounds : MULL__FOREVER;
     mull__ages_add(&w->now[0], (mull__span){0, 0});
     for (int64_t round = 0; walk_round(w, round) && !nothing_new(w) && round < last; round++) {
         mull__ages *was = w->now;
@@ -242,47 +242,43 @@ static void walk(walker *w)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* take_memory gives what there is to give back: all places, and the spans of them. */
-static int take_memory(walker *w, mull__ages **places, mull__span **spans)
+static int take_memory(walker *w)
 {
     const mull_allocator *a = w->paths->allocator;
     size_t count = 2 * w->place_count, room = w->place_count > 1 ? FEW_SPANS : MOST_SPANS;
     if (w->paths->max_age_ms == MULL__FOREVER)
         room = 0; /* the ends of what may be are enough */
     room++;       /* for what is beyond max_age */
-    *spans = mull__zalloc(a, count + 2, room * sizeof **spans);
-    *places = mull__zalloc(a, count, sizeof **places);
-    if (!*spans || !*places)
+    w->spans = mull__zalloc(a, count + 2, room * sizeof *w->spans);
+    w->places = mull__zalloc(a, count + 2, sizeof *w->places);
+    if (!w->spans || !w->places)
         return MULL_ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        (*places)[i] = (mull__ages){.at = *spans + i * room, .room = room};
-    w->now = *places;
-    w->next = *places + w->place_count;
-    w->here = (mull__ages){.at = *spans + count * room, .room = room};
-    w->then = (mull__ages){.at = w->here.at + room, .room = room};
+    for (size_t i = 0; i < count + 2; i++)
+        w->places[i] = (mull__ages){.at = w->spans + i * room, .room = room};
+    w->now = w->places;
+    w->next = w->places + w->place_count;
+    w->here = w->places[count];
+    w->then = w->places[count + 1];
     return MULL_OK;
 }
 
 int mull__ages_of_walks(mull__extent *extent, mull__paths *paths)
 {
-    walker w = {.paths = paths, .extent = extent};
+    int never_ends = paths->unlimited && !paths->capped && paths->max_age_ms == MULL__FOREVER;
     int64_t places = paths->capped ? paths->walks->max_attempts : 1;
-    mull__span *spans = NULL;
-    mull__ages *all = NULL;
+    walker w = {.paths = paths, .extent = extent, .place_count = (size_t)places};
     if (places > MOST_PLACES) {
+        w.place_count = 0;
         give_up(&w, 0);
         return MULL_OK;
     }
-    w.place_count = (size_t)places;
-    w.goes_on_for_ever = paths->unlimited && !paths->capped && paths->max_age_ms == MULL__FOREVER;
     extent->shortest_ms = MULL__FOREVER;
-    int status = take_memory(&w, &all, &spans);
+    int status = take_memory(&w);
     if (status == MULL_OK)
-        walk(&w);
-    mull__free(paths->allocator, spans);
-    mull__free(paths->allocator, all);
-    if (extent->shortest_ms == MULL__FOREVER || w.goes_on_for_ever)
+        walk(&w, never_ends ? paths->rounds : MULL__FOREVER);
+    mull__free(paths->allocator, w.spans);
+    mull__free(paths->allocator, w.places);
+    if (extent->shortest_ms == MULL__FOREVER || never_ends)
         extent->longest_ms = MULL__FOREVER;
-    extent->rough |= w.rough;
     return status;
 }

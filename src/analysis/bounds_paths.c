@@ -53,23 +53,22 @@ int mull__same_course(const mull__course *a, const mull__course *b)
 }
 
 /* keep_distinct copies the courses, by their retries, those that are alike once. */
-static size_t keep_distinct(mull__course *kept, const mull__walks *walks)
+static void keep_distinct(mull__paths *p)
 {
-    size_t count = 0;
-    memcpy(kept, walks->courses, walks->count * sizeof *kept);
-    qsort(kept, walks->count, sizeof *kept, by_retries);
-    for (size_t i = 0; i < walks->count; i++)
-        if (count == 0 || !mull__same_course(&kept[count - 1], &kept[i]))
-            kept[count++] = kept[i];
-    return count;
+    size_t count = p->walks->count;
+    memcpy(p->courses, p->walks->courses, count * sizeof *p->courses);
+    qsort(p->courses, count, sizeof *p->courses, by_retries);
+    for (size_t i = 0; i < count; i++) {
+        int64_t allowed = p->courses[i].redeliver->attempts;
+        if (p->count > 0 && mull__same_course(&p->courses[p->count - 1], &p->courses[i]))
+            continue;
+        p->unlimited |= allowed == MULL_UNLIMITED;
+        p->rounds = mull__greater(p->rounds, allowed);
+        p->courses[p->count++] = p->courses[i];
+    }
 }
 
 /* ---- Attempts -------------------------------------------------------------------------------- */
-
-static mull__span with_call(mull__span wait, const mull__walks *walks)
-{
-    return mull__span_sum(wait, (mull__span){0, walks->handler_ms});
-}
 
 /* look_at_attempt says what may follow a failure at this attempt. */
 static void look_at_attempt(mull__paths *p, int64_t number)
@@ -81,7 +80,7 @@ static void look_at_attempt(mull__paths *p, int64_t number)
         int64_t allowed = course->redeliver->attempts;
         if (number <= course->retry->attempts) {
             mull__span wait = mull__tier_span(course->retry, number);
-            mull__ages_add(&attempt->retry, with_call(wait, p->walks));
+            mull__ages_add(&attempt->retry, mull__with_call(p->walks, wait));
             continue;
         }
         attempt->level++;
@@ -90,16 +89,6 @@ static void look_at_attempt(mull__paths *p, int64_t number)
     }
     if (number < p->calls)
         attempt[1].since = mull__span_sum(attempt->since, mull__ages_hull(&attempt->retry));
-}
-
-static void look_at_redeliveries(mull__paths *p)
-{
-    for (size_t i = 0; i < p->count; i++) {
-        int64_t allowed = p->courses[i].redeliver->attempts;
-        p->unlimited |= allowed == MULL_UNLIMITED;
-        if (allowed > p->rounds)
-            p->rounds = allowed;
-    }
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -139,12 +128,10 @@ int mull__paths_init(mull__paths *p, const mull__walks *walks, const mull_alloca
         return MULL_ENOMEM;
     int has_age = walks->max_age_ms != MULL__OFF;
     p->max_age_ms = has_age ? walks->max_age_ms : MULL__FOREVER;
-    p->count = keep_distinct(p->courses, walks);
+    keep_distinct(p);
     p->calls = p->courses[p->count - 1].retry->attempts + 1;
     p->exit = p->courses[0].retry->attempts + 1;
-    look_at_redeliveries(p);
-    p->too_much = !mull__may_spend(walks, cost_of_all(p, has_age));
-    if (p->too_much)
+    if (!mull__may_spend(walks->effort, cost_of_all(p, has_age)))
         return MULL_OK;
     p->capped = walks->max_attempts != MULL__OFF &&
                 (p->unlimited || walks->max_attempts < p->calls * (p->rounds + 1));
@@ -173,7 +160,7 @@ static void fill_level(mull__paths *p, size_t level, int64_t round)
     if (tier->attempts != MULL_UNLIMITED && round >= tier->attempts)
         return;
     mull__span wait = mull__tier_span(tier, round + 1);
-    mull__ages_add(ages, with_call(wait, p->walks));
+    mull__ages_add(ages, mull__with_call(p->walks, wait));
     if (p->settled)
         p->settled = mull__span_same(wait, mull__tier_span(tier, MULL__FOREVER));
     p->work += 80;
@@ -218,15 +205,10 @@ int mull__soonest_of(mull__soonest *s, const mull__walks *walks, const mull_allo
     *s = (mull__soonest){0};
     mull__paths paths;
     int status = mull__paths_init(&paths, walks, allocator);
-    if (status == MULL_OK && !paths.too_much)
+    if (status == MULL_OK && paths.attempts)
         status = fill_in(s, &paths);
     mull__paths_free(&paths);
     return status;
-}
-
-void mull__soonest_free(mull__soonest *s, const mull_allocator *allocator)
-{
-    mull__free(allocator, s->round_ms);
 }
 
 /* ---- Extents ----------------------------------------------------------------------------- */
@@ -235,11 +217,10 @@ void mull__soonest_free(mull__soonest *s, const mull_allocator *allocator)
 static int spend(mull__extent *extent, mull__paths *p, int (*follow)(mull__extent *, mull__paths *))
 {
     enum { MOST = 100000000 };
-    const int64_t *effort = p->walks->effort;
     p->work = 0;
-    p->most_work = effort ? mull__smaller(*effort, MOST) : MOST;
+    p->most_work = mull__smaller(*p->walks->effort, MOST);
     int status = follow(extent, p);
-    mull__may_spend(p->walks, p->work);
+    mull__may_spend(p->walks->effort, p->work);
     return status;
 }
 
@@ -274,7 +255,7 @@ int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
         return MULL_OK;
     mull__paths paths;
     int status = mull__paths_init(&paths, walks, allocator);
-    if (status == MULL_OK && paths.too_much)
+    if (status == MULL_OK && !paths.attempts)
         *extent = mull__extent_at_a_glance(walks);
     else if (status == MULL_OK && paths.count == 1)
         *extent = mull__extent_of_course(walks);

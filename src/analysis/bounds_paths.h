@@ -59,14 +59,13 @@ typedef struct mull__paths {
     int64_t rounds;          /* redeliveries that the courses allow, unlimited ones left out */
     int unlimited;           /* and those that aren't left out: some course has no end of them */
     int capped;              /* max_attempts may cut a walk short */
-    mull__attempt *attempts; /* [attempt] */
+    mull__attempt *attempts; /* [attempt]; NULL: the effort doesn't reach for any of it */
     mull__ages *redeliver;   /* [level]: the waits before the next round, its first call included */
     mull__span *spans;       /* of all waits */
     int64_t round;           /* that they are filled in for; -1: none */
     int settled;             /* and for all rounds from it on */
     int64_t work;            /* done so far, in nanoseconds, roughly */
     int64_t most_work;       /* who comes to it gives up, and says what holds in any case */
-    int too_much;            /* the effort doesn't reach for any of it: nothing else is filled in */
 } mull__paths;
 
 /* mull__paths_init: MULL_ENOMEM. */

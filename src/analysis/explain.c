@@ -35,19 +35,6 @@ static void hold(mull__explanation *out, mull_verdict *verdict)
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
-/* look_up finds what the test at which a candidate lost had looked at. */
-static void look_up(mull__candidate *candidate, const mull_failure *failure)
-{
-    if (!candidate->trial.test)
-        return;
-    mull_value room;
-    const mull_value *given =
-        mull__fact_of(candidate->trial.test, failure, candidate->error, &room);
-    if (given)
-        candidate->given = *given;
-    candidate->is_given = given != NULL;
-}
-
 /* on_tried keeps a candidate; there is room up to the next power of two. */
 static void on_tried(void *data, const mull__trial *trial)
 {
@@ -66,7 +53,11 @@ static void on_tried(void *data, const mull__trial *trial)
     added->trial.why = keep(out, trial->why);
     for (unsigned depth = trial->depth; depth > 0; depth--)
         added->error = added->error->cause;
-    look_up(added, out->failure);
+    mull_value room;
+    const mull_value *given =
+        trial->test ? mull__fact_of(trial->test, out->failure, added->error, &room) : NULL;
+    if (given)
+        added->given = *given;
 }
 
 static void on_override_failed(void *data, const mull_failure *failure, const mull_verdict *verdict,
@@ -190,8 +181,9 @@ static int64_t tests_in(const mull__plain_matcher *matcher, int64_t text)
         const mull__plain_value *value = &matcher->tests[i].value;
         while (value->kind == MULL__NOT)
             value = value->inner;
-        int is_of_text = value->kind == MULL__CONTAINS || value->kind == MULL__MATCHES;
-        tests += is_of_text ? text : (int64_t)value->literal_count / LITERALS;
+        if (value->kind == MULL__CONTAINS || value->kind == MULL__MATCHES)
+            tests += text;
+        tests += (int64_t)value->literal_count / LITERALS;
     }
     for (size_t i = 0; i < matcher->part_count; i++)
         tests += tests_in(&matcher->parts[i], text);
@@ -244,18 +236,6 @@ static int alike(const mull_verdict *a, const mull_verdict *b)
            same_text(a->queue, b->queue) && same_text(a->note, b->note);
 }
 
-static mull__step step_of(const walk *low, const walk *high)
-{
-    return (mull__step){
-        .at_ms = {low->at_ms, high->at_ms},
-        .attempt = low->failure.attempt,
-        .redeliveries = low->failure.redeliveries,
-        .calls = low->failure.calls,
-        .delay_ms = {low->verdict.delay_ms, high->verdict.delay_ms},
-        .verdict = low->verdict,
-    };
-}
-
 /* is_over: it has ended, or is cut. */
 static int is_over(const walk *w)
 {
@@ -268,8 +248,15 @@ static int is_over(const walk *w)
 static int go_together(walk *low, walk *high, mull__strip *strip)
 {
     while (alike(&low->verdict, &high->verdict)) {
-        mull__step step = step_of(low, high);
-        add_step(low->out, strip, &step);
+        add_step(low->out, strip,
+                 &(mull__step){
+                     .at_ms = {low->at_ms, high->at_ms},
+                     .attempt = low->failure.attempt,
+                     .redeliveries = low->failure.redeliveries,
+                     .calls = low->failure.calls,
+                     .delay_ms = {low->verdict.delay_ms, high->verdict.delay_ms},
+                     .verdict = low->verdict,
+                 });
         if (is_over(low)) {
             low->out->is_cut |= !low->has_ended;
             return 1;

@@ -16,8 +16,8 @@
 typedef struct mull__candidate {
     mull__trial trial;       /* its strings live as long as the explanation */
     const mull_error *error; /* that it was looked at for: the failure's, or a cause */
-    mull_value given;        /* what trial.test looked at; its strings are the failure's */
-    int is_given;            /* 0: there is no such field, or no test to name */
+    mull_value given;        /* what trial.test, at which it lost, looked at: its strings are the
+                                failure's; MULL_NIL: there is no such field, or no test to name */
 } mull__candidate;
 
 enum { MULL__LOW, MULL__HIGH, MULL__ENDS };

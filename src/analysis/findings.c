@@ -52,13 +52,6 @@ void mull__found(const mull__finder *f, const mull__rule *rule, mull__finding fi
     f->tell(f->data, &finding);
 }
 
-int mull__can_go_on(mull__finder *f, int64_t ns)
-{
-    if (f->effort > 0)
-        f->effort -= ns;
-    return f->effort > 0;
-}
-
 void mull__stop(mull__finder *f, const char *word, const char *file, int line)
 {
     f->stopped = 1;
@@ -101,8 +94,7 @@ static const mull__rule *first_written_in(const mull__scope *writer, const mull_
 static void hidden(mull__finder *f, const mull__lint_item *item)
 {
     const mull__rule *by = item->fate->hidden_by;
-    int plainly = by && by->matcher.kind == MULL__MATCH_ALWAYS;
-    if (by && plainly == (f->kind == MULL__HIDDEN))
+    if (by && (by->matcher.kind == MULL__MATCH_ALWAYS) == (f->kind == MULL__HIDDEN))
         mull__found(f, item->rule, (mull__finding){.other = by->source});
 }
 
@@ -139,7 +131,7 @@ static void declaration_never_passes(mull__finder *f, const mull__lint_item *ite
     const mull__rule *declaration = item->rule;
     if (mull__never_passes(&declaration->matcher, &f->effort))
         mull__found(f, declaration, (mull__finding){0});
-    if (!mull__can_go_on(f, 0))
+    if (f->effort <= 0)
         mull__stop(f, "never", declaration->source.file, declaration->source.line);
 }
 
@@ -180,22 +172,12 @@ static void no_default(mull__finder *f, const mull__lint_item *item)
         mull__found(f, rule, (mull__finding){.other.scope = far->label});
 }
 
-/* name_in gives what follows the kind in the label of a scope with a name; NULL: it is of another
- * kind. */
-static const char *name_in(const char *label, const char *kind)
-{
-    size_t length = strlen(kind);
-    return strncmp(label, kind, length) == 0 && label[length] == ':' ? label + length + 1 : NULL;
-}
-
 static const mull__scope *scope_labelled(const mull__table *table, const char *label)
 {
-    const char *consumer = name_in(label, "consumer"), *transport = name_in(label, "transport");
-    const mull__layer layer = mull__layer_named(table, consumer, transport);
-    return consumer                    ? layer.consumer
-           : transport                 ? layer.transport
-           : strcmp(label, "bus") == 0 ? table->bus
-                                       : table->host;
+    for (size_t i = 0; i < table->scope_count; i++)
+        if (strcmp(table->scopes[i].label, label) == 0)
+            return &table->scopes[i];
+    return NULL;
 }
 
 static void nothing_included(mull__finder *f, const mull__lint_item *item)
@@ -350,7 +332,6 @@ int mull__findings(const mull__fates *fates, const mull__users *users,
                    const mull_allocator *allocator,
                    void (*tell)(void *data, const mull__finding *finding), void *data)
 {
-    const mull__rule *unknown = fates->stopped;
     mull__finder f = {.table = fates->table,
                       .fates = fates,
                       .users = users,
@@ -366,7 +347,7 @@ int mull__findings(const mull__fates *fates, const mull__users *users,
         f.kind = searches[i].kind;
         mull__search(&f, searches[i].at, searches[i].look);
     }
-    if (unknown && f.status == MULL_OK)
-        mull__stop(&f, "never", unknown->source.file, unknown->source.line);
+    if (fates->stopped && f.status == MULL_OK)
+        mull__stop(&f, "never", fates->stopped->source.file, fates->stopped->source.line);
     return f.status;
 }

@@ -46,9 +46,6 @@ void mull__search(mull__finder *finder, unsigned at, mull__lint *look);
  * declaration, if one is given. */
 void mull__found(const mull__finder *finder, const mull__rule *rule, mull__finding finding);
 
-/* mull__can_go_on takes what a search costs; 0: it has to stop. */
-int mull__can_go_on(mull__finder *finder, int64_t ns);
-
 /* mull__stop tells that what `word` says wasn't looked for any further than to a place. */
 void mull__stop(mull__finder *finder, const char *word, const char *file, int line);
 

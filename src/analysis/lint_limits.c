@@ -78,7 +78,7 @@ static int find_in(mull__finder *f, const mull__scope *scope, const mull__mixes 
             tell_lost(f, rule, mixes, soonest);
     }
     for (size_t i = 0; soonest && i < mixes->count; i++)
-        mull__soonest_free(&soonest[i], f->allocator);
+        mull__free(f->allocator, soonest[i].round_ms);
     mull__free(f->allocator, soonest);
     mull__free(f->allocator, courses);
     return status;
@@ -95,6 +95,6 @@ void mull__find_limits(mull__finder *f, const mull__lint_item *item)
     if (f->status == MULL_OK && !nothing_is_lost(&mixes))
         f->status = find_in(f, scope, &mixes);
     mull__mixes_free(&mixes);
-    if (!mull__can_go_on(f, 0))
+    if (f->effort <= 0)
         mull__stop(f, "limits", first->file, first->line);
 }

@@ -69,19 +69,15 @@ static size_t telling(const char *name)
  * are how names are told apart, so that only small letters count as slips. */
 static int is_slip(const char *a, const char *b)
 {
-    size_t at = 0, m = strlen(a), n = strlen(b);
-    if (m < n)
-        return is_slip(b, a);
-    while (a[at] == b[at])
-        at++;
-    if (m == n + 1)
-        return is_lower(a[at]) && strcmp(a + at + 1, b + at) == 0;
-    if (m != n)
-        return 0;
-    if (is_lower(a[at]) && is_lower(b[at]) && strcmp(a + at + 1, b + at + 1) == 0)
-        return 1;
-    return is_lower(a[at]) && is_lower(b[at]) && a[at] == b[at + 1] && a[at + 1] == b[at] &&
-           strcmp(a + at + 2, b + at + 2) == 0;
+    size_t m = strlen(a), n = strlen(b);
+    for (; *a && *a == *b; a++, b++, m--)
+        n--;
+    for (; m > 0 && n > 0 && a[m - 1] == b[n - 1]; m--)
+        n--;
+    if (m + n == 1)
+        return is_lower(m ? *a : *b);
+    int swapped = m == 2 && n == 2 && a[0] == b[1] && a[1] == b[0];
+    return ((m == 1 && n == 1) || swapped) && is_lower(*a) && is_lower(*b);
 }
 
 static int looks_like(const char *a, const char *b)
@@ -131,14 +127,13 @@ static void look(mull__finder *f, const usage *it, const char *name, const model
                  size_t count)
 {
     enum { MODEL_NS = 2, NAME_NS = 100 };
-    const mull_rule *place = &it->first->source;
     uint64_t letters = letters_of(name);
     for (size_t i = 0; i < count; i++) {
         const char *other = f->table->types[models[i].type].name;
         int better = other != name && (models[i].known || it->uses == 1);
         int alike = better && differs_in_few(letters, models[i].letters);
-        if (!mull__can_go_on(f, MODEL_NS) || (alike && !mull__can_go_on(f, NAME_NS))) {
-            mull__stop(f, "misspelt", place->file, place->line);
+        if (!mull__may_spend(&f->effort, alike ? NAME_NS : MODEL_NS)) {
+            mull__stop(f, "misspelt", it->first->source.file, it->first->source.line);
             return;
         }
         if (alike && looks_like(name, other)) {

@@ -39,8 +39,7 @@ static int caps_nothing(const mull__plain_tier *tier, const defaults *d)
     if (cap_ms == MULL__NO_CAP || cap_ms == d->max_delay_ms || cap_ms == MULL__DELAY_MAX_MS ||
         tier->hint)
         return 0;
-    int64_t ms = longest_ms(tier);
-    return ms <= cap_ms && ms <= usual_ms;
+    return longest_ms(tier) <= mull__smaller(cap_ms, usual_ms);
 }
 
 static int grows_nothing(const mull__plain_tier *tier)

@@ -70,16 +70,12 @@ static uint64_t hash_of_text(const char *text, int64_t *effort)
 /* hash_of_literal is the same for literals that are equal: 503 and 503.0 are. */
 static uint64_t hash_of_literal(const mull_value *literal, int64_t *effort)
 {
-    double number = 0;
     uint64_t bits;
+    double number = literal->kind == MULL_INTEGER  ? (double)literal->as.integer
+                    : literal->kind == MULL_NUMBER ? literal->as.number + 0.0 /* -0.0 is 0 */
+                                                   : 0;
     if (literal->kind == MULL_STRING)
         return hash_of_text(literal->as.string, effort);
-    if (literal->kind == MULL_INTEGER)
-        number = (double)literal->as.integer;
-    else if (literal->kind == MULL_NUMBER)
-        number = literal->as.number + 0.0; /* -0.0 is 0 */
-    else if (literal->kind == MULL_BOOLEAN)
-        number = literal->as.boolean ? 1 : 0;
     memcpy(&bits, &number, sizeof bits);
     return bits;
 }
@@ -181,35 +177,23 @@ static int cover_init(cover *c, const mull__rules *rules, const mull_allocator *
     return MULL_OK;
 }
 
-/* crowd is how many rules the fullest of some buckets has. */
-static uint32_t crowd(const cover *c, const uint64_t *keys, size_t count)
-{
-    uint32_t most = 0;
-    while (count-- > 0) {
-        uint32_t rules = bucket_of(c, keys[count])->count;
-        most = rules > most ? rules : most;
-    }
-    return most;
-}
-
 /* best_keys gives what a rule is kept by. */
 static size_t best_keys(uint64_t best[MOST_KEYS], const cover *c, const mull__rule *rule)
 {
+    const mull__plain_test *tests = rule->matcher.tests, *chosen = tests;
     int64_t uncounted = 0;
     uint32_t least = UINT32_MAX;
-    size_t best_count = 1;
-    best[0] = rule->matcher.test_count ? 0 : key_of_whole(rule->type, &rule->matcher, &uncounted);
-    for (size_t i = 0; i < rule->matcher.test_count && least > 0; i++) {
-        uint64_t keys[MOST_KEYS];
-        size_t count = keys_of_test(keys, rule->type, &rule->matcher.tests[i], 0, &uncounted);
-        uint32_t rules = crowd(c, keys, count);
-        if (rules < least) {
-            least = rules;
-            best_count = count;
-            memcpy(best, keys, sizeof keys);
-        }
+    if (rule->matcher.test_count == 0) {
+        best[0] = key_of_whole(rule->type, &rule->matcher, &uncounted);
+        return 1;
     }
-    return best_count;
+    for (size_t i = 0; i < rule->matcher.test_count && least > 0; i++) {
+        keys_of_test(best, rule->type, &tests[i], 0, &uncounted);
+        uint32_t rules = bucket_of(c, best[0])->count;
+        chosen = rules < least ? &tests[i] : chosen;
+        least = rules < least ? rules : least;
+    }
+    return keys_of_test(best, rule->type, chosen, 0, &uncounted);
 }
 
 /* cover_add takes in a rule by its index; in their order, each once. */

@@ -30,11 +30,6 @@ static int64_t least_count(int fact)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static int64_t bytes_in(const char *text)
-{
-    return text ? (int64_t)strlen(text) : 0;
-}
-
 /* passes: a pattern that can't be tried to its end may. */
 static int passes(const mull__plain_value *value, const mull_value *given, int64_t *effort)
 {
@@ -43,8 +38,9 @@ static int passes(const mull__plain_value *value, const mull_value *given, int64
     int64_t steps = MOST_STEPS;
     while (inner->kind == MULL__NOT)
         inner = inner->inner;
-    int64_t bytes = bytes_in(given && given->kind == MULL_STRING ? given->as.string : inner->text);
-    *effort -= 15 + (LITERAL_NS + bytes / BYTES) * (int64_t)(1 + inner->literal_count);
+    const char *text = given && given->kind == MULL_STRING ? given->as.string : "";
+    int64_t text_ns = (int64_t)strlen(text) / BYTES;
+    *effort -= 15 + (LITERAL_NS + text_ns) * (int64_t)(1 + inner->literal_count);
     if (*effort <= 0)
         return 0;
     int answer = mull__value_passes(value, given, &steps) != 0;
@@ -154,14 +150,9 @@ static int same_test(const mull__plain_test *a, const mull__plain_test *b, int64
 /* apart: two ranges have no number in common. If they have one, the greater of their lows is. */
 static int apart(const mull__plain_value *a, const mull__plain_value *b, int64_t *effort)
 {
-    int has_low = a->low.kind != MULL_NIL || b->low.kind != MULL_NIL;
-    return has_low && !(a->low.kind != MULL_NIL && passes(b, &a->low, effort)) &&
+    return (a->low.kind != MULL_NIL || b->low.kind != MULL_NIL) &&
+           !(a->low.kind != MULL_NIL && passes(b, &a->low, effort)) &&
            !(b->low.kind != MULL_NIL && passes(a, &b->low, effort));
-}
-
-static int is_for_texts(const mull__plain_value *value)
-{
-    return value->kind == MULL__CONTAINS || value->kind == MULL__MATCHES;
 }
 
 /* rules_out: no value is `a` and `b`, as far as is seen from `a`. */
@@ -176,15 +167,13 @@ static int rules_out(const mull__plain_value *a, const mull__plain_value *b, int
     case MULL__ABSENT:
         return !passes(b, NULL, effort);
     case MULL__BETWEEN:
-        return is_for_texts(b) || (b->kind == MULL__BETWEEN && apart(a, b, effort));
+        return b->kind == MULL__CONTAINS || b->kind == MULL__MATCHES ||
+               (b->kind == MULL__BETWEEN && apart(a, b, effort));
     case MULL__NOT:
         return same_value(a->inner, b, effort);
-    case MULL__CONTAINS:
-    case MULL__MATCHES:
-    case MULL__PRESENT:
-        break;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 static int clash(const mull__plain_test *a, const mull__plain_test *b, int64_t *effort)
@@ -280,15 +269,11 @@ static int all_pass(const mull__plain_value *literals, const mull__plain_value *
     return 1;
 }
 
-/* is_within: a range has its end on a side where the wide one has one, and not beyond it. */
-static int is_within(const mull__plain_value *narrow, const mull__plain_value *wide,
-                     int64_t *effort)
+/* is_within: an end of a range, if it has one there, is in the wide one, which else has none. */
+static int is_within(const mull_value *end, const mull__plain_value *wide,
+                     const mull_value *wide_end, int64_t *effort)
 {
-    const mull__plain_value from = {.kind = MULL__BETWEEN, .low = wide->low};
-    const mull__plain_value to = {.kind = MULL__BETWEEN, .high = wide->high};
-    int low = narrow->low.kind != MULL_NIL && passes(&from, &narrow->low, effort);
-    int high = narrow->high.kind != MULL_NIL && passes(&to, &narrow->high, effort);
-    return (low || wide->low.kind == MULL_NIL) && (high || wide->high.kind == MULL_NIL);
+    return end->kind == MULL_NIL ? wide_end->kind == MULL_NIL : passes(wide, end, effort);
 }
 
 /* implies: what passes `narrow` passes `wide`. */
@@ -299,7 +284,8 @@ static int implies(const mull__plain_value *narrow, const mull__plain_value *wid
     if (narrow->kind == MULL__ONE_OF)
         return !has_pattern(wide) && all_pass(narrow, wide, effort);
     return narrow->kind == MULL__BETWEEN && wide->kind == MULL__BETWEEN &&
-           is_within(narrow, wide, effort);
+           is_within(&narrow->low, wide, &wide->low, effort) &&
+           is_within(&narrow->high, wide, &wide->high, effort);
 }
 
 static int asks_for(const mull__plain_matcher *matcher, const mull__plain_test *test,

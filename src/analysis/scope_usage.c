@@ -54,13 +54,6 @@ int mull__visit_layers(const mull__visit *visit)
 /* More settings than so many aren't told apart. */
 enum { MOST_MIXES = 100 };
 
-static int same_mix(const mull__mix *a, const mull__mix *b)
-{
-    return a->max_age_ms == b->max_age_ms && a->max_attempts == b->max_attempts &&
-           a->handler_ms == b->handler_ms && a->overridden == b->overridden &&
-           a->unrecoverable == b->unrecoverable;
-}
-
 static int64_t looser(int64_t a, int64_t b)
 {
     return a == MULL__OFF || b == MULL__OFF ? MULL__OFF : mull__greater(a, b);
@@ -80,7 +73,7 @@ static int add_mix(mull__mixes *mixes, mull__mix mix)
 {
     mull__mix *items = mixes->items;
     for (size_t i = 0; i < mixes->count; i++)
-        if (same_mix(&items[i], &mix))
+        if (memcmp(&items[i], &mix, sizeof mix) == 0) /* there is no padding */
             return MULL_OK;
     if (!items)
         items = mixes->items = mull__zalloc(mixes->allocator, MOST_MIXES, sizeof *items);
@@ -235,8 +228,7 @@ static void widen(mull__extent *all, mull__extent one)
 int mull__extent_of_scope(mull__extent *extent, const mull__fates *fates, const mull__scope *scope,
                           const mull__mixes *mixes, int64_t *effort)
 {
-    int rough = mixes->rough || fates->stopped;
-    *extent = (mull__extent){0, MULL__FOREVER, 0, rough};
+    *extent = (mull__extent){0, MULL__FOREVER, 0, mixes->rough || fates->stopped};
     mull__course *courses =
         mull__zalloc(mixes->allocator, mull__scope_rules(scope), sizeof *courses);
     if (!courses)

@@ -46,7 +46,7 @@ static void set_test(lua_State *L, const mull__candidate *candidate)
     if (!candidate->trial.test)
         return;
     mull__push_test(L, candidate->trial.test);
-    if (candidate->is_given) {
+    if (candidate->given.kind != MULL_NIL) {
         mull__push_value(L, &candidate->given);
         lua_setfield(L, -2, "given");
     }

@@ -124,6 +124,8 @@ static void show(const sketch *k)
 
 static mull__walks walks_of(const sketch *k, mull__course courses[MOST_COURSES])
 {
+    static int64_t effort;
+    effort = INT64_MAX;
     for (size_t i = 0; i < k->count; i++)
         courses[i] = (mull__course){&k->rules[i].retry, &k->rules[i].redeliver};
     return (mull__walks){
@@ -132,6 +134,7 @@ static mull__walks walks_of(const sketch *k, mull__course courses[MOST_COURSES])
         .max_attempts = k->settings.max_attempts ? k->settings.max_attempts : MULL__OFF,
         .max_age_ms = k->settings.has_max_age ? k->settings.max_age_ms : MULL__OFF,
         .handler_ms = k->handler_ms,
+        .effort = &effort,
     };
 }
 
