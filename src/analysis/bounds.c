@@ -180,8 +180,9 @@ mull__extent mull__extent_overridden(const mull__walks *walks)
 {
     if (walks->max_attempts == MULL__OFF)
         return (mull__extent){MULL__FOREVER, 0, MULL__FOREVER, 0};
-    int64_t wait_ms = mull__later(MULL__DELAY_MAX_MS, walks->handler_ms);
-    int64_t longest_ms = mull__longer(wait_ms, walks->max_attempts - 1);
+    int64_t wait_ms = mull__greater(MULL__DELAY_MAX_MS, outermost_of(walks).wait_ms);
+    int64_t longest_ms =
+        mull__longer(mull__later(wait_ms, walks->handler_ms), walks->max_attempts - 1);
     return (mull__extent){walks->max_attempts, 0, longest_ms, 0};
 }
 
