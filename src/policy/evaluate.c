@@ -16,34 +16,24 @@
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 
-static void dead_letter(mull_verdict *verdict, mull_reason reason, const char *queue)
+static void end(mull_verdict *verdict, mull_action action, mull_reason reason, const char *queue,
+                const char *note)
 {
-    mull__set(verdict, MULL_DEAD_LETTER, reason, MULL_TIER_NONE, 0, 0, 0);
+    mull__set(verdict, action, reason, MULL_TIER_NONE, 0, 0, 0);
     verdict->queue = queue;
-}
-
-static void discard(mull_verdict *verdict, mull_reason reason, const char *note)
-{
-    mull__set(verdict, MULL_DISCARD, reason, MULL_TIER_NONE, 0, 0, 0);
     verdict->note = note;
 }
 
-/* end_by_default is a dead letter of which no chain has a say. */
-static void end_by_default(mull_verdict *verdict, mull_reason reason, const mull__layer *layer)
-{
-    dead_letter(verdict, reason, layer->bounds.dead_letter_queue);
-}
-
-/* end_chain is what the rule's chain ends in; where no rule decided (NULL), there is none. */
+/* end_chain is what the rule's chain ends in; NULL: no chain has a say, a dead letter by default.
+ */
 static void end_chain(mull_verdict *verdict, mull_reason reason, const mull__rule *rule,
                       const mull__layer *layer)
 {
     if (rule && rule->end == MULL_DISCARD)
-        discard(verdict, reason, rule->note);
-    else if (rule && rule->queue)
-        dead_letter(verdict, reason, rule->queue);
+        end(verdict, MULL_DISCARD, reason, NULL, rule->note);
     else
-        end_by_default(verdict, reason, layer);
+        end(verdict, MULL_DEAD_LETTER, reason,
+            rule && rule->queue ? rule->queue : layer->bounds.dead_letter_queue, NULL);
 }
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
@@ -133,7 +123,7 @@ static void decide_by_rules(mull_verdict *verdict, mull__evaluation *e,
         follow(verdict, e->rule, e->failure, site);
     } else {
         verdict->rule = (mull_rule){0};
-        end_by_default(verdict, reason, e->in_force);
+        end_chain(verdict, reason, NULL, e->in_force);
     }
 }
 
@@ -246,10 +236,10 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer,
     if (limit != MULL_REASON_NONE) {
         end_chain(verdict, limit, e->rule, layer);
     } else if (answer->action == MULL_DEAD_LETTER) {
-        dead_letter(verdict, MULL_REASON_OVERRIDE,
-                    answer->queue ? answer->queue : layer->bounds.dead_letter_queue);
+        end(verdict, MULL_DEAD_LETTER, MULL_REASON_OVERRIDE,
+            answer->queue ? answer->queue : layer->bounds.dead_letter_queue, NULL);
     } else if (answer->action == MULL_DISCARD) {
-        discard(verdict, MULL_REASON_OVERRIDE, answer->note);
+        end(verdict, MULL_DISCARD, MULL_REASON_OVERRIDE, NULL, answer->note);
     } else {
         int64_t ms = answer->delay_ms < MULL__DELAY_MAX_MS ? answer->delay_ms : MULL__DELAY_MAX_MS;
         mull__go_on(verdict, due, ms, step_due(due, failure), 0);
@@ -286,7 +276,7 @@ static void fall_back(mull_verdict *verdict, const mull__evaluation *e)
     mull_fallback fallback = not_possible(verdict->tier, e->failure->flags);
     if (fallback == MULL_FALLBACK_NONE)
         return;
-    end_by_default(verdict, MULL_REASON_FALLBACK, e->in_force);
+    end_chain(verdict, MULL_REASON_FALLBACK, NULL, e->in_force);
     verdict->fallback = fallback;
 }
 
