@@ -1,4 +1,4 @@
-/* program.c: see program.h. */
+/* program.c: the program: its Lua state, its signals, and how it ends; see program.h. */
 #include "program.h"
 
 #include "ceiling.h"
@@ -19,11 +19,6 @@
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2 };
-
-struct arguments {
-    int argc;
-    char **argv;
-};
 
 static void do_nothing(int signal_number)
 {
@@ -156,13 +151,14 @@ static int open_program(lua_State *L)
 
 static int run(lua_State *L)
 {
-    const struct arguments *given = lua_touserdata(L, 1);
+    char **words = lua_touserdata(L, 1);
+    int count = (int)lua_tointeger(L, 2);
     luaL_openlibs(L);
     luaL_requiref(L, "mulligan.program", open_program, 0);
     mull__push_function(L, "mulligan.cli", "main");
     lua_newtable(L);
-    for (int i = 1; i < given->argc; i++) {
-        lua_pushstring(L, given->argv[i]);
+    for (int i = 1; i < count; i++) {
+        lua_pushstring(L, words[i]);
         lua_rawseti(L, -2, i);
     }
     lua_call(L, 1, 1);
@@ -182,7 +178,6 @@ int mull__program(int argc, char **argv)
     int runs = argc > 1 && strcmp(argv[1], "run") == 0;
     if (runs)
         survive(SIGHUP); /* it means a reload, and none is needed before the first load */
-    struct arguments given = {.argc = argc, .argv = argv};
     int code = EXIT_USAGE;
     lua_State *L = luaL_newstate();
     if (!L) {
@@ -194,8 +189,9 @@ int mull__program(int argc, char **argv)
     mull__watch(L); /* coroutines that are made outside of handlers, too */
     lua_pushcfunction(L, tell_error);
     lua_pushcfunction(L, run);
-    lua_pushlightuserdata(L, &given);
-    int status = lua_pcall(L, 1, 1, -3);
+    lua_pushlightuserdata(L, argv);
+    lua_pushinteger(L, argc);
+    int status = lua_pcall(L, 2, 1, -4);
     if (status == LUA_OK)
         code = (int)lua_tointeger(L, -1);
     else if (status != LUA_ERRRUN) /* it wasn't told: no memory, or it can't be shown */
