@@ -4,25 +4,23 @@ local encode = require "mulligan.json".encode
 
 local verdict = {}
 
-local keys = { "action", "delay_ms", "queue", "reason", "note", "tier", "step", "of", "rule", "fallback", "generation" }
-local rule_keys = { "file", "line", "scope", "type" }
+local LINE = '{"action": %s, "delay_ms": %s, "queue": %s, "reason": %s, "note": %s, "tier": %s, "step": %s, "of": %s, '
+    .. '"rule": %s, "fallback": %s, "generation": %s}'
+local RULE = '{"file": %s, "line": %s, "scope": %s, "type": %s}'
 
-local function in_order(of, names)
-    local parts = {}
-    for i, name in ipairs(names) do
-        local value, text = of[name], "null"
-        if type(value) == "table" then
-            text = in_order(value, rule_keys)
-        elseif value ~= nil then
-            text = encode(value)
-        end
-        parts[i] = '"' .. name .. '": ' .. text
+local function json(value)
+    if value == nil then
+        return "null"
     end
-    return "{" .. table.concat(parts, ", ") .. "}"
+    return type(value) == "string" and encode(value) or value
 end
 
 function verdict.text(of)
-    return in_order(of, keys)
+    local rule = of.rule
+    return LINE:format(json(of.action), of.delay_ms, json(of.queue), json(of.reason), json(of.note), json(of.tier),
+        json(of.step), json(of.of),
+        rule and RULE:format(json(rule.file), json(rule.line), json(rule.scope), json(rule.type)) or "null",
+        json(of.fallback), json(of.generation))
 end
 
 return verdict
