@@ -539,6 +539,20 @@ static void an_override_leaves_max_attempts(void **state)
     assert_int_equal(three.calls, 3);
     assert_int_equal(three.shortest_ms, 0);
     assert_int_equal(three.longest_ms, 2 * (MULL__DELAY_MAX_MS + 10));
+    /* Jitter takes a delay of a chain beyond the longest one that an override can name. */
+    const int64_t year_ms = MULL__DELAY_MAX_MS;
+    const mull__plain_tier tier = {.on = 1,
+                                   .attempts = 1,
+                                   .delays = &year_ms,
+                                   .delay_count = 1,
+                                   .max_delay_ms = MULL__NO_CAP,
+                                   .jitter = 0.5};
+    const mull__plain_tier off = {.on = 0};
+    const mull__course course = {&tier, &off};
+    walks.courses = &course;
+    walks.count = 1;
+    three = mull__extent_overridden(&walks);
+    assert_int_equal(three.longest_ms, 2 * (year_ms + year_ms / 2 + 10));
 }
 
 static void no_memory_is_told(void **state)
