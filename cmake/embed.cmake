@@ -1,5 +1,5 @@
 # embed.cmake: writes every .lua file below ROOT but those for editors into the C file OUT, as
-# src/lua/embedded.h says.
+# src/lua/machine/embedded.h says.
 #
 #   cmake -DROOT=lua -DOUT=embedded.c [-DBYTECODE=tool] -P embed.cmake
 #
@@ -60,7 +60,7 @@ foreach(path IN LISTS paths)
 endforeach()
 
 file(WRITE "${OUT}" "/* Made of the files below lua/ by cmake/embed.cmake. */
-#include \"lua/embedded.h\"
+#include \"lua/machine/embedded.h\"
 
 ${texts}const mull__embedded mull__embedded_files[] = {
 ${rows}    {0, 0, 0, 0, 0},

@@ -35,7 +35,7 @@ local function lines_of(command)
 end
 
 local function room_of(file)
-    return file:match("^src/([^/]+)/")
+    return file:match("^src/(lua/[^/]+)/") or file:match("^src/([^/]+)/")
 end
 
 -- The files, by name, with what each needs; and which file has a symbol.

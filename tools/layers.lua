@@ -32,8 +32,13 @@ local rooms = {
     ["transport"] = "c system mulligan.h mulligan/transport.h base/ net/ wire/ uv",
     ["handler"] = "c system mulligan.h base/ wire/ uv",
     ["runtime"] = "c system base/ policy/ decide/ wire/ mulligan.h mulligan/transport.h transport/transports.h uv",
-    ["lua"] = "c system mulligan.h runtime/ decide/ analysis/ policy/ wire/ handler/ base/ lua threads",
-    ["cli"] = "c system mulligan.h lua/",
+    ["lua/values"] = "c system mulligan.h base/ runtime/calls.h lua",
+    ["lua/machine"] = "c system mulligan.h base/ lua",
+    ["lua/language"] = "c system mulligan.h decide/ policy/ base/ lua/machine/ lua/values/ lua threads",
+    ["lua/binding"] = "c system mulligan.h runtime/ decide/ analysis/ policy/ wire/ handler/ base/ lua/language/ "
+        .. "lua/machine/ lua/values/ lua threads",
+    ["lua/program"] = "c system mulligan.h runtime/ base/ lua/binding/ lua/values/ lua threads",
+    ["cli"] = "c system mulligan.h lua/program/",
 }
 
 -- A transport is one file or folder, named here with its client library. It sees transports.h and
@@ -94,13 +99,18 @@ local function find(path, header)
     end
 end
 
+-- The room of a file: its folder below src/, or in src/lua/ the one below that; none: include/.
+local function room_of(path)
+    return path:match("^src/(lua/[^/]+)/") or path:match("^src/([^/]+)/") or "include"
+end
+
 local function judge_inside(path, room, header)
     local found = find(path, header)
     if not found then
         return "there is no such header"
     end
     local name = found:match("^src/(.*)") or found:match("^include/(.*)")
-    local target = found:match("^src/([^/]+)/") or "include"
+    local target = room_of(found)
     if target == "transport" and room == "transport" then
         local mine, its = transport_of(path), transport_of(found)
         if its ~= mine and its ~= registry and its ~= shared and mine ~= registry then
@@ -125,7 +135,7 @@ end
 local problems = 0
 
 local function read(path)
-    local room = path:match("^src/([^/]+)/") or "include"
+    local room = room_of(path)
     local number = 0
     for line in io.lines(root .. "/" .. path) do
         number = number + 1

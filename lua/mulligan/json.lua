@@ -1,4 +1,4 @@
--- json.lua: mulligan.json. Reading is C (src/lua/json.c); writing is here. Tables are read raw.
+-- json.lua: mulligan.json. Reading is C (src/lua/values/json.c); writing is here. Tables are read raw.
 
 local core = require "mulligan.core"
 

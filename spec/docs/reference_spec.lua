@@ -162,7 +162,7 @@ end]], { log = function(_, text) printed[#printed + 1] = text end }):close()
     end)
 
     it("has the budgets that C has", function()
-        local code = process.read "src/lua/sandbox.h" .. process.read "src/lua/sandbox.c" .. process.read "src/lua/vm.c"
+        local code = process.read "src/lua/language/sandbox.h" .. process.read "src/lua/language/sandbox.c" .. process.read "src/lua/machine/vm.c"
         local rows = lists.budgets
         local call = code:match("mull__call_budget = (%b{})")
         local whole = code:match("load_budget =%s*(%b{})")

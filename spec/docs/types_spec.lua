@@ -222,7 +222,7 @@ local calls = {
 -- Every name that some class has, or that stands in a source that reads options; and one that no
 -- class has.
 local universe = { zzz = true }
-for _, path in ipairs { "src/lua/convert.c", "src/lua/messages.c", "lua/mulligan/testing.lua",
+for _, path in ipairs { "src/lua/values/from_lua.c", "src/lua/binding/messages.c", "lua/mulligan/testing.lua",
     "lua/mulligan/options.lua", "lua/mulligan/init.lua" } do
     for name in process.read(path):gmatch("%f[%w_]%l[%l_]+%f[^%w_]") do
         universe[name] = true

@@ -3,7 +3,7 @@
 #ifndef MULL__REACHABILITY_H
 #define MULL__REACHABILITY_H
 
-#include "policy/shape.h"
+#include "policy/table_internal.h"
 
 typedef struct mull__fate {
     const mull__rule *hidden_by; /* the rule of the same scope that always decides before it */

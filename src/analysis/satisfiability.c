@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "policy/fact.h"
+#include "policy/condition.h"
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
 

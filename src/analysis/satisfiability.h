@@ -6,7 +6,7 @@
 #ifndef MULL__SATISFIABILITY_H
 #define MULL__SATISFIABILITY_H
 
-#include "policy/plain.h"
+#include "policy/model.h"
 
 /* mull__never_passes: whatever the failure. */
 int mull__never_passes(const mull__plain_matcher *matcher, int64_t *effort);

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "compiler.h"
 #include "mulligan.h"
-#include "rare.h"
 
 typedef struct mull__append_block {
     struct mull__append_block *older;

@@ -1,5 +1,5 @@
 /* main.c: the program `mulligan`. */
-#include "lua/program.h"
+#include "lua/program/program.h"
 
 #include <errno.h>
 #include <fcntl.h>

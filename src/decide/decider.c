@@ -7,9 +7,9 @@
  *       decide_slowly     all else, with defaults and names put in
  */
 #include "base/alloc.h"
-#include "base/given.h"
-#include "base/rare.h"
-#include "holder.h"
+#include "base/compiler.h"
+#include "base/struct_compat.h"
+#include "policy.h"
 #include "policy/delay.h"
 #include "policy/evaluate.h"
 

@@ -1,5 +1,5 @@
 /* generation.c: a policy as it was loaded at one moment, and the seats that decide by it. */
-#include "holder.h"
+#include "policy.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* ids.c: see ids.h. */
-#include "holder.h"
+#include "policy.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/given.h"
 #include "base/hash.h"
+#include "base/struct_compat.h"
 #include "policy/resolve.h"
 
 enum { IDS_MAX = 65535, NAME_BYTES_MAX = 65536, FIRST_SLOTS = 16 };

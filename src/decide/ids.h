@@ -15,7 +15,7 @@
 
 #include "base/append_array.h"
 #include "base/list.h"
-#include "policy/shape.h"
+#include "policy/table_internal.h"
 
 /* mull__id_key is what is interned: one name or two, and the bytes by which it is compared. */
 typedef struct mull__id_key {

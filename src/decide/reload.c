@@ -1,6 +1,6 @@
 /* reload.c: how another generation takes the place of the one in force, who may refuse that, and
  * how the files stand to what runs. holder.h says what the locks are for. */
-#include "holder.h"
+#include "policy.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "shape.h"
+#include "table_internal.h"
 
 /* Every piece goes in with its size, so that no two tables run into the same bytes. */
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rare.h"
+#include "base/compiler.h"
+#include "condition.h"
 #include "delay.h"
-#include "fact.h"
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 

@@ -4,9 +4,9 @@
 #ifndef MULL__EVALUATE_H
 #define MULL__EVALUATE_H
 
-#include "base/rare.h"
+#include "base/compiler.h"
+#include "condition.h"
 #include "delay.h"
-#include "fact.h"
 #include "match.h"
 #include "resolve.h"
 

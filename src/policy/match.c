@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "base/given.h"
 #include "base/pattern.h"
-#include "fact.h"
+#include "base/struct_compat.h"
+#include "condition.h"
 #include "resolve.h"
 
 enum {

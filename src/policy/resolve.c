@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/given.h"
+#include "base/struct_compat.h"
 
 /* ---- Settings in force ----------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #ifndef MULL__RESOLVE_H
 #define MULL__RESOLVE_H
 
-#include "shape.h"
+#include "table_internal.h"
 
 /* mull__target is what a failure is judged by besides its counters and its error's fields. */
 typedef struct mull__target {

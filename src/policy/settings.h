@@ -1,7 +1,8 @@
 /* settings.h: the settings of a scope, a row each. To add one, add its row, and the code that obeys
  * it. All else follows from the rows: what a policy may say and how that is checked
- * (lua/mulligan/policy/settings.lua), how it is read (src/lua/compile.c), which scope's value is in
- * force, the digest, what `table` shows, and the types for editors (tools/words/looks.lua). */
+ * (lua/mulligan/policy/settings.lua), how it is read (src/lua/language/compile.c), which scope's
+ * value is in force, the digest, what `table` shows, and the types for editors
+ * (tools/words/looks.lua). */
 #ifndef MULL__SETTINGS_H
 #define MULL__SETTINGS_H
 

@@ -2,7 +2,7 @@
 #ifndef MULL__TABLE_H
 #define MULL__TABLE_H
 
-#include "plain.h"
+#include "model.h"
 #include "settings.h"
 
 typedef struct mull__table mull__table;

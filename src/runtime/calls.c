@@ -5,7 +5,7 @@
  * inbox, linked through their deliveries: an end needs no memory but for a copy of its error. */
 #include "calls.h"
 
-#include "base/given.h"
+#include "base/struct_compat.h"
 #include "copy.h"
 #include "lifecycle.h"
 #include "state.h"

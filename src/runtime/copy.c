@@ -4,7 +4,7 @@
  * counts, then into one of the size that was counted. */
 #include "copy.h"
 
-#include "base/given.h"
+#include "base/struct_compat.h"
 #include "base/utf8.h"
 #include "calls.h"
 

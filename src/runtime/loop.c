@@ -7,8 +7,8 @@
  *   posted) ── credit ── are the queues empty? ── has it stopped? ── may it close?
  */
 #include "admission.h"
-#include "base/given.h"
-#include "base/limits.h"
+#include "base/struct_compat.h"
+#include "base/system_limits.h"
 #include "calls.h"
 #include "check.h"
 #include "delivery.h"

@@ -1,9 +1,9 @@
 /* setup.c: the transports and consumers of an engine, before it starts. */
 #include "setup.h"
 
-#include "base/given.h"
-#include "base/limits.h"
-#include "base/mask.h"
+#include "base/redact.h"
+#include "base/struct_compat.h"
+#include "base/system_limits.h"
 #include "base/utf8.h"
 #include "calls.h"
 #include "lifecycle.h"

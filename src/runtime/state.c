@@ -2,7 +2,7 @@
 #include "state.h"
 
 #include "base/clock.h"
-#include "base/limits.h"
+#include "base/system_limits.h"
 #include "base/utf8.h"
 #include "engine.h"
 #include "timers.h"

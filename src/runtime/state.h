@@ -14,10 +14,10 @@
 #include "base/alloc.h"
 #include "base/list.h"
 #include "base/rand.h"
+#include "calls.h"
 #include "decide/decide.h"
-#include "runtime/calls.h"
-#include "runtime/engine.h"
-#include "runtime/timers.h"
+#include "engine.h"
+#include "timers.h"
 #include "wire/headers.h"
 
 #include <stdatomic.h>

@@ -36,7 +36,7 @@ function made.new(book, kind, word, plain, depth)
     return object
 end
 
-local DEEPEST = 100 -- MULL__NESTING_MAX of src/policy/plain.h
+local DEEPEST = 100 -- MULL__NESTING_MAX of src/policy/model.h
 
 -- around gives the depth of what `word` makes of the first n of the given things; nil, noted, where
 -- that is more than can be looked at.

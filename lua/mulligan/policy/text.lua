@@ -151,7 +151,7 @@ function text.nearest(word, candidates)
     return best
 end
 
--- unknown_key is what is wrong with a key that isn't among those of a table; src/lua/convert.c raises it.
+-- unknown_key is what is wrong with a key that isn't among those of a table; src/lua/values/from_lua.c raises it.
 function text.unknown_key(key, where, known)
     local near = text.nearest(key, known)
     return ('unknown key "%s" in %s; %s'):format(key, where,

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "decide/holder.h"
+#include "decide/policy.h"
 #include "policy/table.h"
 
 /* Each block has its size before it. */

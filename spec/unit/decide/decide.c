@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/utf8.h"
-#include "decide/holder.h"
+#include "decide/policy.h"
 #include "fake_guest.h"
 
 typedef struct rig {

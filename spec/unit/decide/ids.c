@@ -1,7 +1,7 @@
 /* ids.c: what interned names mean in generations that aren't in force, or never come to
  * be: a decider that hasn't moved on finds every id, and a reload that has no memory for them
  * changes nothing. */
-#include "decide/holder.h"
+#include "decide/policy.h"
 #include "fake_guest.h"
 
 typedef struct rig {

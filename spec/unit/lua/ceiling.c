@@ -1,8 +1,8 @@
 /* ceiling.c: how much memory the program's Lua may have, and what happens at the ceiling.
  */
-#include "lua/ceiling.h"
-#include "base/limits.h"
-#include "lua/json.h"
+#include "base/system_limits.h"
+#include "lua/binding/memory_limit.h"
+#include "lua/values/json.h"
 #include "runtime/engine.h"
 
 #include <lauxlib.h>

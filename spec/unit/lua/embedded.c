@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fixtures.h"
-#include "lua/embedded.h"
+#include "lua/machine/embedded.h"
 
 extern const char lua_ident[];
 

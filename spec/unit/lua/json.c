@@ -15,7 +15,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "lua/json.h"
+#include "lua/values/json.h"
 #include "purse.h"
 #include "sample.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "fixtures.h"
-#include "policy/names.h"
+#include "policy/name_index.h"
 
 static mull__names room_for(size_t count)
 {

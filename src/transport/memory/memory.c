@@ -6,7 +6,7 @@
  */
 #include "base/alloc.h"
 #include "base/duration.h"
-#include "shelf.h"
+#include "queue_store.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,457 @@
+/* engine.c: the methods of an engine; see docs/lua-module.md. */
+#include "engine.h"
+
+#include "lua/values/metatable.h"
+#include "lua/values/values.h"
+#include "memory_limit.h"
+#include "runtime/engine.h"
+#include "runtime/watchdog.h"
+
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char type_name[] = "mulligan.engine";
+
+/* ---- Callbacks of the library ---------------------------------------------------------------- */
+
+static void on_problem(const char *file, int line, const char *text, void *data)
+{
+    mull__lua_engine *engine = data;
+    mull__problem_keep(file, line, text, &engine->problems);
+}
+
+static void on_event(const mull_event *event, void *data)
+{
+    mull__lua_engine *engine = data;
+    mull__host_event(engine->host, engine, event);
+}
+
+static void on_stopped(void *data)
+{
+    mull__lua_engine *engine = data;
+    engine->stopped = 1;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------ */
+
+static void drop_policy(mull__lua_engine *engine)
+{
+    if (engine->policy)
+        mull__policy_drop(engine->policy);
+    engine->policy = NULL;
+}
+
+static void drop(mull__lua_engine *engine)
+{
+    if (--engine->users > 0)
+        return;
+    for (mull__lua_consumer *consumer = engine->consumers, *next; consumer; consumer = next) {
+        next = consumer->next;
+        free(consumer);
+    }
+    mull__problems_drop(&engine->problems);
+    mull__problems_drop(&engine->lines);
+    pthread_mutex_destroy(&engine->lines_lock);
+    drop_policy(engine);
+    free(engine);
+}
+
+static void on_closed(void *data)
+{
+    mull__lua_engine *engine = data;
+    engine->engine = NULL;
+    mull__lines_hand_out(engine);
+    drop_policy(engine); /* it may be closed now, even if this value is still around */
+    drop(engine);
+}
+
+/* close_now asks the engine to close, once. Inside of one of its callbacks it closes later. */
+static void close_now(mull__lua_engine *engine)
+{
+    if (engine->engine && !engine->closing) {
+        engine->closing = 1;
+        mull_engine_close(engine->engine, on_closed, engine);
+    }
+}
+
+/* is_over: it is closed, or will be once its callbacks are through. */
+static int is_over(const mull__lua_engine *engine)
+{
+    return !engine || !engine->engine || engine->closing;
+}
+
+mull__lua_engine *mull__engine_at(lua_State *L, int index)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, index, type_name);
+    if (is_over(*slot))
+        luaL_error(L, "the engine is closed");
+    mull__lines_here(*slot);
+    return *slot;
+}
+
+static int close_engine(lua_State *L)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
+    if (*slot) {
+        mull__lines_here(*slot);
+        close_now(*slot);
+    }
+    return 0;
+}
+
+static int own_again(lua_State *L)
+{
+    mull__own(L, 1, lua_touserdata(L, 2));
+    return 0;
+}
+
+static int collect(lua_State *L)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
+    mull__lua_engine *engine = *slot;
+    if (!engine)
+        return 0;
+    *slot = NULL;
+    /* The collector took it out of the owners, where handlers that are cancelled look it up. They
+     * end without it where there is no memory to put it back. */
+    lua_pushcfunction(L, own_again);
+    lua_pushvalue(L, 1);
+    lua_pushlightuserdata(L, engine);
+    if (lua_pcall(L, 2, 0, 0) != LUA_OK)
+        lua_pop(L, 1);
+    mull__lines_here(engine);
+    close_now(engine);
+    mull__disown(L, engine);
+    drop(engine);
+    return 0;
+}
+
+static void push_anchors(lua_State *L, int options)
+{
+    static const char *const kept[] = {"log", "event", "policy", "clock"};
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        lua_getfield(L, options, kept[i]);
+        lua_setfield(L, -2, kept[i]);
+    }
+}
+
+/* push_engine pushes an engine that isn't made yet. It doesn't use its policy yet, which nobody
+ * could close after an error. */
+static mull__lua_engine *push_engine(lua_State *L, int options)
+{
+    mull__host *host = mull__host_of(L);
+    mull__lua_engine **slot = lua_newuserdatauv(L, sizeof(mull__lua_engine *), 1);
+    *slot = NULL;
+    luaL_setmetatable(L, type_name);
+    push_anchors(L, options);
+    lua_setiuservalue(L, -2, 1);
+    mull__lua_engine *engine = calloc(1, sizeof *engine);
+    if (!engine) {
+        luaL_error(L, "not enough memory");
+        return NULL;
+    }
+    engine->host = host;
+    engine->users = 1;
+    pthread_mutex_init(&engine->lines_lock, NULL);
+    *slot = engine;
+    mull__own(L, -1, engine);
+    mull__lines_here(engine);
+    return engine;
+}
+
+static int flag_field(lua_State *L, int index, const char *field)
+{
+    lua_getfield(L, index, field);
+    int flag = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return flag;
+}
+
+static int64_t integer_field(lua_State *L, int index, const char *field)
+{
+    lua_getfield(L, index, field);
+    int64_t number = luaL_optinteger(L, -1, 0);
+    lua_pop(L, 1);
+    return number;
+}
+
+int mull__lua_engine_new(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    mull__lua_engine *engine = push_engine(L, 1);
+    int made = lua_gettop(L);
+    lua_getfield(L, 1, "policy");
+    mull__lua_policy *policy = mull__policy_at(L, -1);
+    mull_engine_options options = MULL_INIT(mull_engine_options);
+    options.policy = policy->policy;
+    options.grace_ms = integer_field(L, 1, "grace_ms");
+    options.seed = (uint64_t)integer_field(L, 1, "seed");
+    options.stop_on_signals = flag_field(L, 1, "stop_on_signals");
+    options.reload_on_sighup = flag_field(L, 1, "reload_on_sighup");
+    options.reload_on_change = flag_field(L, 1, "reload_on_change");
+    options.log = mull__line_take;
+    if (lua_getfield(L, 1, "event") == LUA_TFUNCTION)
+        options.event = on_event;
+    options.problem = on_problem;
+    options.stopped = on_stopped;
+    options.data = engine;
+    mull_clock clock;
+    if (lua_getfield(L, 1, "clock") != LUA_TNIL) {
+        mull__clock_use(L, lua_gettop(L), made, &clock);
+        options.clock = &clock;
+    }
+    engine->real_clock = !options.clock;
+    engine->counts_patterns = flag_field(L, 1, "count_patterns");
+    if (engine->counts_patterns)
+        mull__count_patterns(L);
+    engine->policy = policy;
+    policy->users++;
+    int status = mull_engine_new(&engine->engine, &options);
+    if (status != 0) {
+        int results = mull__problems_fail(L, &engine->problems, status);
+        drop_policy(engine);
+        return results;
+    }
+    engine->users++;
+    lua_settop(L, made);
+    return 1;
+}
+
+/* ---- Transports and consumers ---------------------------------------------------------------- */
+
+/* answer gives what a method that can fail returns. */
+static int answer(lua_State *L, mull__lua_engine *engine, int status)
+{
+    mull__lines_hand_out(engine);
+    if (status != 0)
+        return mull__problems_fail(L, &engine->problems, status);
+    mull__problems_drop(&engine->problems);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int transport(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    const char *name = mull__read_name(L, 2, "the transport's name");
+    size_t size;
+    const char *url = luaL_checklstring(L, 3, &size);
+    luaL_argcheck(L, strlen(url) == size, 3, "a URL has no NUL");
+    return answer(L, engine, mull_engine_transport(engine->engine, name, url));
+}
+
+static const char *name_field(lua_State *L, int index, const char *field)
+{
+    lua_getfield(L, index, field); /* stays on the stack, which keeps it alive */
+    return mull__read_name(L, -1, field);
+}
+
+static int64_t bounded_field(lua_State *L, int index, const char *field, int64_t most)
+{
+    int64_t number = integer_field(L, index, field);
+    if (number < 0 || number > most)
+        luaL_error(L, "%s is out of range", field);
+    return number;
+}
+
+static mull__lua_consumer *add_consumer(lua_State *L, mull__lua_engine *engine, const char *name,
+                                        int handler)
+{
+    mull__lua_consumer *consumer = calloc(1, sizeof *consumer + strlen(name) + 1);
+    if (!consumer) {
+        luaL_error(L, "not enough memory");
+        return NULL;
+    }
+    strcpy(consumer->name, name);
+    consumer->next = engine->consumers;
+    consumer->engine = engine;
+    lua_pushvalue(L, handler);
+    mull__note_begin(L, consumer);
+    engine->consumers = consumer;
+    mull__anchors(L, engine);
+    lua_pushvalue(L, handler);
+    lua_rawsetp(L, -2, consumer);
+    lua_pop(L, 1);
+    return consumer;
+}
+
+static int consumer(lua_State *L)
+{
+    enum { DEFAULT_TIMEOUT_MS = 30000 };
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    luaL_checktype(L, 3, LUA_TTABLE);
+    lua_settop(L, 3);
+    mull_consumer_options options = MULL_INIT(mull_consumer_options);
+    options.name = mull__read_name(L, 2, "the consumer's name");
+    options.transport = name_field(L, 3, "transport");
+    options.queue = name_field(L, 3, "queue");
+    options.concurrency = (uint32_t)bounded_field(L, 3, "concurrency", UINT32_MAX);
+    options.prefetch = (uint32_t)bounded_field(L, 3, "prefetch", UINT32_MAX);
+    options.max_body = (size_t)bounded_field(L, 3, "max_body", INT64_MAX);
+    options.timeout_ms = integer_field(L, 3, "timeout_ms");
+    lua_getfield(L, 3, "handler");
+    luaL_checktype(L, -1, LUA_TFUNCTION);
+    mull__lua_consumer *added = add_consumer(L, engine, options.name, lua_gettop(L));
+    added->timeout_ms = options.timeout_ms ? options.timeout_ms : DEFAULT_TIMEOUT_MS;
+    options.handler = mull__handle;
+    options.cancel = mull__cancel;
+    options.data = added;
+    return answer(L, engine, mull_engine_consumer(engine->engine, &options));
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+static int start(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    return answer(L, engine, mull_engine_start(engine->engine));
+}
+
+static int run(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    if (engine->real_clock)
+        mull__lines_look(engine);
+    mull__watchdog_turned(engine->host->watchdog);
+    int status = mull_engine_run(engine->engine);
+    if (engine->is_main)
+        mull__ceiling_lift(L);
+    return answer(L, engine, status);
+}
+
+int mull__engine_make_main(lua_State *L)
+{
+    mull__engine_at(L, 1)->is_main = 1;
+    return mull__ceiling_start(L);
+}
+
+/* status() is true, or nil and why the engine stops by itself. */
+static int engine_status(lua_State *L)
+{
+    int status = mull_engine_status(mull__engine_at(L, 1)->engine);
+    if (status != 0)
+        return mull__fail(L, status, NULL);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static int turn(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    if (engine->real_clock)
+        return luaL_error(L, "turn needs a test's clock; run goes by the real ones");
+    int64_t next = mull_engine_turn(engine->engine);
+    mull__lines_hand_out(engine);
+    if (next == INT64_MAX)
+        luaL_pushfail(L);
+    else
+        lua_pushinteger(L, next);
+    return 1;
+}
+
+static int stop(lua_State *L)
+{
+    mull_stop(mull__engine_at(L, 1)->engine);
+    return 0;
+}
+
+static int stop_when_empty(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    return answer(L, engine, mull_stop_when_empty(engine->engine));
+}
+
+/* stopped() says whether the engine has stopped; a closed one has. */
+static int stopped(lua_State *L)
+{
+    mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
+    lua_pushboolean(L, !*slot || !(*slot)->engine || (*slot)->stopped);
+    return 1;
+}
+
+/* emptied() says whether it stopped since its queues were empty, as stop_when_empty asks. */
+static int emptied(lua_State *L)
+{
+    lua_pushboolean(L, mull__engine_emptied(mull__engine_at(L, 1)->engine));
+    return 1;
+}
+
+static int is_closed(lua_State *L)
+{
+    mull__lua_engine *const *slot = luaL_checkudata(L, 1, type_name);
+    lua_pushboolean(L, is_over(*slot));
+    return 1;
+}
+
+static int show(lua_State *L)
+{
+    mull__lua_engine *const *slot = luaL_checkudata(L, 1, type_name);
+    const char *state = "running";
+    if (is_over(*slot))
+        state = "closed";
+    else if ((*slot)->stopped)
+        state = "stopped";
+    else if (!mull__engine_started((*slot)->engine))
+        state = "not started";
+    lua_pushfstring(L, "%s: %s", type_name, state);
+    return 1;
+}
+
+static int counts(lua_State *L)
+{
+    mull_counts now = MULL_INIT(mull_counts);
+    mull_engine_counts(mull__engine_at(L, 1)->engine, &now);
+    lua_createtable(L, 0, 6);
+    mull__set_integer(L, "done", (int64_t)now.done);
+    mull__set_integer(L, "retried", (int64_t)now.retried);
+    mull__set_integer(L, "redelivered", (int64_t)now.redelivered);
+    mull__set_integer(L, "dead_lettered", (int64_t)now.dead_lettered);
+    mull__set_integer(L, "discarded", (int64_t)now.discarded);
+    mull__set_integer(L, "notify_failed", (int64_t)now.notify_failed);
+    return 1;
+}
+
+static int fault(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    const char *name = luaL_checkstring(L, 2), *operation = luaL_checkstring(L, 3);
+    luaL_checktype(L, 4, LUA_TTABLE);
+    uint32_t skip = (uint32_t)bounded_field(L, 4, "skip", UINT32_MAX);
+    uint32_t times = (uint32_t)bounded_field(L, 4, "times", UINT32_MAX);
+    lua_getfield(L, 4, "code");
+    const char *word = luaL_optstring(L, -1, "io");
+    int code = mull__code_named(word);
+    if (code == 0)
+        return luaL_error(L, "code must be one of MULL_ERRORS, such as \"io\", not \"%s\"", word);
+    if (mull__engine_fault(engine->engine, name, operation, skip, times, code) != 0)
+        return luaL_error(L, "no transport \"%s\", or no operation \"%s\"", name, operation);
+    return 0;
+}
+
+void mull__open_engine(lua_State *L)
+{
+    static const luaL_Reg methods[] = {{"transport", transport},
+                                       {"consumer", consumer},
+                                       {"start", start},
+                                       {"run", run},
+                                       {"status", engine_status},
+                                       {"turn", turn},
+                                       {"publish", mull__engine_publish},
+                                       {"depth", mull__engine_depth},
+                                       {"after", mull__engine_later},
+                                       {"counts", counts},
+                                       {"stop", stop},
+                                       {"stop_when_empty", stop_when_empty},
+                                       {"stopped", stopped},
+                                       {"emptied", emptied},
+                                       {"closed", is_closed},
+                                       {"fault", fault},
+                                       {"close", close_engine},
+                                       {NULL, NULL}};
+    static const luaL_Reg meta[] = {
+        {"__gc", collect}, {"__close", close_engine}, {"__tostring", show}, {NULL, NULL}};
+    mull__type_open(L, type_name, meta, methods);
+}

@@ -1,0 +1,116 @@
+/* engine.h: engines as Lua sees them.
+ *
+ *   userdata ── mull__lua_engine ── mull_engine
+ *      └ anchors: log, event, policy, clock,
+ *                 [consumer's address] = handler, [call] = job, [request's address] = request
+ */
+#ifndef MULL__LUA_ENGINE_H
+#define MULL__LUA_ENGINE_H
+
+#include "callbacks.h"
+#include "diagnostics.h"
+#include "policy_module.h"
+#include "runtime/watchdog.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct mull__lua_engine;
+
+/* mull__lua_consumer is what a handler is called with. */
+typedef struct mull__lua_consumer {
+    struct mull__lua_consumer *next;
+    struct mull__lua_engine *engine;
+    int64_t timeout_ms;          /* MULL_NEVER: none */
+    char file[MULL__PLACE_SIZE]; /* where its handler begins, for the watchdog */
+    int line;
+    char name[];
+} mull__lua_consumer;
+
+/* mull__lua_engine lives until both the Lua value and the engine are gone. */
+typedef struct mull__lua_engine {
+    mull_engine *engine; /* NULL: closed */
+    mull__host *host;
+    mull__lua_policy *policy;
+    mull__problems problems;
+    mull__lua_consumer *consumers;
+    pthread_mutex_t lines_lock;
+    mull__problems lines;      /* of log, under the lock; the number of each is its level */
+    _Atomic(uintptr_t) thread; /* the one that uses it: see log.c */
+    int lines_timer;           /* one is set to hand them out */
+    int handing_out, looks;
+    int real_clock;
+    int is_main;   /* the program's own: the state is there for its handlers */
+    int was_short; /* of memory, and one waits to be called again alone; not looked at since */
+    int counts_patterns; /* in its handlers */
+    int stopped;
+    int closing;
+    int users; /* the Lua value, the engine */
+} mull__lua_engine;
+
+/* mull__engine_at gives the open engine at `index`, or raises. */
+mull__lua_engine *mull__engine_at(lua_State *L, int index);
+
+/* mull__lua_engine_new is engine(options), its options checked by Lua: policy, grace_ms, log,
+ * event, stop_on_signals, reload_on_sighup, reload_on_change, count_patterns, seed, clock. */
+int mull__lua_engine_new(lua_State *L);
+
+/* mull__engine_make_main is main_engine(engine): its handlers have what memory is left now, and
+ * where that is used up, it stops. It fails, with nil and why, where too little is left. */
+int mull__engine_make_main(lua_State *L);
+
+/* mull__open_engine makes the type, as mull__open_policy does. */
+void mull__open_engine(lua_State *L);
+
+/* ---- messages.c: publish, depth, after ------------------------------------------------------- */
+
+int mull__engine_publish(lua_State *L);
+int mull__engine_depth(lua_State *L);
+int mull__engine_later(lua_State *L);
+
+/* ---- handler.c: Lua functions as handlers ---------------------------------------------------- */
+
+/* mull__note_begin keeps where a consumer's handler, which is on top and is popped, begins. */
+void mull__note_begin(lua_State *L, mull__lua_consumer *consumer);
+
+void mull__handle(mull_engine *engine, mull_call call, const mull_message *message, void *data);
+void mull__cancel(mull_engine *engine, mull_call call, void *data);
+
+/* mull__watch sets the hook that ends handlers on a coroutine, and on those that it will make.
+ * Handlers' own have it; outside of a handler it does nothing. */
+void mull__watch(lua_State *L);
+
+/* mull__count_patterns: from now on `string.find`, `match`, `gmatch` and `gsub` end at a handler's
+ * timeout, in handlers of engines that count them. Elsewhere they are Lua's. May raise. */
+void mull__count_patterns(lua_State *L);
+
+int mull__lua_sleep(lua_State *L);
+int mull__lua_send(lua_State *L);
+
+/* ---- log.c: lines of log, on their way into Lua ---------------------------------------------- */
+
+/* mull__line_take is a mull_log_fn whose data is a mull__lua_engine: it only keeps the line, since
+ * it is called with the engine's lock held, and on any thread. */
+void mull__line_take(mull_level level, const char *text, void *data);
+
+/* mull__lines_hand_out gives what is kept to the log function. On the Lua state's thread. */
+void mull__lines_hand_out(mull__lua_engine *engine);
+
+/* mull__lines_look hands out lines of other threads every now and then, from now on. On the real
+ * clock: a test's has turns, each of which hands out. */
+void mull__lines_look(mull__lua_engine *engine);
+
+/* mull__lines_here notes that this thread is the Lua state's. */
+void mull__lines_here(mull__lua_engine *engine);
+
+/* ---- clock.c: a test's clock ----------------------------------------------------------------- */
+
+/* mull__clock_use fills in the callbacks for the clock at `index`, or raises, and makes the engine
+ * at `engine` one of those that the clock knows. */
+void mull__clock_use(lua_State *L, int index, int engine, mull_clock *clock);
+
+/* mull__lua_clock is clock(wall_ms). */
+int mull__lua_clock(lua_State *L);
+void mull__open_clock(lua_State *L);
+
+#endif
