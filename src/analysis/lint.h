@@ -1,63 +1,57 @@
-/* lint.h: what all searches for findings have in common: what they look at, whom they tell, and
- * when they stop. */
+/* lint.h: what is suspicious in a policy, as data; the words for people are in
+ * lua/mulligan/check/. Each finding is certain, so that none is a false alarm; docs/findings/ has a
+ * page for each kind. */
 #ifndef MULL__LINT_H
 #define MULL__LINT_H
 
-#include "findings.h"
+#include "scope_usage.h"
 
-typedef struct mull__finder {
-    const mull__table *table;
-    const mull__fates *fates;
-    const mull__users *users;
-    const mull_allocator *allocator;
-    void (*tell)(void *data, const mull__finding *finding);
-    void *data;
-    mull__finding_kind kind; /* that is looked for */
-    void *search;            /* what the search at hand keeps */
-    int64_t effort; /* in nanoseconds, roughly, that may still be spent on all searches: each ends
-                       where there are none */
-    int stopped;    /* the search at hand looks no further */
-    int status;     /* MULL_ENOMEM: all of them end */
-} mull__finder;
+/* mull__finding_kind: the numbers are part of what people script against: MUL001, ... */
+typedef enum mull__finding_kind {
+    MULL__HIDDEN = 1,           /* `other` decides before this rule: it has no matcher */
+    MULL__HIDDEN_BY_EQUAL,      /* ... it has a matcher that passes wherever this one's does */
+    MULL__UNRECOVERABLE_BEFORE, /* `other` is an unrecoverable declaration, `word` says that it
+                                   has a matcher; file NULL: built in */
+    MULL__REPLACED,             /* by `other` */
+    MULL__NO_DEFAULT,           /* `scope` has none, and keeps the rules of `other.scope` away */
+    MULL__MISSPELT,             /* `type` looks like `other.type` */
+    MULL__TOO_LATE,             /* redelivery `number` comes after `limit` ms, which is max_age */
+    MULL__TOO_MANY_CALLS,       /* `number`, of which max_attempts lets `limit` through */
+    MULL__NEVER_PASSES,
+    MULL__NO_EFFECT,           /* of the option, or step, `word`; of a delay of `number` ms where
+                                  the cap is `limit` ms */
+    MULL__NOTHING_REDELIVERED, /* so that max_age has no effect */
+    MULL__NOTHING_INCLUDED,    /* `other.scope` has no rules */
+    MULL__NO_RULES,
+    /* Where consumers are known: */
+    MULL__REFUSED,           /* by `run`: told by runtime/check.h */
+    MULL__DEAD_LETTERS_READ, /* consumer `word` reads the queue `other.type` where those of consumer
+                                `other.scope` go */
+    MULL__LONG_DELAY,        /* `number` ms; those of transport `word` are at most `limit` ms */
+    MULL__NOT_THERE,         /* the consumer or transport of `scope` */
+    /* In any case: */
+    MULL__STOPPED /* to look for what `word` says would take too long from here on */
+} mull__finding_kind;
 
-/* mull__lint_item is what a search looks at: a scope, a rule that it has, with its fate, or a
- * declaration of it, which has none. What there is not is NULL. */
-typedef struct mull__lint_item {
-    const mull__scope *scope;
-    const mull__rule *rule;
-    const mull__fate *fate;
-} mull__lint_item;
+/* mull__finding: what doesn't apply is NULL or 0. All of it is the table's. */
+typedef struct mull__finding {
+    mull__finding_kind kind;
+    const char *file;
+    int line;
+    const char *scope, *type; /* of the rule or declaration it is about */
+    mull_rule other;
+    const char *word;
+    int64_t number, limit;
+} mull__finding;
 
-typedef void mull__lint(mull__finder *finder, const mull__lint_item *item);
+/* mull__findings tells them, by kind, and within one kind in the order of the table. `fates` are of
+ * all scopes. MULL_ENOMEM. */
+int mull__findings(const mull__fates *fates, const mull__users *users,
+                   const mull_allocator *allocator,
+                   void (*tell)(void *data, const mull__finding *finding), void *data);
 
-/* What a search looks at. Most look at a scope's own rules: one that it includes and leaves no room
- * for is what including is for. */
-enum {
-    MULL__ONCE = 0, /* at no scope in particular */
-    MULL__SCOPES = 1,
-    MULL__OWN_RULES = 2,
-    MULL__DECLARATIONS = 4
-};
-
-/* mull__search looks, in the order of the table, until it is stopped. */
-void mull__search(mull__finder *finder, unsigned at, mull__lint *look);
-
-/* mull__found tells a finding, of the kind that is looked for if it has none; about a rule or
- * declaration, if one is given. */
-void mull__found(const mull__finder *finder, const mull__rule *rule, mull__finding finding);
-
-/* mull__stop tells that what `word` says wasn't looked for any further than to a place. */
-void mull__stop(mull__finder *finder, const char *word, const char *file, int line);
-
-/* mull__is_included: a rule is in the rules of a scope that it wasn't written in too, where it may
- * come to more. */
-int mull__is_included(const mull__finder *finder, const mull__rule *rule);
-
-/* ---- Searches -------------------------------------------------------------------------------- */
-
-mull__lint mull__find_misspelt;            /* once */
-mull__lint mull__find_limits;              /* scopes */
-mull__lint mull__find_no_effect;           /* own rules */
-mull__lint mull__find_nothing_redelivered; /* scopes */
+/* mull__find_not_there tells MULL__NOT_THERE alone; of users it looks at names. */
+void mull__find_not_there(const mull__table *table, const mull__users *users,
+                          void (*tell)(void *data, const mull__finding *finding), void *data);
 
 #endif

@@ -1,7 +1,7 @@
 /* lint_limits.c: rules of which max_age or max_attempts lets less through than they say,
  * whatever other rules do. */
 #include "base/alloc.h"
-#include "lint.h"
+#include "lint_internal.h"
 
 /* late_redelivery is the first that can't come, 0 where there is none or it isn't certain. */
 static int64_t late_redelivery(const mull__rule *rule, const mull__mix *mix,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "lint.h"
+#include "lint_internal.h"
 #include "policy/resolve.h"
 
 enum { LONGEST = 60 };

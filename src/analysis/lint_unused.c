@@ -1,6 +1,6 @@
 /* lint_unused.c: options of a chain that make no difference. A plain tier has its defaults filled
  * in, so an option counts as named where it isn't what it would be without. */
-#include "lint.h"
+#include "lint_internal.h"
 #include "policy/resolve.h"
 
 typedef struct defaults {

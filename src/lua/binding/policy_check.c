@@ -1,6 +1,6 @@
 /* policy_check.c: check(policy, consumers or nil, transports or nil): findings and bounds as data,
  * to which lua/mulligan/check/ has the words. */
-#include "analysis/findings.h"
+#include "analysis/lint.h"
 #include "base/alloc.h"
 #include "decide/decide.h"
 #include "lua/values/scoped_memory.h"

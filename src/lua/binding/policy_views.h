@@ -20,7 +20,7 @@ int mull__policy_explain(lua_State *L);
 /* mull__policy_check is check(policy, consumers or nil, transports or nil, names_only): a consumer
  * is { name =, queue =, transport =, url =, timeout_ms = }, a transport its name. It gives {
  * generation =, findings = { ... }, bounds = { ... }, refused = { ... } }: the last is what `run`
- * would refuse; a finding has its kind, of analysis/findings.h, for its words. `names_only`: only
+ * would refuse; a finding has its kind, of analysis/lint.h, for its words. `names_only`: only
  * names are looked at, and given only the findings of scopes that are for none of them. */
 int mull__policy_check(lua_State *L);
 

@@ -1,9 +1,9 @@
-/* findings.c: searches for findings about rules, scopes and consumers, and the order of all. */
-#include "findings.h"
+/* lint.c: searches for findings about rules, scopes and consumers, and the order of all. */
+#include "lint.h"
 
 #include <string.h>
 
-#include "lint.h"
+#include "lint_internal.h"
 #include "policy/resolve.h"
 #include "satisfiability.h"
 

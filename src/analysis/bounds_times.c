@@ -1,4 +1,4 @@
-/* bounds_intervals.c: how soon and how late walks end.
+/* bounds_times.c: how soon and how late walks end.
  *
  * Where a message can be is followed round by round. At the first failure of a round all that
  * matters is how many calls there were (only where max_attempts may cut in) and the age; so there

@@ -1,6 +1,6 @@
 /* findings.c: findings where memory runs out, and matchers of which something is certain.
  */
-#include "analysis/findings.h"
+#include "analysis/lint.h"
 #include "analysis/satisfiability.h"
 #include "fixtures.h"
 
