@@ -68,7 +68,7 @@ ${rows}    {0, 0, 0, 0, 0},
 
 const size_t mull__embedded_count = ${count};
 
-const char mull__embedded_maker[] = {
+const char mull__embedded_lua_ident[] = {
     ${maker}0x00,
 };
 ")

@@ -164,7 +164,7 @@ end]], { log = function(_, text) printed[#printed + 1] = text end }):close()
     it("has the budgets that C has", function()
         local code = process.read "src/lua/language/sandbox.h" .. process.read "src/lua/language/sandbox.c" .. process.read "src/lua/machine/vm.c"
         local rows = lists.budgets
-        local call = code:match("mull__call_budget = (%b{})")
+        local call = code:match("mull__function_budget = (%b{})")
         local whole = code:match("load_budget =%s*(%b{})")
         assert.equal(rows[1][2], code:match("MULL__LOAD_INSTRUCTIONS = (%d+)"))
         assert.equal(rows[1][3], code:match("MULL__CALL_INSTRUCTIONS = (%d+)"))

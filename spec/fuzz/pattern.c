@@ -53,15 +53,15 @@ static void compare(const char *pattern, size_t pattern_size, const char *text, 
     int found = mull__pattern_find(&match, text, size, 0, pattern, pattern_size, &steps);
     expect(steps.left <= STEPS && steps.left > -STEPS, "steps that aren't counted");
     expect(!mistake || mistake[0], "a mistake without a name");
-    expect(mistake || found != MULL__PATTERN_WRONG, "the check let a mistake through");
-    if (found == MULL__PATTERN_SPENT || is_plain(pattern, pattern_size))
+    expect(mistake || found != MULL__PATTERN_MALFORMED, "the check let a mistake through");
+    if (found == MULL__PATTERN_OUT_OF_STEPS || is_plain(pattern, pattern_size))
         return; /* Lua may take years for it, or is asked for something else */
     lua_pushvalue(L, 1);
     lua_pushlstring(L, text, size);
     lua_pushlstring(L, pattern, pattern_size);
     int raised = lua_pcall(L, 2, LUA_MULTRET, 0) != LUA_OK;
-    if (found == MULL__PATTERN_COMPLEX || found == MULL__PATTERN_WRONG) {
-        const char *why = found == MULL__PATTERN_WRONG ? match.wrong : "pattern too complex";
+    if (found == MULL__PATTERN_COMPLEX || found == MULL__PATTERN_MALFORMED) {
+        const char *why = found == MULL__PATTERN_MALFORMED ? match.wrong : "pattern too complex";
         expect(raised && strcmp(lua_tostring(L, 2), why) == 0, "another mistake");
     } else if (found == MULL__PATTERN_FOUND && has_open(&match)) {
         expect(raised && mistake, "an open capture isn't a mistake");

@@ -54,7 +54,7 @@ describe("cmake/embed.cmake", function()
             rows[#rows + 1] = { name = name, text = texts[text], size = tonumber(size), code = bytecode }
         end
         assert.equal(#rows, tonumber(source:match("mull__embedded_count = (%d+);")))
-        return rows, text_of(source:match("mull__embedded_maker%[%] = {(.-)}"))
+        return rows, text_of(source:match("mull__embedded_lua_ident%[%] = {(.-)}"))
     end
 
     it("names files as Lua's modules, an init.lua as its folder", function()

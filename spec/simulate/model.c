@@ -212,9 +212,10 @@ static void check_limits(const handout *h)
     const generation *g = h->stage == ARRIVED ? h->arrived_under : h->judged_under;
     if (h->stage == ARRIVED && h->crashes == 0)
         return;
-    const mull__settings in_force = mull__layer_named(g->table, consumer_of(h)->name,
-                                                      h->connection->broker->index ? "t1" : "t0")
-                                        .bounds;
+    const mull__settings in_force =
+        mull__effective_settings_of(g->table, consumer_of(h)->name,
+                                    h->connection->broker->index ? "t1" : "t0")
+            .bounds;
     int64_t calls = h->counters.calls + h->crashes + h->attempt;
     if (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts)
         WRONG(h, "message %d is called after %d calls, of %d allowed", number_of(h), (int)calls,

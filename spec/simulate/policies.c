@@ -43,7 +43,7 @@ typedef struct sketch {
     mull__plain plain;
     mull__plain_scope scopes[SCOPES_MAX];
     mull__plain_rule rules[SCOPES_MAX][RULES_MAX];
-    mull__plain_test tests[SCOPES_MAX][RULES_MAX];
+    mull__field_test tests[SCOPES_MAX][RULES_MAX];
     mull_value codes[SCOPES_MAX][RULES_MAX]; /* their literals */
     int64_t delays[SCOPES_MAX][RULES_MAX][2][3];
     int unlimited;
@@ -60,10 +60,10 @@ static int64_t pick_delay(sketch *k)
     return delays_ms[pick(k, 10)];
 }
 
-static mull__plain_tier draw_tier(sketch *k, int64_t delays[3], int redeliver)
+static mull__tier_config draw_tier(sketch *k, int64_t delays[3], int redeliver)
 {
     static const double jitters[] = {0, 0, 0.25, 0.5, 1};
-    mull__plain_tier tier = {.on = 1, .factor = 2, .max_delay_ms = MULL__NO_CAP};
+    mull__tier_config tier = {.on = 1, .factor = 2, .max_delay_ms = MULL__NO_CAP};
     tier.jitter = jitters[pick(k, 5)];
     if (pick(k, 3) == 0)
         tier.max_delay_ms = 500 + (int64_t)pick(k, 60000);
@@ -88,22 +88,22 @@ static mull__plain_tier draw_tier(sketch *k, int64_t delays[3], int redeliver)
     return tier;
 }
 
-static void draw_matcher(sketch *k, mull__plain_rule *rule, mull__plain_test *test,
+static void draw_matcher(sketch *k, mull__plain_rule *rule, mull__field_test *test,
                          mull_value *code)
 {
     switch (pick(k, 5)) {
     case 0:
         *code = (mull_value){.kind = MULL_INTEGER, .as.integer = (int64_t)pick(k, 3)};
-        *test = (mull__plain_test){
+        *test = (mull__field_test){
             .subject = MULL__OF_ERROR,
             .name = "code",
             .value = {.kind = MULL__ONE_OF, .literals = code, .literal_count = 1},
         };
-        rule->matcher = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = test, .test_count = 1};
+        rule->matcher = (mull__matcher){MULL__MATCH_TESTS, .tests = test, .test_count = 1};
         break;
     case 1:
         rule->matcher =
-            (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = k->plain.function_count++};
+            (mull__matcher){MULL__MATCH_FUNCTION, .function = k->plain.function_count++};
         break;
     default:
         break;
@@ -182,7 +182,7 @@ static void set_overrides(sketch *k, uint64_t number)
     }
 }
 
-static const mull__plain_parent parents[] = {
+static const mull__type_parent parents[] = {
     {"Type1", "Type0"}, {"Type2", "Type1"}, {"Type4", "Type3"}, {"HandlerTimeoutError", "Type3"}};
 
 static void sketch_policy(sketch *k, uint64_t number)
@@ -377,7 +377,7 @@ static void guest_data_free(void *data)
     (void)data;
 }
 
-const mull__guest sim_guest = {
+const mull__language_ops sim_guest = {
     .compile = guest_compile,
     .source_free = guest_source_free,
     .state_new = guest_state_new,
@@ -436,12 +436,12 @@ void generation_judge(const generation *g, const mull_failure *failure, judgemen
                            .failed = count_matcher,
                            .override_failed = count_override,
                            .data = made};
-    if (mull__table_seen(g->table) > sizeof seen / sizeof *seen)
+    if (mull__table_scratch_words(g->table) > sizeof seen / sizeof *seen)
         abort();
     memset(made, 0, sizeof *made);
     mull_verdict *verdict = &made->verdict;
     verdict->size = sizeof *verdict;
-    mull__judge(g->table, failure, &runner, seen, verdict);
+    mull__evaluate(g->table, failure, &runner, seen, verdict);
     verdict->generation = g->name;
     memcpy(made->words, own.words, sizeof own.words);
     if (verdict->queue == own.words)

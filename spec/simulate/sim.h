@@ -370,7 +370,7 @@ typedef struct generation {
 
 /* policy_text writes a policy's text for a number; one that is broken doesn't compile. */
 void policy_text(char text[40], uint64_t number, int broken);
-extern const mull__guest sim_guest;
+extern const mull__language_ops sim_guest;
 
 /* generation_of makes the model's table, or finds it. */
 const generation *generation_of(sim *s, uint64_t number);

@@ -22,9 +22,9 @@ static const char *transport_of(const handout *h)
 
 static void find_in_force(const handout *h, const generation *g, mull__settings *in_force)
 {
-    *in_force =
-        mull__layer_named(g->table, h->process->consumers[h->consumer].name, transport_of(h))
-            .bounds;
+    *in_force = mull__effective_settings_of(g->table, h->process->consumers[h->consumer].name,
+                                            transport_of(h))
+                    .bounds;
 }
 
 static int same_text(const char *a, const char *b)
@@ -150,7 +150,7 @@ static int64_t header_moment(const mull_settlement *settlement, const char *name
 {
     const char *value = header(settlement, name);
     int64_t wall = 0;
-    return value && mull__moment_read(value, &wall) == 0 ? wall : 0;
+    return value && mull__timestamp_read(value, &wall) == 0 ? wall : 0;
 }
 
 static void expect_kind(const handout *h, const mull_settlement *settlement, mull_settle_kind kind)

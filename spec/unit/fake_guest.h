@@ -68,12 +68,12 @@ static inline int fake_table(fake *f, const char *text, mull__table **table)
     if (*text == 'j')
         rules[0].retry.jitter = 1;
     if (b) {
-        rules[0].retry = (mull__plain_tier){0};
-        rules[0].redeliver = (mull__plain_tier)REDELIVER(7);
+        rules[0].retry = (mull__tier_config){0};
+        rules[0].redeliver = (mull__tier_config)REDELIVER(7);
     }
     if (functions) {
-        rules[0].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = 0};
-        rules[1].matcher = (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = !pass};
+        rules[0].matcher = (mull__matcher){MULL__MATCH_FUNCTION, .function = 0};
+        rules[1].matcher = (mull__matcher){MULL__MATCH_FUNCTION, .function = !pass};
     }
     mull__plain_scope scope = {.kind = b ? MULL__HOST : MULL__BUS, .rules = rules, .rule_count = 3};
     if (override)
@@ -202,7 +202,7 @@ static inline void fake_data_free(void *data)
     ((fake *)data)->closed++;
 }
 
-static const mull__guest fake_guest = {
+static const mull__language_ops fake_guest = {
     .compile = fake_compile,
     .source_free = fake_source_free,
     .state_new = fake_state_new,

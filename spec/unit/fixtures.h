@@ -64,7 +64,7 @@ static inline mull_error error_of(const char *type)
     return (mull_error){.size = sizeof(mull_error), .type = type};
 }
 
-/* failure_of is a first failure, complete as mull__judge wants it. */
+/* failure_of is a first failure, complete as mull__evaluate wants it. */
 static inline mull_failure failure_of(const mull_error *error)
 {
     return (mull_failure){
@@ -80,9 +80,9 @@ static inline mull_failure failure_of(const mull_error *error)
 static inline mull_verdict judge_with(const mull__table *table, const mull_failure *failure,
                                       const mull__runner *runner)
 {
-    uint64_t *seen = malloc(mull__table_seen(table) * sizeof *seen + 1);
+    uint64_t *seen = malloc(mull__table_scratch_words(table) * sizeof *seen + 1);
     mull_verdict verdict = MULL_INIT(mull_verdict);
-    mull__judge(table, failure, runner, seen, &verdict);
+    mull__evaluate(table, failure, runner, seen, &verdict);
     free(seen);
     return verdict;
 }

@@ -13,8 +13,8 @@ typedef struct mull__plain_rule {
     const char *type; /* "Error" for default() */
     const char *file;
     int line;
-    mull__plain_matcher matcher;       /* what mull__matcher_prepare fills in may be left out */
-    mull__plain_tier retry, redeliver; /* likewise */
+    mull__matcher matcher;              /* what mull__matcher_prepare fills in may be left out */
+    mull__tier_config retry, redeliver; /* likewise */
     mull_action end;
     const char *queue; /* of the end; NULL: the scope's dead_letter_queue */
     const char *note;
@@ -24,7 +24,7 @@ typedef struct mull__plain_rule {
 typedef struct mull__plain_unrecoverable {
     const char *type, *file;
     int line;
-    mull__plain_matcher matcher;
+    mull__matcher matcher;
 } mull__plain_unrecoverable;
 
 enum { MULL__UNSET = 0 };
@@ -34,7 +34,7 @@ typedef struct mull__plain_settings {
     const char *dead_letter_queue; /* NULL: not set; "": set to false */
     int has_max_age;               /* 0: max_age_ms isn't set */
     int64_t max_age_ms, max_attempts, max_deliveries, rate_after, rate_wait_ms, override, notify;
-    mull__plain_place places[MULL__SETTINGS];
+    mull__source_pos places[MULL__SETTINGS];
 } mull__plain_settings;
 
 typedef struct mull__plain_scope {
@@ -49,12 +49,12 @@ typedef struct mull__plain_scope {
     size_t unrecoverable_count;
     const mull_rule *includes;
     size_t include_count;
-    const mull__plain_replaced *replaced;
+    const mull__replaced_rule *replaced;
     size_t replaced_count;
 } mull__plain_scope;
 
 typedef struct mull__plain {
-    const mull__plain_parent *parents;
+    const mull__type_parent *parents;
     size_t parent_count;
     const mull__plain_scope *scopes;
     size_t scope_count;
@@ -84,7 +84,7 @@ static inline const char *plain_text(plain_copy *c, const char *text)
     return text ? plain_things(c, text, strlen(text) + 1, 1) : NULL;
 }
 
-static inline void plain_value(plain_copy *c, mull__plain_value *value)
+static inline void plain_value(plain_copy *c, mull__condition *value)
 {
     value->text = plain_text(c, value->text);
     if (value->kind == MULL__ONE_OF) {
@@ -95,29 +95,29 @@ static inline void plain_value(plain_copy *c, mull__plain_value *value)
                 literals[i].as.string = plain_text(c, literals[i].as.string);
         value->literals = literals;
     } else if (value->kind == MULL__NOT) {
-        mull__plain_value *inner = plain_things(c, value->inner, 1, sizeof *inner);
+        mull__condition *inner = plain_things(c, value->inner, 1, sizeof *inner);
         if (inner)
             plain_value(c, inner);
         value->inner = inner;
     }
 }
 
-static inline mull__plain_matcher plain_matcher(plain_copy *c, const mull__plain_matcher *plain)
+static inline mull__matcher plain_matcher(plain_copy *c, const mull__matcher *plain)
 {
-    mull__plain_matcher matcher = {.kind = plain->kind};
+    mull__matcher matcher = {.kind = plain->kind};
     if (plain->kind == MULL__MATCH_FUNCTION)
         matcher.function = plain->function;
     if (plain->kind == MULL__MATCH_ALWAYS || plain->kind == MULL__MATCH_FUNCTION)
         return matcher;
     matcher.test_count = plain->kind == MULL__MATCH_TESTS ? plain->test_count : 0;
     matcher.part_count = plain->kind == MULL__MATCH_TESTS ? 0 : plain->part_count;
-    mull__plain_test *tests = plain_things(c, plain->tests, matcher.test_count, sizeof *tests);
+    mull__field_test *tests = plain_things(c, plain->tests, matcher.test_count, sizeof *tests);
     for (size_t i = 0; tests && i < matcher.test_count; i++) {
         tests[i].name = plain_text(c, tests[i].name);
         plain_value(c, &tests[i].value);
-        tests[i].fact = c->failed ? 0 : mull__fact_named(tests[i].subject, tests[i].name);
+        tests[i].fact = c->failed ? 0 : mull__attribute_named(tests[i].subject, tests[i].name);
     }
-    mull__plain_matcher *parts = plain_things(c, NULL, matcher.part_count, sizeof *parts);
+    mull__matcher *parts = plain_things(c, NULL, matcher.part_count, sizeof *parts);
     for (size_t i = 0; parts && i < matcher.part_count; i++)
         parts[i] = plain_matcher(c, &plain->parts[i]);
     matcher.parts = parts;
@@ -125,17 +125,17 @@ static inline mull__plain_matcher plain_matcher(plain_copy *c, const mull__plain
     return matcher;
 }
 
-static inline mull__plain_tier plain_tier(plain_copy *c, const mull__plain_tier *plain)
+static inline mull__tier_config plain_tier(plain_copy *c, const mull__tier_config *plain)
 {
     if (!plain->on)
-        return (mull__plain_tier){0};
-    mull__plain_tier tier = *plain;
+        return (mull__tier_config){0};
+    mull__tier_config tier = *plain;
     tier.delay_count = plain->delays ? plain->delay_count : 0;
     tier.delays = plain->delays
                       ? plain_things(c, plain->delays, tier.delay_count, sizeof *plain->delays)
                       : NULL;
     tier.hint = plain_text(c, plain->hint);
-    if (!c->failed && mull__tier_prepare(c->arena, &tier))
+    if (!c->failed && mull__tier_precompute(c->arena, &tier))
         c->failed = 1;
     return tier;
 }
@@ -197,10 +197,10 @@ static inline mull__settings plain_settings(plain_copy *c, const mull__plain_set
     return settings;
 }
 
-static inline mull__plain_replaced *plain_replaced(plain_copy *c, const mull__plain_replaced *plain,
-                                                   size_t count)
+static inline mull__replaced_rule *plain_replaced(plain_copy *c, const mull__replaced_rule *plain,
+                                                  size_t count)
 {
-    mull__plain_replaced *replaced = plain_things(c, plain, count, sizeof *replaced);
+    mull__replaced_rule *replaced = plain_things(c, plain, count, sizeof *replaced);
     for (size_t i = 0; replaced && i < count; i++) {
         replaced[i].type = plain_text(c, plain[i].type);
         replaced[i].scope = plain_text(c, plain[i].scope);
@@ -219,8 +219,8 @@ static inline void plain_scope(plain_copy *c, mull__scope *scope, const mull__pl
     scope->unrecoverable = plain_unrecoverable(c, plain->unrecoverable, plain->unrecoverable_count);
     scope->settings = plain_settings(c, &plain->settings);
     for (int i = 0; i < MULL__SETTINGS; i++)
-        scope->places[i] = (mull__plain_place){plain_text(c, plain->settings.places[i].file),
-                                               plain->settings.places[i].line};
+        scope->places[i] = (mull__source_pos){plain_text(c, plain->settings.places[i].file),
+                                              plain->settings.places[i].line};
     scope->include_count = plain->include_count;
     scope->includes =
         plain_things(c, plain->includes, plain->include_count, sizeof *scope->includes);
@@ -249,11 +249,11 @@ static inline int mull__table_new(mull__table **out, const mull_allocator *alloc
     table->scopes = plain_things(&c, NULL, plain->scope_count, sizeof *table->scopes);
     table->scope_count = plain->scope_count;
     table->function_count = plain->function_count;
-    mull__plain_parent *parents =
+    mull__type_parent *parents =
         plain_things(&c, plain->parents, plain->parent_count, sizeof *parents);
     for (size_t i = 0; parents && i < plain->parent_count; i++)
-        parents[i] = (mull__plain_parent){plain_text(&c, parents[i].child),
-                                          plain_text(&c, parents[i].parent)};
+        parents[i] = (mull__type_parent){plain_text(&c, parents[i].child),
+                                         plain_text(&c, parents[i].parent)};
     for (size_t i = 0; table->scopes && i < plain->scope_count; i++)
         plain_scope(&c, &table->scopes[i], &plain->scopes[i]);
     if (c.failed || mull__table_finish(table, parents, plain->parent_count)) {

@@ -90,7 +90,7 @@ static inline void probe_failed(void *data, const mull_failure *failure, const m
     probe_say(p, "x%d", rule->line);
 }
 
-static inline void probe_tried(void *data, const mull__trial *trial)
+static inline void probe_tried(void *data, const mull__match_attempt *trial)
 {
     probe *p = data;
     char who[12] = "u";
@@ -102,17 +102,17 @@ static inline void probe_tried(void *data, const mull__trial *trial)
         assert_int_equal(trial->depth, 0);
     assert_non_null(trial->matcher);
     switch (trial->end) {
-    case MULL__TRIAL_PASSED:
+    case MULL__ATTEMPT_PASSED:
         probe_say(p, "%s%d=", who, trial->source->line);
         break;
-    case MULL__TRIAL_LOST:
+    case MULL__ATTEMPT_FAILED:
         probe_say(p, "%s%d-%s", who, trial->source->line, trial->test ? trial->test->name : "");
         break;
-    case MULL__TRIAL_RAISED:
+    case MULL__ATTEMPT_RAISED:
         probe_say(p, "%s%d!%s", who, trial->source->line, trial->why);
         break;
     }
-    assert_true((trial->why != NULL) == (trial->end == MULL__TRIAL_RAISED));
+    assert_true((trial->why != NULL) == (trial->end == MULL__ATTEMPT_RAISED));
 }
 
 /* probe_judge decides, and leaves in `said` how it came to that. */
@@ -126,12 +126,12 @@ static inline mull_verdict probe_judge(probe *p, const mull__table *table,
         .data = p,
         .tried = p->trials ? probe_tried : NULL,
     };
-    uint64_t *seen = malloc(mull__table_seen(table) * sizeof *seen + 1);
+    uint64_t *seen = malloc(mull__table_scratch_words(table) * sizeof *seen + 1);
     mull_verdict verdict = MULL_INIT(mull_verdict);
     p->asked = failure;
     p->length = 0;
     p->said[0] = '\0';
-    mull__judge(table, failure, &runner, seen, &verdict);
+    mull__evaluate(table, failure, &runner, seen, &verdict);
     free(seen);
     return verdict;
 }
@@ -147,8 +147,7 @@ static inline mull_verdict probe_bus(probe *p, const mull__plain_scope *bus,
 }
 
 /* probe_passes: a rule with this matcher, in line 7, decides. */
-static inline int probe_passes(probe *p, const mull__plain_matcher *matcher,
-                               const mull_failure *failure)
+static inline int probe_passes(probe *p, const mull__matcher *matcher, const mull_failure *failure)
 {
     mull__plain_rule rule = DEAD_LETTER_RULE("Error", 7);
     rule.matcher = *matcher;

@@ -6,13 +6,13 @@ enum { RUN_NS = 150, STEP_NS = 30 };
 
 /* line is where a message is: at the first failure of a round. */
 typedef struct line {
-    const mull__walks *walks;
-    const mull__course *course;
-    int64_t max_age_ms; /* MULL__FOREVER: none */
-    mull__span retries; /* all of a round together, with their calls */
+    const mull__chain_set *walks;
+    const mull__chain *course;
+    int64_t max_age_ms;     /* MULL__FOREVER: none */
+    mull__ms_range retries; /* all of a round together, with their calls */
     int64_t redeliveries;
-    mull__span age;
-    mull__extent extent; /* of the ends so far */
+    mull__ms_range age;
+    mull__range extent; /* of the ends so far */
 } line;
 
 /* A line has most calls where it ends last, so that each end takes the place of those before. */
@@ -23,22 +23,22 @@ static void end_at(line *l, int64_t calls, int64_t low_ms, int64_t high_ms)
     l->extent.longest_ms = mull__greater(l->extent.longest_ms, high_ms);
 }
 
-static mull__span retries(const line *l, int64_t count)
+static mull__ms_range retries(const line *l, int64_t count)
 {
-    mull__span sum = {0, 0};
+    mull__ms_range sum = {0, 0};
     for (int64_t step = 1; step <= count; step++)
-        sum =
-            mull__span_sum(sum, mull__with_call(l->walks, mull__tier_span(l->course->retry, step)));
+        sum = mull__span_sum(
+            sum, mull__with_call(l->walks, mull__tier_ms_range(l->course->retry, step)));
     return sum;
 }
 
 /* equal_steps is how many steps from `step` on have its span; MULL__FOREVER: all that come, which
  * only those of an unlimited tier are asked for. */
-static int64_t equal_steps(const mull__plain_tier *tier, int64_t step)
+static int64_t equal_steps(const mull__tier_config *tier, int64_t step)
 {
     int is_last =
         tier->attempts == MULL_UNLIMITED &&
-        mull__span_same(mull__tier_span(tier, step), mull__tier_span(tier, MULL__FOREVER));
+        mull__span_same(mull__tier_ms_range(tier, step), mull__tier_ms_range(tier, MULL__FOREVER));
     return is_last ? MULL__FOREVER : 1;
 }
 
@@ -54,11 +54,11 @@ static int64_t fits(int64_t ms, int64_t step_ms, int64_t limit_ms)
 /* run goes through `count` rounds, each with the same wait for its redelivery. The line ends in one
  * that it can only come out of too old, and may end in each that it may: there the older part of
  * the span ends, and the younger one goes on. 0: it ended, or never does. */
-static int run(line *l, mull__span wait, int64_t count)
+static int run(line *l, mull__ms_range wait, int64_t count)
 {
     int64_t max_ms = l->max_age_ms, calls = l->course->retry->attempts + 1;
-    mull__span out = mull__span_sum(l->age, l->retries);
-    mull__span round = mull__span_sum(l->retries, wait);
+    mull__ms_range out = mull__span_sum(l->age, l->retries);
+    mull__ms_range round = mull__span_sum(l->retries, wait);
     int64_t done = mull__smaller(count, fits(out.low_ms, round.low_ms, max_ms));
     int64_t young = fits(out.high_ms, round.high_ms, max_ms);
     if (young < done)
@@ -85,13 +85,13 @@ static int run(line *l, mull__span wait, int64_t count)
 static void give_up(line *l)
 {
     int64_t shortest_ms = mull__smaller(l->extent.shortest_ms, l->age.low_ms);
-    l->extent = mull__extent_at_a_glance(l->walks);
+    l->extent = mull__range_estimate(l->walks);
     l->extent.shortest_ms = shortest_ms;
 }
 
 static void follow(line *l)
 {
-    const mull__plain_tier *tier = l->course->redeliver;
+    const mull__tier_config *tier = l->course->redeliver;
     int64_t calls = l->course->retry->attempts + 1, last_calls = calls;
     int64_t most = l->walks->max_attempts;
     int64_t rounds = tier->attempts == MULL_UNLIMITED ? MULL__FOREVER : tier->attempts;
@@ -103,27 +103,27 @@ static void follow(line *l)
         int64_t step = l->redeliveries + 1, equal = equal_steps(tier, step);
         if (rounds != MULL__FOREVER)
             equal = mull__smaller(equal, rounds - l->redeliveries);
-        if (!run(l, mull__with_call(l->walks, mull__tier_span(tier, step)), equal))
+        if (!run(l, mull__with_call(l->walks, mull__tier_ms_range(tier, step)), equal))
             return;
-        if (!mull__may_spend(l->walks->effort, RUN_NS)) {
+        if (!mull__budget_take(l->walks->effort, RUN_NS)) {
             give_up(l);
             return;
         }
     }
-    mull__span age = mull__span_sum(l->age, retries(l, last_calls - 1));
+    mull__ms_range age = mull__span_sum(l->age, retries(l, last_calls - 1));
     end_at(l, rounds * calls + last_calls, age.low_ms, age.high_ms);
 }
 
-mull__extent mull__extent_of_course(const mull__walks *walks)
+mull__range mull__range_of_chain(const mull__chain_set *walks)
 {
-    const mull__course *course = walks->courses;
+    const mull__chain *course = walks->courses;
     line l = {
         .walks = walks,
         .course = course,
         .max_age_ms = walks->max_age_ms == MULL__OFF ? MULL__FOREVER : walks->max_age_ms,
-        .extent = {0, MULL__FOREVER, 0, mull__drifts(course, walks)},
+        .extent = {0, MULL__FOREVER, 0, mull__delays_are_correlated(course, walks)},
     };
-    if (mull__may_spend(walks->effort, STEP_NS * course->retry->attempts)) {
+    if (mull__budget_take(walks->effort, STEP_NS * course->retry->attempts)) {
         l.retries = retries(&l, course->retry->attempts);
         follow(&l);
     } else {
@@ -135,22 +135,22 @@ mull__extent mull__extent_of_course(const mull__walks *walks)
 /* ---- Of any courses -------------------------------------------------------------------------- */
 
 /* Delays that are computed never become less. */
-int64_t mull__longest_step_ms(const mull__plain_tier *tier)
+int64_t mull__longest_step_ms(const mull__tier_config *tier)
 {
     int64_t longest_ms = 0;
     if (tier->attempts == MULL_UNLIMITED)
-        return mull__tier_span(tier, MULL__FOREVER).high_ms;
+        return mull__tier_ms_range(tier, MULL__FOREVER).high_ms;
     for (int64_t step = tier->delays ? 1 : tier->attempts; step && step <= tier->attempts; step++)
-        longest_ms = mull__greater(longest_ms, mull__tier_span(tier, step).high_ms);
+        longest_ms = mull__greater(longest_ms, mull__tier_ms_range(tier, step).high_ms);
     return longest_ms;
 }
 
-static int is_decorrelated(const mull__plain_tier *tier)
+static int is_decorrelated(const mull__tier_config *tier)
 {
     return tier->attempts && tier->jitter_kind == MULL__JITTER_DECORRELATED;
 }
 
-int mull__drifts(const mull__course *course, const mull__walks *walks)
+int mull__delays_are_correlated(const mull__chain *course, const mull__chain_set *walks)
 {
     return walks->max_age_ms != MULL__OFF &&
            (is_decorrelated(course->retry) || is_decorrelated(course->redeliver));
@@ -161,11 +161,11 @@ typedef struct outermost {
     int64_t retries, redeliveries, wait_ms; /* redeliveries: MULL__FOREVER where unlimited */
 } outermost;
 
-static outermost outermost_of(const mull__walks *walks)
+static outermost outermost_of(const mull__chain_set *walks)
 {
     outermost most = {0};
     for (size_t i = 0; i < walks->count; i++) {
-        const mull__course *course = &walks->courses[i];
+        const mull__chain *course = &walks->courses[i];
         int is_unlimited = course->redeliver->attempts == MULL_UNLIMITED;
         most.retries = mull__greater(most.retries, course->retry->attempts);
         most.redeliveries = mull__greater(
@@ -176,23 +176,23 @@ static outermost outermost_of(const mull__walks *walks)
     return most;
 }
 
-mull__extent mull__extent_overridden(const mull__walks *walks)
+mull__range mull__range_overridden(const mull__chain_set *walks)
 {
     if (walks->max_attempts == MULL__OFF)
-        return (mull__extent){MULL__FOREVER, 0, MULL__FOREVER, 0};
+        return (mull__range){MULL__FOREVER, 0, MULL__FOREVER, 0};
     int64_t wait_ms = mull__greater(MULL__DELAY_MAX_MS, outermost_of(walks).wait_ms);
     int64_t longest_ms =
         mull__longer(mull__later(wait_ms, walks->handler_ms), walks->max_attempts - 1);
-    return (mull__extent){walks->max_attempts, 0, longest_ms, 0};
+    return (mull__range){walks->max_attempts, 0, longest_ms, 0};
 }
 
 /* After max_age the message may have one more redelivery under way, and a round's retries. */
-mull__extent mull__extent_at_a_glance(const mull__walks *walks)
+mull__range mull__range_estimate(const mull__chain_set *walks)
 {
     outermost most = outermost_of(walks);
     int64_t wait_ms = mull__later(most.wait_ms, walks->handler_ms);
     int64_t rounds = mull__later(most.redeliveries, 1);
-    mull__extent extent = {.calls = mull__longer(rounds, most.retries + 1), .rough = 1};
+    mull__range extent = {.calls = mull__longer(rounds, most.retries + 1), .rough = 1};
     if (walks->max_attempts != MULL__OFF)
         extent.calls = mull__smaller(extent.calls, walks->max_attempts);
     extent.longest_ms = MULL__FOREVER;

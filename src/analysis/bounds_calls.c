@@ -195,7 +195,7 @@ static int walk(chooser *c, front *now, front *next)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-int mull__calls_of_walks(mull__extent *extent, mull__paths *p)
+int mull__calls_of_paths(mull__range *extent, mull__paths *p)
 {
     int64_t cut = p->walks->max_attempts, enough = cut == MULL__OFF ? MULL__FOREVER : cut;
     extent->calls = MULL__FOREVER;

@@ -18,7 +18,7 @@ static int order(double a, double b)
 }
 
 /* order_of_tiers is 0 where they are alike: which field the hint is makes no difference. */
-static int order_of_tiers(const mull__plain_tier *a, const mull__plain_tier *b)
+static int order_of_tiers(const mull__tier_config *a, const mull__tier_config *b)
 {
     int by = order((double)a->attempts, (double)b->attempts);
     if (by || a->attempts == 0)
@@ -42,12 +42,12 @@ static int order_of_tiers(const mull__plain_tier *a, const mull__plain_tier *b)
 /* by_retries orders by their number first. */
 static int by_retries(const void *a, const void *b)
 {
-    const mull__course *one = a, *other = b;
+    const mull__chain *one = a, *other = b;
     int by = order_of_tiers(one->retry, other->retry);
     return by ? by : order_of_tiers(one->redeliver, other->redeliver);
 }
 
-int mull__same_course(const mull__course *a, const mull__course *b)
+int mull__same_chain(const mull__chain *a, const mull__chain *b)
 {
     return by_retries(a, b) == 0;
 }
@@ -60,7 +60,7 @@ static void keep_distinct(mull__paths *p)
     qsort(p->courses, count, sizeof *p->courses, by_retries);
     for (size_t i = 0; i < count; i++) {
         int64_t allowed = p->courses[i].redeliver->attempts;
-        if (p->count > 0 && mull__same_course(&p->courses[p->count - 1], &p->courses[i]))
+        if (p->count > 0 && mull__same_chain(&p->courses[p->count - 1], &p->courses[i]))
             continue;
         p->unlimited |= allowed == MULL_UNLIMITED;
         p->rounds = mull__greater(p->rounds, allowed);
@@ -76,11 +76,11 @@ static void look_at_attempt(mull__paths *p, int64_t number)
     mull__attempt *attempt = &p->attempts[number];
     attempt->end_round = MULL__FOREVER;
     for (size_t i = 0; i < p->count; i++) {
-        const mull__course *course = &p->courses[i];
+        const mull__chain *course = &p->courses[i];
         int64_t allowed = course->redeliver->attempts;
         if (number <= course->retry->attempts) {
-            mull__span wait = mull__tier_span(course->retry, number);
-            mull__ages_add(&attempt->retry, mull__with_call(p->walks, wait));
+            mull__ms_range wait = mull__tier_ms_range(course->retry, number);
+            mull__interval_set_add(&attempt->retry, mull__with_call(p->walks, wait));
             continue;
         }
         attempt->level++;
@@ -88,7 +88,7 @@ static void look_at_attempt(mull__paths *p, int64_t number)
             attempt->end_round = allowed;
     }
     if (number < p->calls)
-        attempt[1].since = mull__span_sum(attempt->since, mull__ages_hull(&attempt->retry));
+        attempt[1].since = mull__span_sum(attempt->since, mull__interval_set_hull(&attempt->retry));
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -102,11 +102,11 @@ static int take_memory(mull__paths *p, size_t room)
     p->spans = mull__zalloc(a, attempts + levels, room * sizeof *p->spans);
     if (!p->attempts || !p->redeliver || !p->spans)
         return MULL_ENOMEM;
-    mull__span *spans = p->spans;
+    mull__ms_range *spans = p->spans;
     for (size_t i = 0; i < attempts; i++, spans += room)
-        p->attempts[i].retry = (mull__ages){.at = spans, .room = room};
+        p->attempts[i].retry = (mull__interval_set){.at = spans, .room = room};
     for (size_t i = 0; i < levels; i++, spans += room)
-        p->redeliver[i] = (mull__ages){.at = spans, .room = room};
+        p->redeliver[i] = (mull__interval_set){.at = spans, .room = room};
     return MULL_OK;
 }
 
@@ -120,7 +120,7 @@ static int64_t cost_of_all(const mull__paths *p, int has_age)
     return cost;
 }
 
-int mull__paths_init(mull__paths *p, const mull__walks *walks, const mull_allocator *allocator)
+int mull__paths_init(mull__paths *p, const mull__chain_set *walks, const mull_allocator *allocator)
 {
     *p = (mull__paths){.walks = walks, .allocator = allocator, .round = -1};
     p->courses = mull__zalloc(allocator, walks->count, sizeof *p->courses);
@@ -131,7 +131,7 @@ int mull__paths_init(mull__paths *p, const mull__walks *walks, const mull_alloca
     keep_distinct(p);
     p->calls = p->courses[p->count - 1].retry->attempts + 1;
     p->exit = p->courses[0].retry->attempts + 1;
-    if (!mull__may_spend(walks->effort, cost_of_all(p, has_age)))
+    if (!mull__budget_take(walks->effort, cost_of_all(p, has_age)))
         return MULL_OK;
     p->capped = walks->max_attempts != MULL__OFF &&
                 (p->unlimited || walks->max_attempts < p->calls * (p->rounds + 1));
@@ -154,15 +154,15 @@ void mull__paths_free(mull__paths *p)
 /* fill_level adds to what courses with fewer retries allow what the next one does. */
 static void fill_level(mull__paths *p, size_t level, int64_t round)
 {
-    const mull__plain_tier *tier = p->courses[level].redeliver;
-    mull__ages *ages = &p->redeliver[level + 1];
-    mull__ages_copy(ages, &p->redeliver[level]);
+    const mull__tier_config *tier = p->courses[level].redeliver;
+    mull__interval_set *ages = &p->redeliver[level + 1];
+    mull__interval_set_copy(ages, &p->redeliver[level]);
     if (tier->attempts != MULL_UNLIMITED && round >= tier->attempts)
         return;
-    mull__span wait = mull__tier_span(tier, round + 1);
-    mull__ages_add(ages, mull__with_call(p->walks, wait));
+    mull__ms_range wait = mull__tier_ms_range(tier, round + 1);
+    mull__interval_set_add(ages, mull__with_call(p->walks, wait));
     if (p->settled)
-        p->settled = mull__span_same(wait, mull__tier_span(tier, MULL__FOREVER));
+        p->settled = mull__span_same(wait, mull__tier_ms_range(tier, MULL__FOREVER));
     p->work += 80;
 }
 
@@ -181,7 +181,7 @@ void mull__paths_round(mull__paths *p, int64_t round)
 
 /* ---- How soon there can be so many redeliveries ---------------------------------------------- */
 
-static int fill_in(mull__soonest *s, mull__paths *p)
+static int fill_in(mull__earliest_times *s, mull__paths *p)
 {
     size_t rounds = (size_t)p->rounds + 2, attempts = (size_t)p->calls + 1;
     s->round_ms = mull__zalloc(p->allocator, rounds + attempts, sizeof *s->round_ms);
@@ -200,9 +200,10 @@ static int fill_in(mull__soonest *s, mull__paths *p)
     return MULL_OK;
 }
 
-int mull__soonest_of(mull__soonest *s, const mull__walks *walks, const mull_allocator *allocator)
+int mull__earliest_times_of(mull__earliest_times *s, const mull__chain_set *walks,
+                            const mull_allocator *allocator)
 {
-    *s = (mull__soonest){0};
+    *s = (mull__earliest_times){0};
     mull__paths paths;
     int status = mull__paths_init(&paths, walks, allocator);
     if (status == MULL_OK && paths.attempts)
@@ -214,24 +215,24 @@ int mull__soonest_of(mull__soonest *s, const mull__walks *walks, const mull_allo
 /* ---- Extents ----------------------------------------------------------------------------- */
 
 /* spend follows walks with as much work as there is effort for, which it takes. */
-static int spend(mull__extent *extent, mull__paths *p, int (*follow)(mull__extent *, mull__paths *))
+static int spend(mull__range *extent, mull__paths *p, int (*follow)(mull__range *, mull__paths *))
 {
     enum { MOST = 100000000 };
     p->work = 0;
     p->most_work = mull__smaller(*p->walks->effort, MOST);
     int status = follow(extent, p);
-    mull__may_spend(p->walks->effort, p->work);
+    mull__budget_take(p->walks->effort, p->work);
     return status;
 }
 
 /* most_calls: as many retries as there can be in each round give the most calls, and only time can
  * speak against them. */
-static int most_calls(mull__extent *extent, mull__paths *p)
+static int most_calls(mull__range *extent, mull__paths *p)
 {
-    const mull__walks *w = p->walks;
+    const mull__chain_set *w = p->walks;
     int status = MULL_OK;
     if (w->max_age_ms != MULL__OFF)
-        status = spend(extent, p, mull__calls_of_walks);
+        status = spend(extent, p, mull__calls_of_paths);
     else
         extent->calls = p->unlimited ? MULL__FOREVER : p->calls * (p->rounds + 1);
     if (w->max_attempts != MULL__OFF && extent->calls > w->max_attempts)
@@ -239,26 +240,26 @@ static int most_calls(mull__extent *extent, mull__paths *p)
     return status;
 }
 
-static int of_several(mull__extent *extent, mull__paths *p)
+static int of_several(mull__range *extent, mull__paths *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        extent->rough |= mull__drifts(&p->courses[i], p->walks);
+        extent->rough |= mull__delays_are_correlated(&p->courses[i], p->walks);
     int status = most_calls(extent, p);
-    return status == MULL_OK ? spend(extent, p, mull__ages_of_walks) : status;
+    return status == MULL_OK ? spend(extent, p, mull__times_of_paths) : status;
 }
 
-int mull__extent_of_walks(mull__extent *extent, const mull__walks *walks,
-                          const mull_allocator *allocator)
+int mull__range_of_paths(mull__range *extent, const mull__chain_set *walks,
+                         const mull_allocator *allocator)
 {
-    *extent = (mull__extent){1, 0, 0, 0}; /* the first failure ends it */
+    *extent = (mull__range){1, 0, 0, 0}; /* the first failure ends it */
     if (walks->count == 0)
         return MULL_OK;
     mull__paths paths;
     int status = mull__paths_init(&paths, walks, allocator);
     if (status == MULL_OK && !paths.attempts)
-        *extent = mull__extent_at_a_glance(walks);
+        *extent = mull__range_estimate(walks);
     else if (status == MULL_OK && paths.count == 1)
-        *extent = mull__extent_of_course(walks);
+        *extent = mull__range_of_chain(walks);
     else if (status == MULL_OK)
         status = of_several(extent, &paths);
     if (walks->may_end_at_once)

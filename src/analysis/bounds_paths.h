@@ -9,50 +9,50 @@
 /* ---- Sets of ages -----------------------------------------------------------------------------
  */
 
-/* mull__ages: spans in order, with a gap between any two. `at` has room for `room` of them and is
- * the caller's. Where more would be needed, the two with the least gap between them become one, and
- * the set is `rough`: it then holds ages besides that none has. Room for one is for who asks for
- * the ends alone. */
-typedef struct mull__ages {
-    mull__span *at;
+/* mull__interval_set: spans in order, with a gap between any two. `at` has room for `room` of them
+ * and is the caller's. Where more would be needed, the two with the least gap between them become
+ * one, and the set is `rough`: it then holds ages besides that none has. Room for one is for who
+ * asks for the ends alone. */
+typedef struct mull__interval_set {
+    mull__ms_range *at;
     size_t count, room;
     int rough;
-} mull__ages;
+} mull__interval_set;
 
-/* mull__ages_hull is from the least to the greatest; nothing is in that of none. */
-static inline mull__span mull__ages_hull(const mull__ages *ages)
+/* mull__interval_set_hull is from the least to the greatest; nothing is in that of none. */
+static inline mull__ms_range mull__interval_set_hull(const mull__interval_set *ages)
 {
     if (ages->count == 0)
-        return (mull__span){MULL__FOREVER, 0};
-    return (mull__span){ages->at[0].low_ms, ages->at[ages->count - 1].high_ms};
+        return (mull__ms_range){MULL__FOREVER, 0};
+    return (mull__ms_range){ages->at[0].low_ms, ages->at[ages->count - 1].high_ms};
 }
 
-/* mull__ages_copy is for sets with the same room. */
-void mull__ages_copy(mull__ages *to, const mull__ages *from);
+/* mull__interval_set_copy is for sets with the same room. */
+void mull__interval_set_copy(mull__interval_set *to, const mull__interval_set *from);
 
-/* mull__ages_add takes in a span. */
-void mull__ages_add(mull__ages *ages, mull__span span);
+/* mull__interval_set_add takes in a span. */
+void mull__interval_set_add(mull__interval_set *ages, mull__ms_range span);
 
-/* mull__ages_hold says whether all ages of `inner` are in `outer`. */
-int mull__ages_hold(const mull__ages *outer, const mull__ages *inner);
+/* mull__interval_set_contains says whether all ages of `inner` are in `outer`. */
+int mull__interval_set_contains(const mull__interval_set *outer, const mull__interval_set *inner);
 
 /* ---- Paths ------------------------------------------------------------------------------------
  */
 
 /* mull__attempt is a failure at an attempt, in any round. */
 typedef struct mull__attempt {
-    mull__ages retry;  /* the waits for the next attempt, its call included */
-    mull__span since;  /* the least and the most from the first failure of the round on */
-    int64_t end_round; /* from which round on it may end the message by the end of its chain;
-                          MULL__FOREVER: never */
-    size_t level;      /* how many courses have no retry left */
+    mull__interval_set retry; /* the waits for the next attempt, its call included */
+    mull__ms_range since;     /* the least and the most from the first failure of the round on */
+    int64_t end_round;        /* from which round on it may end the message by the end of its chain;
+                                 MULL__FOREVER: never */
+    size_t level;             /* how many courses have no retry left */
 } mull__attempt;
 
 typedef struct mull__paths {
-    const mull__walks *walks;
+    const mull__chain_set *walks;
     const mull_allocator *allocator;
-    int64_t max_age_ms;    /* MULL__FOREVER: none */
-    mull__course *courses; /* each once, by the number of their retries */
+    int64_t max_age_ms;   /* MULL__FOREVER: none */
+    mull__chain *courses; /* each once, by the number of their retries */
     size_t count;
     int64_t calls;           /* the most in one round: its attempts are 1 ... calls */
     int64_t exit;            /* the first of them at which some course has no retry left */
@@ -60,25 +60,27 @@ typedef struct mull__paths {
     int unlimited;           /* and those that aren't left out: some course has no end of them */
     int capped;              /* max_attempts may cut a walk short */
     mull__attempt *attempts; /* [attempt]; NULL: the effort doesn't reach for any of it */
-    mull__ages *redeliver;   /* [level]: the waits before the next round, its first call included */
-    mull__span *spans;       /* of all waits */
-    int64_t round;           /* that they are filled in for; -1: none */
-    int settled;             /* and for all rounds from it on */
-    int64_t work;            /* done so far, in nanoseconds, roughly */
-    int64_t most_work;       /* who comes to it gives up, and says what holds in any case */
+    mull__interval_set
+        *redeliver;        /* [level]: the waits before the next round, its first call included */
+    mull__ms_range *spans; /* of all waits */
+    int64_t round;         /* that they are filled in for; -1: none */
+    int settled;           /* and for all rounds from it on */
+    int64_t work;          /* done so far, in nanoseconds, roughly */
+    int64_t most_work;     /* who comes to it gives up, and says what holds in any case */
 } mull__paths;
 
 /* mull__paths_init: MULL_ENOMEM. */
-int mull__paths_init(mull__paths *paths, const mull__walks *walks, const mull_allocator *allocator);
+int mull__paths_init(mull__paths *paths, const mull__chain_set *walks,
+                     const mull_allocator *allocator);
 void mull__paths_free(mull__paths *paths);
 
 /* mull__paths_round fills in `redeliver` for the end of a round. */
 void mull__paths_round(mull__paths *paths, int64_t round);
 
 /* mull__redelivery is the waits for a redelivery after an attempt; NULL: there is none. */
-static inline const mull__ages *mull__redelivery(const mull__paths *paths, int64_t attempt)
+static inline const mull__interval_set *mull__redelivery(const mull__paths *paths, int64_t attempt)
 {
-    const mull__ages *waits = &paths->redeliver[paths->attempts[attempt].level];
+    const mull__interval_set *waits = &paths->redeliver[paths->attempts[attempt].level];
     return waits->count ? waits : NULL;
 }
 
@@ -86,14 +88,14 @@ static inline const mull__ages *mull__redelivery(const mull__paths *paths, int64
  * redelivery after an attempt; MULL__FOREVER: there is none. */
 static inline int64_t mull__round_ms(const mull__paths *paths, int64_t attempt)
 {
-    const mull__ages *waits = mull__redelivery(paths, attempt);
+    const mull__interval_set *waits = mull__redelivery(paths, attempt);
     return waits ? mull__later(paths->attempts[attempt].since.low_ms, waits->at[0].low_ms)
                  : MULL__FOREVER;
 }
 
-/* mull__ages_of_walks gives the shortest and longest time, mull__calls_of_walks the most calls
+/* mull__times_of_paths gives the shortest and longest time, mull__calls_of_paths the most calls
  * where there is max_age. MULL_ENOMEM. */
-int mull__ages_of_walks(mull__extent *extent, mull__paths *paths);
-int mull__calls_of_walks(mull__extent *extent, mull__paths *paths);
+int mull__times_of_paths(mull__range *extent, mull__paths *paths);
+int mull__calls_of_paths(mull__range *extent, mull__paths *paths);
 
 #endif

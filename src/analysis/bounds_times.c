@@ -22,14 +22,14 @@ static int touches(int64_t high_ms, int64_t low_ms)
     return high_ms >= low_ms || high_ms + 1 == low_ms;
 }
 
-static void remove_at(mull__ages *ages, size_t index, size_t count)
+static void remove_at(mull__interval_set *ages, size_t index, size_t count)
 {
     ages->count -= count;
     memmove(&ages->at[index], &ages->at[index + count], (ages->count - index) * sizeof *ages->at);
 }
 
 /* first_reaching is the index of the first span that ends at `low_ms` or after, or just before. */
-static size_t first_reaching(const mull__ages *ages, int64_t low_ms)
+static size_t first_reaching(const mull__interval_set *ages, int64_t low_ms)
 {
     size_t from = 0, to = ages->count;
     while (from < to) {
@@ -43,7 +43,7 @@ static size_t first_reaching(const mull__ages *ages, int64_t low_ms)
 }
 
 /* close_least_gap makes room for one more. */
-static void close_least_gap(mull__ages *ages)
+static void close_least_gap(mull__interval_set *ages)
 {
     size_t least = 1;
     for (size_t i = 2; i < ages->count; i++)
@@ -55,22 +55,22 @@ static void close_least_gap(mull__ages *ages)
     ages->rough = 1;
 }
 
-void mull__ages_copy(mull__ages *to, const mull__ages *from)
+void mull__interval_set_copy(mull__interval_set *to, const mull__interval_set *from)
 {
     memcpy(to->at, from->at, from->count * sizeof *to->at);
     to->count = from->count;
     to->rough = from->rough;
 }
 
-void mull__ages_add(mull__ages *ages, mull__span span)
+void mull__interval_set_add(mull__interval_set *ages, mull__ms_range span)
 {
     if (ages->room == 1 && ages->count == 1) {
-        mull__span_widen(&ages->at[0], span);
+        mull__ms_range_include(&ages->at[0], span);
         return;
     }
     size_t first = first_reaching(ages, span.low_ms), end = first;
     while (end < ages->count && touches(span.high_ms, ages->at[end].low_ms))
-        mull__span_widen(&span, ages->at[end++]);
+        mull__ms_range_include(&span, ages->at[end++]);
     if (end > first) {
         ages->at[first] = span;
         remove_at(ages, first + 1, end - first - 1);
@@ -78,7 +78,7 @@ void mull__ages_add(mull__ages *ages, mull__span span)
     }
     if (ages->count == ages->room) {
         close_least_gap(ages);
-        mull__ages_add(ages, span);
+        mull__interval_set_add(ages, span);
         return;
     }
     memmove(&ages->at[first + 1], &ages->at[first], (ages->count - first) * sizeof *ages->at);
@@ -86,7 +86,7 @@ void mull__ages_add(mull__ages *ages, mull__span span)
     ages->count++;
 }
 
-int mull__ages_hold(const mull__ages *outer, const mull__ages *inner)
+int mull__interval_set_contains(const mull__interval_set *outer, const mull__interval_set *inner)
 {
     for (size_t i = 0; i < inner->count; i++) {
         size_t at = first_reaching(outer, inner->at[i].low_ms);
@@ -107,15 +107,15 @@ enum {
 
 typedef struct walker {
     mull__paths *paths;
-    mull__extent *extent;   /* of the ends so far */
-    size_t place_count;     /* in a round; place 0 is that of one call */
-    mull__ages *now, *next; /* the places of this round and of the next */
-    mull__ages here, then;  /* on the way through the attempts of a round */
-    mull__ages *places;     /* all of these */
-    mull__span *spans;      /* and all of theirs */
+    mull__range *extent;            /* of the ends so far */
+    size_t place_count;             /* in a round; place 0 is that of one call */
+    mull__interval_set *now, *next; /* the places of this round and of the next */
+    mull__interval_set here, then;  /* on the way through the attempts of a round */
+    mull__interval_set *places;     /* all of these */
+    mull__ms_range *spans;          /* and all of theirs */
 } walker;
 
-static void end_at(walker *w, mull__span span)
+static void end_at(walker *w, mull__ms_range span)
 {
     w->extent->shortest_ms = mull__smaller(w->extent->shortest_ms, span.low_ms);
     w->extent->longest_ms = mull__greater(w->extent->longest_ms, span.high_ms);
@@ -125,34 +125,36 @@ static void end_at(walker *w, mull__span span)
 
 /* go adds to a place the ages that those in a span come to after some waits. Beyond max_age nothing
  * depends on the age any more, so that only the ends of what may be are kept there. */
-static void go(walker *w, mull__ages *to, mull__span from, const mull__ages *waits)
+static void go(walker *w, mull__interval_set *to, mull__ms_range from,
+               const mull__interval_set *waits)
 {
     for (size_t i = 0; i < waits->count; i++) {
-        mull__span span = mull__span_sum(from, waits->at[i]), hull = mull__ages_hull(to);
+        mull__ms_range span = mull__span_sum(from, waits->at[i]),
+                       hull = mull__interval_set_hull(to);
         if (span.high_ms > w->paths->max_age_ms && hull.high_ms > w->paths->max_age_ms)
-            mull__span_widen(&span, to->at[to->count - 1]);
-        mull__ages_add(to, span);
+            mull__ms_range_include(&span, to->at[to->count - 1]);
+        mull__interval_set_add(to, span);
     }
     w->paths->work += (to->room > 1 ? 15 : 2) * (int64_t)waits->count;
     w->extent->rough |= waits->rough | to->rough;
 }
 
-static void retry(walker *w, const mull__ages *waits)
+static void retry(walker *w, const mull__interval_set *waits)
 {
     w->then.count = 0;
     for (size_t i = 0; i < w->here.count; i++)
         go(w, &w->then, w->here.at[i], waits);
-    mull__ages was = w->here;
+    mull__interval_set was = w->here;
     w->here = w->then;
     w->then = was;
 }
 
 /* redeliver: what is older than max_age ends instead. */
-static void redeliver(walker *w, mull__ages *to, const mull__ages *waits)
+static void redeliver(walker *w, mull__interval_set *to, const mull__interval_set *waits)
 {
     int64_t max_age_ms = w->paths->max_age_ms;
     for (size_t i = 0; i < w->here.count; i++) {
-        mull__span span = w->here.at[i], old = span;
+        mull__ms_range span = w->here.at[i], old = span;
         if (span.high_ms > max_age_ms) {
             old.low_ms = mull__greater(old.low_ms, max_age_ms + 1);
             end_at(w, old);
@@ -165,15 +167,15 @@ static void redeliver(walker *w, mull__ages *to, const mull__ages *waits)
 
 /* through goes through the attempts of a round, from a place on; `calls` is how many there were
  * with the first failure of the round. */
-static void through(walker *w, const mull__ages *from, int64_t calls, int64_t round)
+static void through(walker *w, const mull__interval_set *from, int64_t calls, int64_t round)
 {
     const mull__paths *p = w->paths;
-    mull__ages_copy(&w->here, from);
+    mull__interval_set_copy(&w->here, from);
     for (int64_t attempt = 1;; attempt++, calls++) {
-        const mull__ages *waits = mull__redelivery(p, attempt);
+        const mull__interval_set *waits = mull__redelivery(p, attempt);
         int is_last = p->capped && calls == p->walks->max_attempts;
         if (is_last || p->walks->may_end_at_once || round >= p->attempts[attempt].end_round)
-            end_at(w, mull__ages_hull(&w->here));
+            end_at(w, mull__interval_set_hull(&w->here));
         if (is_last)
             return;
         if (waits)
@@ -196,7 +198,7 @@ static void give_up(walker *w, size_t first)
         if (w->next[i].count > 0)
             end_at(w, w->next[i].at[0]);
     }
-    w->extent->longest_ms = mull__extent_at_a_glance(w->paths->walks).longest_ms;
+    w->extent->longest_ms = mull__range_estimate(w->paths->walks).longest_ms;
     w->extent->rough = 1;
 }
 
@@ -226,15 +228,16 @@ static int walk_round(walker *w, int64_t round)
  * and goes on like it. */
 static int nothing_new(const walker *w)
 {
-    return !w->paths->capped && w->paths->settled && mull__ages_hold(&w->now[0], &w->next[0]);
+    return !w->paths->capped && w->paths->settled &&
+           mull__interval_set_contains(&w->now[0], &w->next[0]);
 }
 
 /* walk goes on up to the round `last`. */
 static void walk(walker *w, int64_t last)
 {
-    mull__ages_add(&w->now[0], (mull__span){0, 0});
+    mull__interval_set_add(&w->now[0], (mull__ms_range){0, 0});
     for (int64_t round = 0; walk_round(w, round) && !nothing_new(w) && round < last; round++) {
-        mull__ages *was = w->now;
+        mull__interval_set *was = w->now;
         w->now = w->next;
         w->next = was;
     }
@@ -254,7 +257,7 @@ static int take_memory(walker *w)
     if (!w->spans || !w->places)
         return MULL_ENOMEM;
     for (size_t i = 0; i < count + 2; i++)
-        w->places[i] = (mull__ages){.at = w->spans + i * room, .room = room};
+        w->places[i] = (mull__interval_set){.at = w->spans + i * room, .room = room};
     w->now = w->places;
     w->next = w->places + w->place_count;
     w->here = w->places[count];
@@ -262,7 +265,7 @@ static int take_memory(walker *w)
     return MULL_OK;
 }
 
-int mull__ages_of_walks(mull__extent *extent, mull__paths *paths)
+int mull__times_of_paths(mull__range *extent, mull__paths *paths)
 {
     int never_ends = paths->unlimited && !paths->capped && paths->max_age_ms == MULL__FOREVER;
     int64_t places = paths->capped ? paths->walks->max_attempts : 1;

@@ -36,7 +36,7 @@ static void hold(mull__explanation *out, mull_verdict *verdict)
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
 /* on_tried keeps a candidate; there is room up to the next power of two. */
-static void on_tried(void *data, const mull__trial *trial)
+static void on_tried(void *data, const mull__match_attempt *trial)
 {
     mull__explanation *out = data;
     size_t count = out->candidate_count;
@@ -55,7 +55,7 @@ static void on_tried(void *data, const mull__trial *trial)
         added->error = added->error->cause;
     mull_value room;
     const mull_value *given =
-        trial->test ? mull__fact_of(trial->test, out->failure, added->error, &room) : NULL;
+        trial->test ? mull__attribute_of(trial->test, out->failure, added->error, &room) : NULL;
     if (given)
         added->given = *given;
 }
@@ -78,26 +78,26 @@ static void decide(mull__explanation *out, const mull__table *table, const mull_
 {
     mull__runner runner = {
         .match = asked->match, .state = asked->state, .data = out, .tried = on_tried};
-    mull__judge(table, failure, &runner, seen, &out->by_rules);
+    mull__evaluate(table, failure, &runner, seen, &out->by_rules);
     out->verdict = out->by_rules;
     const mull__settings in_force =
-        mull__layer_named(table, failure->consumer, failure->transport).bounds;
+        mull__effective_settings_of(table, failure->consumer, failure->transport).bounds;
     out->is_overridden = in_force.override != MULL__OFF;
     if (!out->is_overridden)
         return;
     runner.tried = NULL;
     runner.override = asked->override;
     runner.override_failed = on_override_failed;
-    mull__judge(table, failure, &runner, seen, &out->verdict);
+    mull__evaluate(table, failure, &runner, seen, &out->verdict);
     hold(out, &out->verdict);
 }
 
 /* ---- Strips ---------------------------------------------------------------------------------- */
 
 /* add_step: behind its first steps a strip keeps up to twice its last ones, in one array. */
-static void add_step(mull__explanation *out, mull__strip *strip, const mull__step *step)
+static void add_step(mull__explanation *out, mull__timeline_part *strip, const mull__step *step)
 {
-    enum { FIRST = MULL__STRIP_FIRST, LAST = MULL__STRIP_LAST };
+    enum { FIRST = MULL__TIMELINE_FIRST, LAST = MULL__TIMELINE_LAST };
     if (!strip->first)
         strip->first = take(out, FIRST + 2 * LAST, sizeof *step);
     if (!strip->first)
@@ -174,11 +174,11 @@ static int64_t text_of(const mull_error *error)
     return (int64_t)(bytes / TEXT_BYTES);
 }
 
-static int64_t tests_in(const mull__plain_matcher *matcher, int64_t text)
+static int64_t tests_in(const mull__matcher *matcher, int64_t text)
 {
     int64_t tests = 1 + (int64_t)matcher->test_count;
     for (size_t i = 0; i < matcher->test_count; i++) {
-        const mull__plain_value *value = &matcher->tests[i].value;
+        const mull__condition *value = &matcher->tests[i].value;
         while (value->kind == MULL__NOT)
             value = value->inner;
         if (value->kind == MULL__CONTAINS || value->kind == MULL__MATCHES)
@@ -190,7 +190,7 @@ static int64_t tests_in(const mull__plain_matcher *matcher, int64_t text)
     return tests;
 }
 
-static void count_tests(void *data, const mull__trial *trial)
+static void count_tests(void *data, const mull__match_attempt *trial)
 {
     poll *p = data;
     p->tests += tests_in(trial->matcher, p->text) + trial->steps / STEPS;
@@ -200,7 +200,7 @@ static void count_tests(void *data, const mull__trial *trial)
 
 static void judge(walk *w)
 {
-    mull__judge(w->table, &w->failure, w->runner, w->seen, &w->verdict);
+    mull__evaluate(w->table, &w->failure, w->runner, w->seen, &w->verdict);
     w->calls++;
     w->has_ended = w->verdict.action != MULL_RETRY && w->verdict.action != MULL_REDELIVER;
     if (w->has_ended)
@@ -240,12 +240,12 @@ static int alike(const mull_verdict *a, const mull_verdict *b)
 static int is_over(const walk *w)
 {
     return w->has_ended || w->calls >= MULL__CALLS_MAX ||
-           w->asking->questions >= MULL__QUESTIONS_MAX || w->asking->tests >= MULL__TESTS_MAX ||
-           w->out->status != MULL_OK;
+           w->asking->questions >= MULL__FUNCTION_CALLS_MAX ||
+           w->asking->tests >= MULL__TESTS_MAX || w->out->status != MULL_OK;
 }
 
 /* go_together walks while both decide alike, which may be one and the same; 0: they have parted. */
-static int go_together(walk *low, walk *high, mull__strip *strip)
+static int go_together(walk *low, walk *high, mull__timeline_part *strip)
 {
     while (alike(&low->verdict, &high->verdict)) {
         add_step(low->out, strip,

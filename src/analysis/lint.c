@@ -9,12 +9,12 @@
 
 /* ---- Searching ------------------------------------------------------------------------------- */
 
-static int goes_on(const mull__finder *f)
+static int goes_on(const mull__lint_context *f)
 {
     return !f->stopped && f->status == MULL_OK;
 }
 
-static void search_own_rules(mull__finder *f, mull__lint *look, const mull__scope *scope)
+static void search_own_rules(mull__lint_context *f, mull__lint *look, const mull__scope *scope)
 {
     const mull__fate *fates = mull__fates_in(f->fates, scope);
     for (size_t i = 0; i < mull__scope_rules(scope) && goes_on(f); i++)
@@ -22,7 +22,7 @@ static void search_own_rules(mull__finder *f, mull__lint *look, const mull__scop
             look(f, &(mull__lint_item){scope, mull__rule_at(scope, i), &fates[i]});
 }
 
-void mull__search(mull__finder *f, unsigned at, mull__lint *look)
+void mull__lint_each(mull__lint_context *f, unsigned at, mull__lint *look)
 {
     f->stopped = 0;
     if (at == MULL__ONCE)
@@ -39,7 +39,7 @@ void mull__search(mull__finder *f, unsigned at, mull__lint *look)
     }
 }
 
-void mull__found(const mull__finder *f, const mull__rule *rule, mull__finding finding)
+void mull__lint_report(const mull__lint_context *f, const mull__rule *rule, mull__finding finding)
 {
     if (!finding.kind)
         finding.kind = f->kind;
@@ -52,11 +52,11 @@ void mull__found(const mull__finder *f, const mull__rule *rule, mull__finding fi
     f->tell(f->data, &finding);
 }
 
-void mull__stop(mull__finder *f, const char *word, const char *file, int line)
+void mull__stop(mull__lint_context *f, const char *word, const char *file, int line)
 {
     f->stopped = 1;
-    mull__found(f, NULL,
-                (mull__finding){.kind = MULL__STOPPED, .file = file, .line = line, .word = word});
+    mull__lint_report(
+        f, NULL, (mull__finding){.kind = MULL__STOPPED, .file = file, .line = line, .word = word});
 }
 
 static int is_among(const mull__rules *rules, const mull__rule *rule)
@@ -69,7 +69,7 @@ static int is_among(const mull__rules *rules, const mull__rule *rule)
     return other != NULL;
 }
 
-int mull__is_included(const mull__finder *f, const mull__rule *rule)
+int mull__is_included(const mull__lint_context *f, const mull__rule *rule)
 {
     for (size_t i = 0; i < f->table->scope_count; i++) {
         const mull__scope *scope = &f->table->scopes[i];
@@ -91,11 +91,11 @@ static const mull__rule *first_written_in(const mull__scope *writer, const mull_
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
-static void hidden(mull__finder *f, const mull__lint_item *item)
+static void hidden(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__rule *by = item->fate->hidden_by;
     if (by && (by->matcher.kind == MULL__MATCH_ALWAYS) == (f->kind == MULL__HIDDEN))
-        mull__found(f, item->rule, (mull__finding){.other = by->source});
+        mull__lint_report(f, item->rule, (mull__finding){.other = by->source});
 }
 
 /* holds_everywhere: declarations of all four scopes add up, wherever a rule is in force. */
@@ -105,7 +105,7 @@ static int holds_everywhere(const mull__rule *declaration)
            strcmp(declaration->source.scope, "host") == 0;
 }
 
-static void unrecoverable_before(mull__finder *f, const mull__lint_item *item)
+static void unrecoverable_before(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__rule *by = item->fate->taken_by;
     mull__finding finding = {.other.type = f->table->types[MULL__UNREADABLE_TYPE].name};
@@ -117,20 +117,20 @@ static void unrecoverable_before(mull__finder *f, const mull__lint_item *item)
     if (by && by->matcher.kind != MULL__MATCH_ALWAYS)
         finding.word = "matcher";
     if ((by && holds_everywhere(by)) || !mull__is_included(f, item->rule))
-        mull__found(f, item->rule, finding); /* else others may hold where it is included */
+        mull__lint_report(f, item->rule, finding); /* else others may hold where it is included */
 }
 
-static void never_passes(mull__finder *f, const mull__lint_item *item)
+static void never_passes(mull__lint_context *f, const mull__lint_item *item)
 {
     if (item->fate->never_passes)
-        mull__found(f, item->rule, (mull__finding){0});
+        mull__lint_report(f, item->rule, (mull__finding){0});
 }
 
-static void declaration_never_passes(mull__finder *f, const mull__lint_item *item)
+static void declaration_never_passes(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__rule *declaration = item->rule;
     if (mull__never_passes(&declaration->matcher, &f->effort))
-        mull__found(f, declaration, (mull__finding){0});
+        mull__lint_report(f, declaration, (mull__finding){0});
     if (f->effort <= 0)
         mull__stop(f, "never", declaration->source.file, declaration->source.line);
 }
@@ -138,18 +138,19 @@ static void declaration_never_passes(mull__finder *f, const mull__lint_item *ite
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
 /* replaced: what an own rule put in the place of an included one is what including is for. */
-static void replaced(mull__finder *f, const mull__lint_item *item)
+static void replaced(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__scope *scope = item->scope;
     for (size_t i = 0; i < scope->replaced_count; i++) {
-        const mull__plain_replaced *r = &scope->replaced[i];
+        const mull__replaced_rule *r = &scope->replaced[i];
         if (strcmp(r->scope, scope->label) == 0)
-            mull__found(f, NULL,
-                        (mull__finding){.file = r->file,
-                                        .line = r->line,
-                                        .scope = scope->label,
-                                        .type = r->type,
-                                        .other = {r->by_file, r->by_line, scope->label, r->type}});
+            mull__lint_report(
+                f, NULL,
+                (mull__finding){.file = r->file,
+                                .line = r->line,
+                                .scope = scope->label,
+                                .type = r->type,
+                                .other = {r->by_file, r->by_line, scope->label, r->type}});
     }
 }
 
@@ -164,12 +165,12 @@ static const mull__scope *behind(const mull__table *table, const mull__scope *sc
 }
 
 /* no_default: a scope without one that includes what it stands before keeps nothing away. */
-static void no_default(mull__finder *f, const mull__lint_item *item)
+static void no_default(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__scope *scope = item->scope, *far = behind(f->table, scope);
     const mull__rule *rule = first_written_in(scope, scope);
     if (far && rule && !mull__has_default(scope) && !first_written_in(far, scope))
-        mull__found(f, rule, (mull__finding){.other.scope = far->label});
+        mull__lint_report(f, rule, (mull__finding){.other.scope = far->label});
 }
 
 static const mull__scope *scope_labelled(const mull__table *table, const char *label)
@@ -180,24 +181,24 @@ static const mull__scope *scope_labelled(const mull__table *table, const char *l
     return NULL;
 }
 
-static void nothing_included(mull__finder *f, const mull__lint_item *item)
+static void nothing_included(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__scope *scope = item->scope;
     for (size_t i = 0; i < scope->include_count; i++) {
         const mull_rule *include = &scope->includes[i];
         const mull__scope *other = scope_labelled(f->table, include->scope);
         if (!other || mull__scope_rules(other) == 0)
-            mull__found(f, NULL,
-                        (mull__finding){.file = include->file,
-                                        .line = include->line,
-                                        .scope = scope->label,
-                                        .other.scope = include->scope});
+            mull__lint_report(f, NULL,
+                              (mull__finding){.file = include->file,
+                                              .line = include->line,
+                                              .scope = scope->label,
+                                              .other.scope = include->scope});
     }
 }
 
 /* ---- Names in use --------------------------------------------------------------------------- */
 
-static int is_there(const mull__users *users, const mull__scope *scope)
+static int is_there(const mull__scope_users *users, const mull__scope *scope)
 {
     for (size_t i = 0; i < users->count && scope->kind == MULL__CONSUMER; i++)
         if (strcmp(users->items[i].consumer, scope->name) == 0)
@@ -209,7 +210,7 @@ static int is_there(const mull__users *users, const mull__scope *scope)
 }
 
 /* place_of is where a scope is first heard of, as far as it is kept. */
-static mull__plain_place place_of(const mull__scope *scope)
+static mull__source_pos place_of(const mull__scope *scope)
 {
     const mull__rule *rule = first_written_in(scope, scope);
     for (int i = 0; i < MULL__SETTINGS && !rule; i++)
@@ -218,80 +219,83 @@ static mull__plain_place place_of(const mull__scope *scope)
     if (!rule && scope->unrecoverable.count > 0)
         rule = &scope->unrecoverable.items[0];
     if (rule)
-        return (mull__plain_place){rule->source.file, rule->source.line};
+        return (mull__source_pos){rule->source.file, rule->source.line};
     if (scope->include_count > 0)
-        return (mull__plain_place){scope->includes[0].file, scope->includes[0].line};
-    return (mull__plain_place){NULL, 0};
+        return (mull__source_pos){scope->includes[0].file, scope->includes[0].line};
+    return (mull__source_pos){NULL, 0};
 }
 
-static void not_there(mull__finder *f, const mull__lint_item *item)
+static void not_there(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__scope *scope = item->scope;
     if (!scope->name || is_there(f->users, scope))
         return;
-    mull__plain_place place = place_of(scope);
-    mull__found(f, NULL,
-                (mull__finding){.kind = MULL__NOT_THERE,
-                                .file = place.file,
-                                .line = place.line,
-                                .scope = scope->label,
-                                .word = scope->name});
+    mull__source_pos place = place_of(scope);
+    mull__lint_report(f, NULL,
+                      (mull__finding){.kind = MULL__NOT_IN_SERVICE,
+                                      .file = place.file,
+                                      .line = place.line,
+                                      .scope = scope->label,
+                                      .word = scope->name});
 }
 
-void mull__find_not_there(const mull__table *table, const mull__users *users,
+void mull__lint_not_there(const mull__table *table, const mull__scope_users *users,
                           void (*tell)(void *data, const mull__finding *finding), void *data)
 {
-    mull__finder f = {.table = table, .users = users, .tell = tell, .data = data};
-    mull__search(&f, MULL__SCOPES, not_there);
+    mull__lint_context f = {.table = table, .users = users, .tell = tell, .data = data};
+    mull__lint_each(&f, MULL__SCOPES, not_there);
 }
 
 /* ---- Consumers ------------------------------------------------------------------------------- */
 
 /* dead_letters_read: one that reads the queue that its own go to is refused by `run`. */
-static void dead_letters_read(const mull__finder *f, const mull__user *user)
+static void dead_letters_read(const mull__lint_context *f, const mull__scope_user *user)
 {
     for (size_t i = 0; i < f->users->count; i++) {
-        const mull__user *source = &f->users->items[i];
+        const mull__scope_user *source = &f->users->items[i];
         const mull__settings in_force =
-            mull__layer_named(f->table, source->consumer, source->transport).bounds;
+            mull__effective_settings_of(f->table, source->consumer, source->transport).bounds;
         if (source == user || strcmp(source->transport, user->transport) != 0 ||
             strcmp(in_force.dead_letter_queue, user->queue) != 0)
             continue;
-        mull__found(f, NULL,
-                    (mull__finding){.word = user->consumer,
-                                    .other = {.scope = source->consumer, .type = user->queue}});
+        mull__lint_report(
+            f, NULL,
+            (mull__finding){.word = user->consumer,
+                            .other = {.scope = source->consumer, .type = user->queue}});
         return;
     }
 }
 
-static int told_before(const mull__finder *f, const mull__user *user, const mull__scope *scope)
+static int told_before(const mull__lint_context *f, const mull__scope_user *user,
+                       const mull__scope *scope)
 {
-    for (const mull__user *u = f->users->items; u < user; u++) {
+    for (const mull__scope_user *u = f->users->items; u < user; u++) {
         if (strcmp(u->transport, user->transport) == 0 &&
-            mull__layer_named(f->table, u->consumer, u->transport).rules == scope)
+            mull__effective_settings_of(f->table, u->consumer, u->transport).rules == scope)
             return 1;
     }
     return 0;
 }
 
-static void long_delays(const mull__finder *f, const mull__user *user)
+static void long_delays(const mull__lint_context *f, const mull__scope_user *user)
 {
-    const mull__scope *scope = mull__layer_named(f->table, user->consumer, user->transport).rules;
+    const mull__scope *scope =
+        mull__effective_settings_of(f->table, user->consumer, user->transport).rules;
     if (user->longest_delay_ms == 0 || !scope || told_before(f, user, scope))
         return;
     for (size_t i = 0; i < mull__scope_rules(scope); i++) {
         const mull__rule *rule = mull__rule_at(scope, i);
         int64_t ms = mull__longest_step_ms(&rule->redeliver);
         if (ms > user->longest_delay_ms)
-            mull__found(f, rule,
-                        (mull__finding){.kind = MULL__LONG_DELAY,
-                                        .word = user->transport,
-                                        .number = ms,
-                                        .limit = user->longest_delay_ms});
+            mull__lint_report(f, rule,
+                              (mull__finding){.kind = MULL__LONG_DELAY,
+                                              .word = user->transport,
+                                              .number = ms,
+                                              .limit = user->longest_delay_ms});
     }
 }
 
-static void in_use(mull__finder *f, const mull__lint_item *item)
+static void in_use(mull__lint_context *f, const mull__lint_item *item)
 {
     (void)item;
     for (size_t i = 0; i < f->users->count; i++)
@@ -299,7 +303,7 @@ static void in_use(mull__finder *f, const mull__lint_item *item)
     for (size_t i = 0; i < f->users->count; i++)
         long_delays(f, &f->users->items[i]);
     if (f->users->count > 0)
-        mull__search(f, MULL__SCOPES, not_there);
+        mull__lint_each(f, MULL__SCOPES, not_there);
 }
 
 /* ---- All of them ----------------------------------------------------------------------------- */
@@ -315,12 +319,12 @@ static const struct {
     {MULL__UNRECOVERABLE_BEFORE, MULL__OWN_RULES, unrecoverable_before},
     {MULL__REPLACED, MULL__SCOPES, replaced},
     {MULL__NO_DEFAULT, MULL__SCOPES, no_default},
-    {MULL__MISSPELT, MULL__ONCE, mull__find_misspelt},
-    {MULL__TOO_LATE, MULL__SCOPES, mull__find_limits},
+    {MULL__MISSPELT, MULL__ONCE, mull__lint_typo},
+    {MULL__TOO_LATE, MULL__SCOPES, mull__lint_limits},
     {MULL__NEVER_PASSES, MULL__OWN_RULES, never_passes},
     {MULL__NEVER_PASSES, MULL__DECLARATIONS, declaration_never_passes},
-    {MULL__NO_EFFECT, MULL__OWN_RULES, mull__find_no_effect},
-    {MULL__NOTHING_REDELIVERED, MULL__SCOPES, mull__find_nothing_redelivered},
+    {MULL__NO_EFFECT, MULL__OWN_RULES, mull__lint_no_effect},
+    {MULL__NOTHING_REDELIVERED, MULL__SCOPES, mull__lint_nothing_redelivered},
     {MULL__NOTHING_INCLUDED, MULL__SCOPES, nothing_included},
     {MULL__DEAD_LETTERS_READ, MULL__ONCE, in_use},
 };
@@ -328,24 +332,24 @@ static const struct {
 /* What may be spent on all searches together, besides that for the rules' fates. */
 enum { EFFORT = 300000000 };
 
-int mull__findings(const mull__fates *fates, const mull__users *users,
+int mull__lint_run(const mull__fates *fates, const mull__scope_users *users,
                    const mull_allocator *allocator,
                    void (*tell)(void *data, const mull__finding *finding), void *data)
 {
-    mull__finder f = {.table = fates->table,
-                      .fates = fates,
-                      .users = users,
-                      .allocator = allocator,
-                      .tell = tell,
-                      .data = data,
-                      .effort = EFFORT};
+    mull__lint_context f = {.table = fates->table,
+                            .fates = fates,
+                            .users = users,
+                            .allocator = allocator,
+                            .tell = tell,
+                            .data = data,
+                            .effort = EFFORT};
     if (fates->table->rule_count == 0) {
-        mull__found(&f, NULL, (mull__finding){.kind = MULL__NO_RULES});
+        mull__lint_report(&f, NULL, (mull__finding){.kind = MULL__NO_RULES});
         return MULL_OK;
     }
     for (size_t i = 0; i < sizeof searches / sizeof *searches && f.status == MULL_OK; i++) {
         f.kind = searches[i].kind;
-        mull__search(&f, searches[i].at, searches[i].look);
+        mull__lint_each(&f, searches[i].at, searches[i].look);
     }
     if (fates->stopped && f.status == MULL_OK)
         mull__stop(&f, "never", fates->stopped->source.file, fates->stopped->source.line);

@@ -28,7 +28,7 @@ typedef enum mull__finding_kind {
     MULL__DEAD_LETTERS_READ, /* consumer `word` reads the queue `other.type` where those of consumer
                                 `other.scope` go */
     MULL__LONG_DELAY,        /* `number` ms; those of transport `word` are at most `limit` ms */
-    MULL__NOT_THERE,         /* the consumer or transport of `scope` */
+    MULL__NOT_IN_SERVICE,    /* the consumer or transport of `scope` */
     /* In any case: */
     MULL__STOPPED /* to look for what `word` says would take too long from here on */
 } mull__finding_kind;
@@ -44,14 +44,14 @@ typedef struct mull__finding {
     int64_t number, limit;
 } mull__finding;
 
-/* mull__findings tells them, by kind, and within one kind in the order of the table. `fates` are of
+/* mull__lint_run tells them, by kind, and within one kind in the order of the table. `fates` are of
  * all scopes. MULL_ENOMEM. */
-int mull__findings(const mull__fates *fates, const mull__users *users,
+int mull__lint_run(const mull__fates *fates, const mull__scope_users *users,
                    const mull_allocator *allocator,
                    void (*tell)(void *data, const mull__finding *finding), void *data);
 
-/* mull__find_not_there tells MULL__NOT_THERE alone; of users it looks at names. */
-void mull__find_not_there(const mull__table *table, const mull__users *users,
+/* mull__lint_not_there tells MULL__NOT_IN_SERVICE alone; of users it looks at names. */
+void mull__lint_not_there(const mull__table *table, const mull__scope_users *users,
                           void (*tell)(void *data, const mull__finding *finding), void *data);
 
 #endif

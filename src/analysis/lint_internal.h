@@ -5,10 +5,10 @@
 
 #include "lint.h"
 
-typedef struct mull__finder {
+typedef struct mull__lint_context {
     const mull__table *table;
     const mull__fates *fates;
-    const mull__users *users;
+    const mull__scope_users *users;
     const mull_allocator *allocator;
     void (*tell)(void *data, const mull__finding *finding);
     void *data;
@@ -18,7 +18,7 @@ typedef struct mull__finder {
                        where there are none */
     int stopped;    /* the search at hand looks no further */
     int status;     /* MULL_ENOMEM: all of them end */
-} mull__finder;
+} mull__lint_context;
 
 /* mull__lint_item is what a search looks at: a scope, a rule that it has, with its fate, or a
  * declaration of it, which has none. What there is not is NULL. */
@@ -28,7 +28,7 @@ typedef struct mull__lint_item {
     const mull__fate *fate;
 } mull__lint_item;
 
-typedef void mull__lint(mull__finder *finder, const mull__lint_item *item);
+typedef void mull__lint(mull__lint_context *finder, const mull__lint_item *item);
 
 /* What a search looks at. Most look at a scope's own rules: one that it includes and leaves no room
  * for is what including is for. */
@@ -39,25 +39,26 @@ enum {
     MULL__DECLARATIONS = 4
 };
 
-/* mull__search looks, in the order of the table, until it is stopped. */
-void mull__search(mull__finder *finder, unsigned at, mull__lint *look);
+/* mull__lint_each looks, in the order of the table, until it is stopped. */
+void mull__lint_each(mull__lint_context *finder, unsigned at, mull__lint *look);
 
-/* mull__found tells a finding, of the kind that is looked for if it has none; about a rule or
+/* mull__lint_report tells a finding, of the kind that is looked for if it has none; about a rule or
  * declaration, if one is given. */
-void mull__found(const mull__finder *finder, const mull__rule *rule, mull__finding finding);
+void mull__lint_report(const mull__lint_context *finder, const mull__rule *rule,
+                       mull__finding finding);
 
 /* mull__stop tells that what `word` says wasn't looked for any further than to a place. */
-void mull__stop(mull__finder *finder, const char *word, const char *file, int line);
+void mull__stop(mull__lint_context *finder, const char *word, const char *file, int line);
 
 /* mull__is_included: a rule is in the rules of a scope that it wasn't written in too, where it may
  * come to more. */
-int mull__is_included(const mull__finder *finder, const mull__rule *rule);
+int mull__is_included(const mull__lint_context *finder, const mull__rule *rule);
 
 /* ---- Searches -------------------------------------------------------------------------------- */
 
-mull__lint mull__find_misspelt;            /* once */
-mull__lint mull__find_limits;              /* scopes */
-mull__lint mull__find_no_effect;           /* own rules */
-mull__lint mull__find_nothing_redelivered; /* scopes */
+mull__lint mull__lint_typo;                /* once */
+mull__lint mull__lint_limits;              /* scopes */
+mull__lint mull__lint_no_effect;           /* own rules */
+mull__lint mull__lint_nothing_redelivered; /* scopes */
 
 #endif

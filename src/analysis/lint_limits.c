@@ -4,8 +4,8 @@
 #include "lint_internal.h"
 
 /* late_redelivery is the first that can't come, 0 where there is none or it isn't certain. */
-static int64_t late_redelivery(const mull__rule *rule, const mull__mix *mix,
-                               const mull__soonest *soonest)
+static int64_t late_redelivery(const mull__rule *rule, const mull__effective_limits *mix,
+                               const mull__earliest_times *soonest)
 {
     if (mix->max_age_ms == MULL__OFF || !soonest->round_ms)
         return 0;
@@ -24,10 +24,10 @@ static int64_t calls_alone(const mull__rule *rule)
 }
 
 /* nothing_is_lost: no rule can lose anything with some settings, so not with all of them. */
-static int nothing_is_lost(const mull__mixes *mixes)
+static int nothing_is_lost(const mull__effective_limit_list *mixes)
 {
     for (size_t i = 0; i < mixes->count; i++) {
-        const mull__mix *mix = &mixes->items[i];
+        const mull__effective_limits *mix = &mixes->items[i];
         if (mix->overridden || (mix->max_age_ms == MULL__OFF && mix->max_attempts == MULL__OFF))
             return 1;
     }
@@ -36,14 +36,14 @@ static int nothing_is_lost(const mull__mixes *mixes)
 
 /* tell_lost tells what is lost of a rule with each of the settings that its scope is used with: the
  * first redelivery that can't come, and calls. */
-static void tell_lost(const mull__finder *f, const mull__rule *rule, const mull__mixes *mixes,
-                      const mull__soonest *soonest)
+static void tell_lost(const mull__lint_context *f, const mull__rule *rule,
+                      const mull__effective_limit_list *mixes, const mull__earliest_times *soonest)
 {
     mull__finding late = {.kind = MULL__TOO_LATE}, cut = {.kind = MULL__TOO_MANY_CALLS};
     size_t late_count = 0, cut_count = 0;
     cut.number = calls_alone(rule);
     for (size_t i = 0; i < mixes->count; i++) {
-        const mull__mix *mix = &mixes->items[i];
+        const mull__effective_limits *mix = &mixes->items[i];
         int64_t redelivery = late_redelivery(rule, mix, &soonest[i]);
         int is_cut = mix->max_attempts != MULL__OFF && cut.number > mix->max_attempts;
         late_count += redelivery > 0;
@@ -55,22 +55,24 @@ static void tell_lost(const mull__finder *f, const mull__rule *rule, const mull_
     if ((late_count < mixes->count && cut_count < mixes->count) || mull__is_included(f, rule))
         return;
     if (late_count == mixes->count)
-        mull__found(f, rule, late);
+        mull__lint_report(f, rule, late);
     if (cut_count == mixes->count)
-        mull__found(f, rule, cut);
+        mull__lint_report(f, rule, cut);
 }
 
-static int find_in(mull__finder *f, const mull__scope *scope, const mull__mixes *mixes)
+static int find_in(mull__lint_context *f, const mull__scope *scope,
+                   const mull__effective_limit_list *mixes)
 {
     size_t rules = mull__scope_rules(scope);
     const mull__fate *fates = mull__fates_in(f->fates, scope);
-    mull__soonest *soonest = mull__zalloc(f->allocator, mixes->count, sizeof *soonest);
-    mull__course *courses = mull__zalloc(f->allocator, rules, sizeof *courses);
+    mull__earliest_times *soonest = mull__zalloc(f->allocator, mixes->count, sizeof *soonest);
+    mull__chain *courses = mull__zalloc(f->allocator, rules, sizeof *courses);
     int status = soonest && courses ? MULL_OK : MULL_ENOMEM;
-    size_t count = courses ? mull__courses_of(courses, f->fates, scope) : 0;
+    size_t count = courses ? mull__chains_of(courses, f->fates, scope) : 0;
     for (size_t i = 0; i < mixes->count && count && status == MULL_OK; i++) {
-        mull__walks walks = mull__walks_of(scope, &mixes->items[i], courses, count, &f->effort);
-        status = mull__soonest_of(&soonest[i], &walks, f->allocator);
+        mull__chain_set walks =
+            mull__chain_set_of(scope, &mixes->items[i], courses, count, &f->effort);
+        status = mull__earliest_times_of(&soonest[i], &walks, f->allocator);
     }
     for (size_t i = 0; i < rules && status == MULL_OK; i++) {
         const mull__rule *rule = mull__rule_at(scope, i);
@@ -84,17 +86,18 @@ static int find_in(mull__finder *f, const mull__scope *scope, const mull__mixes 
     return status;
 }
 
-void mull__find_limits(mull__finder *f, const mull__lint_item *item)
+void mull__lint_limits(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__scope *scope = item->scope;
     if (mull__scope_rules(scope) == 0)
         return;
     const mull_rule *first = &mull__rule_at(scope, 0)->source;
-    mull__mixes mixes;
-    f->status = mull__mixes_of(&mixes, f->table, scope, f->users, &f->effort, f->allocator);
+    mull__effective_limit_list mixes;
+    f->status =
+        mull__effective_limits_of(&mixes, f->table, scope, f->users, &f->effort, f->allocator);
     if (f->status == MULL_OK && !nothing_is_lost(&mixes))
         f->status = find_in(f, scope, &mixes);
-    mull__mixes_free(&mixes);
+    mull__effective_limits_free(&mixes);
     if (f->effort <= 0)
         mull__stop(f, "limits", first->file, first->line);
 }

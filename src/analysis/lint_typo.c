@@ -15,7 +15,7 @@ typedef struct usage {
     int known; /* declared, or built in */
 } usage;
 
-static void use(mull__finder *f, const mull__lint_item *item)
+static void use(mull__lint_context *f, const mull__lint_item *item)
 {
     usage *u = &((usage *)f->search)[item->rule->type];
     u->uses++;
@@ -123,7 +123,7 @@ static int differs_in_few(uint64_t a, uint64_t b)
 }
 
 /* look ends as soon as the search is stopped. */
-static void look(mull__finder *f, const usage *it, const char *name, const model *models,
+static void look(mull__lint_context *f, const usage *it, const char *name, const model *models,
                  size_t count)
 {
     enum { MODEL_NS = 2, NAME_NS = 100 };
@@ -132,18 +132,18 @@ static void look(mull__finder *f, const usage *it, const char *name, const model
         const char *other = f->table->types[models[i].type].name;
         int better = other != name && (models[i].known || it->uses == 1);
         int alike = better && differs_in_few(letters, models[i].letters);
-        if (!mull__may_spend(&f->effort, alike ? NAME_NS : MODEL_NS)) {
+        if (!mull__budget_take(&f->effort, alike ? NAME_NS : MODEL_NS)) {
             mull__stop(f, "misspelt", it->first->source.file, it->first->source.line);
             return;
         }
         if (alike && looks_like(name, other)) {
-            mull__found(f, it->first, (mull__finding){.other.type = other});
+            mull__lint_report(f, it->first, (mull__finding){.other.type = other});
             return;
         }
     }
 }
 
-void mull__find_misspelt(mull__finder *f, const mull__lint_item *item)
+void mull__lint_typo(mull__lint_context *f, const mull__lint_item *item)
 {
     size_t types = f->table->type_count;
     usage *usages = mull__zalloc(f->allocator, types, sizeof *usages);
@@ -153,7 +153,7 @@ void mull__find_misspelt(mull__finder *f, const mull__lint_item *item)
     if (f->status == MULL_OK) {
         know(usages, f->table);
         f->search = usages;
-        mull__search(f, MULL__OWN_RULES | MULL__DECLARATIONS, use);
+        mull__lint_each(f, MULL__OWN_RULES | MULL__DECLARATIONS, use);
         size_t count = find_models(models, f->table, usages);
         for (size_t i = 0; i < types && !f->stopped; i++) {
             const char *name = f->table->types[i].name;

@@ -80,7 +80,7 @@ static uint64_t hash_of_literal(const mull_value *literal, int64_t *effort)
     return bits;
 }
 
-static uint64_t hash_of_value(const mull__plain_value *value, int64_t *effort)
+static uint64_t hash_of_value(const mull__condition *value, int64_t *effort)
 {
     uint64_t hash = 0;
     for (; value; value = value->kind == MULL__NOT ? value->inner : NULL) {
@@ -89,22 +89,22 @@ static uint64_t hash_of_value(const mull__plain_value *value, int64_t *effort)
                                   hash_of_text(value->text, effort)};
         hash = mull__hash_words(words, 5);
         for (size_t i = 0; i < value->literal_count; i++)
-            hash = mull__stir(hash ^ hash_of_literal(&value->literals[i], effort));
+            hash = mull__mix_word(hash ^ hash_of_literal(&value->literals[i], effort));
     }
     return hash;
 }
 
-static uint64_t hash_of_matcher(const mull__plain_matcher *matcher, int64_t *effort)
+static uint64_t hash_of_matcher(const mull__matcher *matcher, int64_t *effort)
 {
-    uint64_t hash = mull__stir(matcher->kind + ((uint64_t)matcher->function << 32));
+    uint64_t hash = mull__mix_word(matcher->kind + ((uint64_t)matcher->function << 32));
     for (size_t i = 0; i < matcher->test_count; i++) {
-        const mull__plain_test *test = &matcher->tests[i];
+        const mull__field_test *test = &matcher->tests[i];
         const uint64_t words[] = {hash, test->subject, hash_of_text(test->name, effort),
                                   hash_of_value(&test->value, effort)};
         hash = mull__hash_words(words, 4);
     }
     for (size_t i = 0; i < matcher->part_count; i++)
-        hash = mull__stir(hash ^ hash_of_matcher(&matcher->parts[i], effort));
+        hash = mull__mix_word(hash ^ hash_of_matcher(&matcher->parts[i], effort));
     return hash;
 }
 
@@ -116,10 +116,10 @@ static uint64_t key_of(uint64_t about, aspect as, uint64_t value)
 
 /* keys_of_test gives what a rule is kept by, for one of its tests; or, where it is `asked` for,
  * what a rule that covers the test may be kept by. */
-static size_t keys_of_test(uint64_t keys[MOST_KEYS], uint32_t type, const mull__plain_test *test,
+static size_t keys_of_test(uint64_t keys[MOST_KEYS], uint32_t type, const mull__field_test *test,
                            int asked, int64_t *effort)
 {
-    const mull__plain_value *value = &test->value;
+    const mull__condition *value = &test->value;
     const uint64_t words[] = {type, test->subject, hash_of_text(test->name, effort)};
     uint64_t about = mull__hash_words(words, 3);
     size_t count = 0, literals = value->literal_count;
@@ -138,7 +138,7 @@ static size_t keys_of_test(uint64_t keys[MOST_KEYS], uint32_t type, const mull__
 }
 
 /* key_of_whole is of a matcher that isn't of tests. */
-static uint64_t key_of_whole(uint32_t type, const mull__plain_matcher *matcher, int64_t *effort)
+static uint64_t key_of_whole(uint32_t type, const mull__matcher *matcher, int64_t *effort)
 {
     int is_open = matcher->kind == MULL__MATCH_ALWAYS || matcher->kind == MULL__MATCH_TESTS;
     return key_of(type, WHOLE, is_open ? 0 : hash_of_matcher(matcher, effort));
@@ -180,7 +180,7 @@ static int cover_init(cover *c, const mull__rules *rules, const mull_allocator *
 /* best_keys gives what a rule is kept by. */
 static size_t best_keys(uint64_t best[MOST_KEYS], const cover *c, const mull__rule *rule)
 {
-    const mull__plain_test *tests = rule->matcher.tests, *chosen = tests;
+    const mull__field_test *tests = rule->matcher.tests, *chosen = tests;
     int64_t uncounted = 0;
     uint32_t least = UINT32_MAX;
     if (rule->matcher.test_count == 0) {
@@ -216,8 +216,8 @@ static void cover_add(cover *c, size_t index)
 
 /* look_by gives the first rule that covers a matcher, as mull__covers says, by one key of it; those
  * behind `found` aren't looked at. */
-static uint32_t look_by(const cover *c, uint64_t key, uint32_t type,
-                        const mull__plain_matcher *matcher, uint32_t found, int64_t *effort)
+static uint32_t look_by(const cover *c, uint64_t key, uint32_t type, const mull__matcher *matcher,
+                        uint32_t found, int64_t *effort)
 {
     const mull__rule *items = c->rules->items;
     uint32_t at = bucket_of(c, key)->first;
@@ -234,10 +234,10 @@ static uint32_t look_by(const cover *c, uint64_t key, uint32_t type,
 
 /* cover_find is the first of the rules added that covers a matcher; NULL: none, or it isn't
  * certain. */
-static const mull__rule *cover_find(const cover *c, uint32_t type,
-                                    const mull__plain_matcher *matcher, int64_t *effort)
+static const mull__rule *cover_find(const cover *c, uint32_t type, const mull__matcher *matcher,
+                                    int64_t *effort)
 {
-    static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
+    static const mull__matcher always = {.kind = MULL__MATCH_ALWAYS};
     uint64_t keys[MOST_KEYS];
     if (c->entry_count == 0)
         return NULL;
@@ -274,7 +274,7 @@ static int is_declared(const seeker *s, uint32_t type)
 
 /* of_ancestors is a declaration for one of a type's ancestors, Error left out. */
 static const mull__rule *of_ancestors(seeker *s, const cover *declared, uint32_t type,
-                                      const mull__plain_matcher *matcher)
+                                      const mull__matcher *matcher)
 {
     const mull__type *types = s->fates->table->types;
     const mull__rule *found = NULL;
@@ -299,8 +299,8 @@ static int is_unreadable(seeker *s, uint32_t type)
 /* find_taker: of a cause rule only the error itself counts, whatever its cause. */
 static void find_taker(seeker *s, const mull__rule *rule, int is_cause, mull__fate *fate)
 {
-    static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
-    const mull__plain_matcher *matcher = is_cause ? &always : &rule->matcher;
+    static const mull__matcher always = {.kind = MULL__MATCH_ALWAYS};
+    const mull__matcher *matcher = is_cause ? &always : &rule->matcher;
     if (!is_declared(s, rule->type))
         return;
     fate->is_unreadable = !is_cause && is_unreadable(s, rule->type);

@@ -14,7 +14,7 @@ static int is_count(int fact)
 
 static int is_text(int fact)
 {
-    return fact != MULL__NO_FACT && fact != MULL__ERROR_FIELD && !is_count(fact);
+    return fact != MULL__NO_ATTRIBUTE && fact != MULL__ERROR_FIELD && !is_count(fact);
 }
 
 static int always_there(int fact)
@@ -31,10 +31,10 @@ static int64_t least_count(int fact)
 /* ---- Values ---------------------------------------------------------------------------------- */
 
 /* passes: a pattern that can't be tried to its end may. */
-static int passes(const mull__plain_value *value, const mull_value *given, int64_t *effort)
+static int passes(const mull__condition *value, const mull_value *given, int64_t *effort)
 {
     enum { MOST_STEPS = 100000, STEP_NS = 5, LITERAL_NS = 4, BYTES = 16 /* in one nanosecond */ };
-    const mull__plain_value *inner = value;
+    const mull__condition *inner = value;
     int64_t steps = MOST_STEPS;
     while (inner->kind == MULL__NOT)
         inner = inner->inner;
@@ -43,7 +43,7 @@ static int passes(const mull__plain_value *value, const mull_value *given, int64
     *effort -= 15 + (LITERAL_NS + text_ns) * (int64_t)(1 + inner->literal_count);
     if (*effort <= 0)
         return 0;
-    int answer = mull__value_passes(value, given, &steps) != 0;
+    int answer = mull__condition_passes(value, given, &steps) != 0;
     *effort -= STEP_NS * (MOST_STEPS - steps);
     return answer;
 }
@@ -62,7 +62,7 @@ static int can_be(int fact, const mull_value *literal)
            number == (double)(int64_t)number;
 }
 
-static int none_can_be(int fact, const mull__plain_value *value)
+static int none_can_be(int fact, const mull__condition *value)
 {
     for (size_t i = 0; i < value->literal_count; i++)
         if (can_be(fact, &value->literals[i]))
@@ -71,9 +71,9 @@ static int none_can_be(int fact, const mull__plain_value *value)
 }
 
 /* no_count_in: the least whole number that isn't below the range is above it. */
-static int no_count_in(int fact, const mull__plain_value *value, int64_t *effort)
+static int no_count_in(int fact, const mull__condition *value, int64_t *effort)
 {
-    const mull__plain_value up_to_high = {.kind = MULL__BETWEEN, .high = value->high};
+    const mull__condition up_to_high = {.kind = MULL__BETWEEN, .high = value->high};
     mull_value least = {.kind = MULL_INTEGER, .as.integer = least_count(fact)};
     double low = value->low.kind == MULL_NUMBER ? value->low.as.number : 0;
     if (low > (double)least.as.integer && low < 0x1p53)
@@ -82,10 +82,10 @@ static int no_count_in(int fact, const mull__plain_value *value, int64_t *effort
 }
 
 /* decides: whatever a fact is, a test for a value passes, or with `passing` 0 it never does. */
-static int decides(int fact, const mull__plain_value *value, int passing, int64_t *effort)
+static int decides(int fact, const mull__condition *value, int passing, int64_t *effort)
 {
     const mull_value least = {.kind = MULL_INTEGER, .as.integer = least_count(fact)};
-    if (fact == MULL__NO_FACT)
+    if (fact == MULL__NO_ATTRIBUTE)
         return passes(value, NULL, effort) == passing;
     switch (value->kind) {
     case MULL__ONE_OF:
@@ -118,12 +118,12 @@ static int same_text(const char *a, const char *b, int64_t *effort)
 
 static int same_literal(const mull_value *a, const mull_value *b, int64_t *effort)
 {
-    const mull__plain_value value = {.kind = MULL__ONE_OF, .literals = a, .literal_count = 1};
+    const mull__condition value = {.kind = MULL__ONE_OF, .literals = a, .literal_count = 1};
     return a->kind == MULL_NIL || b->kind == MULL_NIL ? a->kind == b->kind
                                                       : passes(&value, b, effort);
 }
 
-static int same_value(const mull__plain_value *a, const mull__plain_value *b, int64_t *effort)
+static int same_value(const mull__condition *a, const mull__condition *b, int64_t *effort)
 {
     if (a->kind != b->kind || a->literal_count != b->literal_count)
         return 0;
@@ -137,18 +137,18 @@ static int same_value(const mull__plain_value *a, const mull__plain_value *b, in
 
 /* ---- Two tests of one fact ------------------------------------------------------------------- */
 
-static int same_subject(const mull__plain_test *a, const mull__plain_test *b, int64_t *effort)
+static int same_subject(const mull__field_test *a, const mull__field_test *b, int64_t *effort)
 {
     return a->subject == b->subject && same_text(a->name, b->name, effort);
 }
 
-static int same_test(const mull__plain_test *a, const mull__plain_test *b, int64_t *effort)
+static int same_test(const mull__field_test *a, const mull__field_test *b, int64_t *effort)
 {
     return same_subject(a, b, effort) && same_value(&a->value, &b->value, effort);
 }
 
 /* apart: two ranges have no number in common. If they have one, the greater of their lows is. */
-static int apart(const mull__plain_value *a, const mull__plain_value *b, int64_t *effort)
+static int apart(const mull__condition *a, const mull__condition *b, int64_t *effort)
 {
     return (a->low.kind != MULL_NIL || b->low.kind != MULL_NIL) &&
            !(a->low.kind != MULL_NIL && passes(b, &a->low, effort)) &&
@@ -156,7 +156,7 @@ static int apart(const mull__plain_value *a, const mull__plain_value *b, int64_t
 }
 
 /* rules_out: no value is `a` and `b`, as far as is seen from `a`. */
-static int rules_out(const mull__plain_value *a, const mull__plain_value *b, int64_t *effort)
+static int rules_out(const mull__condition *a, const mull__condition *b, int64_t *effort)
 {
     switch (a->kind) {
     case MULL__ONE_OF:
@@ -176,7 +176,7 @@ static int rules_out(const mull__plain_value *a, const mull__plain_value *b, int
     }
 }
 
-static int clash(const mull__plain_test *a, const mull__plain_test *b, int64_t *effort)
+static int clash(const mull__field_test *a, const mull__field_test *b, int64_t *effort)
 {
     return same_subject(a, b, effort) &&
            (rules_out(&a->value, &b->value, effort) || rules_out(&b->value, &a->value, effort));
@@ -188,8 +188,8 @@ static int clash(const mull__plain_test *a, const mull__plain_test *b, int64_t *
  * are then. */
 enum { MOST_TESTS = 32 };
 
-static size_t gather(const mull__plain_test *tests[MOST_TESTS], size_t count,
-                     const mull__plain_matcher *matcher, int64_t *effort)
+static size_t gather(const mull__field_test *tests[MOST_TESTS], size_t count,
+                     const mull__matcher *matcher, int64_t *effort)
 {
     *effort -= 5;
     for (size_t i = 0; i < matcher->test_count && count < MOST_TESTS; i++)
@@ -200,9 +200,9 @@ static size_t gather(const mull__plain_test *tests[MOST_TESTS], size_t count,
     return count;
 }
 
-static int contradicts_itself(const mull__plain_matcher *matcher, int64_t *effort)
+static int contradicts_itself(const mull__matcher *matcher, int64_t *effort)
 {
-    const mull__plain_test *tests[MOST_TESTS];
+    const mull__field_test *tests[MOST_TESTS];
     size_t count = gather(tests, 0, matcher, effort);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < i; j++)
@@ -213,7 +213,7 @@ static int contradicts_itself(const mull__plain_matcher *matcher, int64_t *effor
 
 /* is_certain: a matcher always passes, or raises; with `passing` 0 it never passes. Of each part no
  * more than one answer is asked for, or nests would take time by their depth's power of two. */
-static int is_certain(const mull__plain_matcher *matcher, int passing, int64_t *effort)
+static int is_certain(const mull__matcher *matcher, int passing, int64_t *effort)
 {
     int of_part = matcher->kind == MULL__MATCH_NONE ? !passing : passing;
     int one_is_enough = matcher->kind == MULL__MATCH_ANY ? passing : !passing;
@@ -221,7 +221,7 @@ static int is_certain(const mull__plain_matcher *matcher, int passing, int64_t *
     if (matcher->kind == MULL__MATCH_ALWAYS || matcher->kind == MULL__MATCH_FUNCTION)
         return passing && matcher->kind == MULL__MATCH_ALWAYS;
     for (size_t i = 0; i < matcher->test_count; i++) {
-        const mull__plain_test *test = &matcher->tests[i];
+        const mull__field_test *test = &matcher->tests[i];
         if (decides((int)test->fact, &test->value, passing, effort) == one_is_enough)
             return one_is_enough;
     }
@@ -232,12 +232,12 @@ static int is_certain(const mull__plain_matcher *matcher, int passing, int64_t *
     return !one_is_enough || (all_must_pass && contradicts_itself(matcher, effort));
 }
 
-int mull__never_passes(const mull__plain_matcher *matcher, int64_t *effort)
+int mull__never_passes(const mull__matcher *matcher, int64_t *effort)
 {
     return is_certain(matcher, 0, effort) && *effort > 0;
 }
 
-static int same_matcher(const mull__plain_matcher *a, const mull__plain_matcher *b, int64_t *effort)
+static int same_matcher(const mull__matcher *a, const mull__matcher *b, int64_t *effort)
 {
     *effort -= 10;
     if (a->kind != b->kind || a->test_count != b->test_count || a->part_count != b->part_count ||
@@ -255,13 +255,12 @@ static int same_matcher(const mull__plain_matcher *a, const mull__plain_matcher 
 /* ---- One matcher behind another -------------------------------------------------------------- */
 
 /* has_pattern: how it ends depends on the steps that are left. */
-static int has_pattern(const mull__plain_value *value)
+static int has_pattern(const mull__condition *value)
 {
     return value->kind == MULL__MATCHES || (value->kind == MULL__NOT && has_pattern(value->inner));
 }
 
-static int all_pass(const mull__plain_value *literals, const mull__plain_value *wide,
-                    int64_t *effort)
+static int all_pass(const mull__condition *literals, const mull__condition *wide, int64_t *effort)
 {
     for (size_t i = 0; i < literals->literal_count; i++)
         if (!passes(wide, &literals->literals[i], effort))
@@ -270,14 +269,14 @@ static int all_pass(const mull__plain_value *literals, const mull__plain_value *
 }
 
 /* is_within: an end of a range, if it has one there, is in the wide one, which else has none. */
-static int is_within(const mull_value *end, const mull__plain_value *wide,
-                     const mull_value *wide_end, int64_t *effort)
+static int is_within(const mull_value *end, const mull__condition *wide, const mull_value *wide_end,
+                     int64_t *effort)
 {
     return end->kind == MULL_NIL ? wide_end->kind == MULL_NIL : passes(wide, end, effort);
 }
 
 /* implies: what passes `narrow` passes `wide`. */
-static int implies(const mull__plain_value *narrow, const mull__plain_value *wide, int64_t *effort)
+static int implies(const mull__condition *narrow, const mull__condition *wide, int64_t *effort)
 {
     if (same_value(narrow, wide, effort))
         return 1;
@@ -288,8 +287,7 @@ static int implies(const mull__plain_value *narrow, const mull__plain_value *wid
            is_within(&narrow->high, wide, &wide->high, effort);
 }
 
-static int asks_for(const mull__plain_matcher *matcher, const mull__plain_test *test,
-                    int64_t *effort)
+static int asks_for(const mull__matcher *matcher, const mull__field_test *test, int64_t *effort)
 {
     for (size_t i = 0; i < matcher->test_count; i++)
         if (same_subject(&matcher->tests[i], test, effort) &&
@@ -300,8 +298,7 @@ static int asks_for(const mull__plain_matcher *matcher, const mull__plain_test *
 
 /* The tests of `narrow` ask for what those of `wide` do, each for itself. A pattern costs steps, of
  * which the one may have too few left where the other has enough. */
-int mull__covers(const mull__plain_matcher *wide, const mull__plain_matcher *narrow,
-                 int64_t *effort)
+int mull__covers(const mull__matcher *wide, const mull__matcher *narrow, int64_t *effort)
 {
     int covers = wide->kind == MULL__MATCH_TESTS && narrow->kind == MULL__MATCH_TESTS;
     if (wide->kind == MULL__MATCH_ALWAYS || same_matcher(wide, narrow, effort))

@@ -9,10 +9,9 @@
 #include "policy/model.h"
 
 /* mull__never_passes: whatever the failure. */
-int mull__never_passes(const mull__plain_matcher *matcher, int64_t *effort);
+int mull__never_passes(const mull__matcher *matcher, int64_t *effort);
 
 /* mull__covers: where `narrow` passes, `wide` does. */
-int mull__covers(const mull__plain_matcher *wide, const mull__plain_matcher *narrow,
-                 int64_t *effort);
+int mull__covers(const mull__matcher *wide, const mull__matcher *narrow, int64_t *effort);
 
 #endif

@@ -12,14 +12,14 @@ enum { LOOK_NS = 1, LAYER_NS = 100 };
 
 /* is_passed_over: a nearer scope with rules of its own keeps away those of the scope in question.
  */
-static int is_passed_over(const mull__visit *v, const mull__scope *other)
+static int is_passed_over(const mull__layer_visitor *v, const mull__scope *other)
 {
     return v->by_rules && other->kind < v->scope->kind && mull__scope_rules(other) > 0;
 }
 
 /* visit_kind tries, for one kind of names, the scope's own; or none, and then each that has a
  * scope. */
-static int visit_kind(const mull__visit *v, mull__scope_kind kind, const char *names[2])
+static int visit_kind(const mull__layer_visitor *v, mull__scope_kind kind, const char *names[2])
 {
     const mull__table *table = v->table;
     int is_own = v->scope->kind == kind, ends = 0;
@@ -30,7 +30,8 @@ static int visit_kind(const mull__visit *v, mull__scope_kind kind, const char *n
         if (kind == MULL__CONSUMER) {
             ends = visit_kind(v, MULL__TRANSPORT, names);
         } else {
-            const mull__layer layer = mull__layer_named(table, names[0], names[1]);
+            const mull__effective_settings layer =
+                mull__effective_settings_of(table, names[0], names[1]);
             *v->effort -= LAYER_NS;
             ends = v->look(v->data, &layer);
         }
@@ -43,7 +44,7 @@ static int visit_kind(const mull__visit *v, mull__scope_kind kind, const char *n
     }
 }
 
-int mull__visit_layers(const mull__visit *visit)
+int mull__each_layer(const mull__layer_visitor *visit)
 {
     const char *names[2];
     return visit_kind(visit, MULL__CONSUMER, names);
@@ -60,7 +61,7 @@ static int64_t looser(int64_t a, int64_t b)
 }
 
 /* take_in lets `all` let through whatever another one does. */
-static void take_in(mull__mix *all, const mull__mix *by)
+static void take_in(mull__effective_limits *all, const mull__effective_limits *by)
 {
     all->max_age_ms = looser(all->max_age_ms, by->max_age_ms);
     all->max_attempts = looser(all->max_attempts, by->max_attempts);
@@ -69,9 +70,9 @@ static void take_in(mull__mix *all, const mull__mix *by)
     all->unrecoverable |= by->unrecoverable;
 }
 
-static int add_mix(mull__mixes *mixes, mull__mix mix)
+static int add_mix(mull__effective_limit_list *mixes, mull__effective_limits mix)
 {
-    mull__mix *items = mixes->items;
+    mull__effective_limits *items = mixes->items;
     for (size_t i = 0; i < mixes->count; i++)
         if (memcmp(&items[i], &mix, sizeof mix) == 0) /* there is no padding */
             return MULL_OK;
@@ -86,12 +87,13 @@ static int add_mix(mull__mixes *mixes, mull__mix mix)
     for (; mixes->count > 1; mixes->count--)
         take_in(&items[0], &items[mixes->count - 1]);
     take_in(&items[0], &mix);
-    items[mixes->count++] = (mull__mix){0, 1, 0, 0, 1}; /* lets through the least that any can */
+    items[mixes->count++] =
+        (mull__effective_limits){0, 1, 0, 0, 1}; /* lets through the least that any can */
     mixes->rough = 1;
     return MULL_OK;
 }
 
-static int declares(const mull__table *table, const mull__layer *layer)
+static int declares(const mull__table *table, const mull__effective_settings *layer)
 {
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
         const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
@@ -102,19 +104,19 @@ static int declares(const mull__table *table, const mull__layer *layer)
 }
 
 typedef struct search {
-    mull__mixes *mixes;
+    mull__effective_limit_list *mixes;
     const mull__table *table;
     const mull__scope *scope;
     int64_t handler_ms;
 } search;
 
 /* add_layer adds what holds in a layer, if the scope's rules do. */
-static int add_layer(void *data, const mull__layer *layer)
+static int add_layer(void *data, const mull__effective_settings *layer)
 {
     const search *s = data;
     if (layer->rules != s->scope)
         return MULL_OK;
-    return add_mix(s->mixes, (mull__mix){
+    return add_mix(s->mixes, (mull__effective_limits){
                                  .max_age_ms = layer->bounds.max_age_ms,
                                  .max_attempts = layer->bounds.max_attempts,
                                  .handler_ms = s->handler_ms,
@@ -124,29 +126,31 @@ static int add_layer(void *data, const mull__layer *layer)
 }
 
 /* may_use: a known consumer may have a scope's rules in force, by its names. */
-static int may_use(const mull__user *user, const mull__scope *scope)
+static int may_use(const mull__scope_user *user, const mull__scope *scope)
 {
     if (scope->kind == MULL__CONSUMER)
         return strcmp(user->consumer, scope->name) == 0;
     return scope->kind != MULL__TRANSPORT || strcmp(user->transport, scope->name) == 0;
 }
 
-int mull__mixes_of(mull__mixes *mixes, const mull__table *table, const mull__scope *scope,
-                   const mull__users *users, int64_t *effort, const mull_allocator *allocator)
+int mull__effective_limits_of(mull__effective_limit_list *mixes, const mull__table *table,
+                              const mull__scope *scope, const mull__scope_users *users,
+                              int64_t *effort, const mull_allocator *allocator)
 {
     search s = {mixes, table, scope, users->handler_ms};
-    const mull__visit any = {.table = table,
-                             .scope = scope,
-                             .by_rules = 1,
-                             .effort = effort,
-                             .look = add_layer,
-                             .data = &s};
-    *mixes = (mull__mixes){.allocator = allocator};
+    const mull__layer_visitor any = {.table = table,
+                                     .scope = scope,
+                                     .by_rules = 1,
+                                     .effort = effort,
+                                     .look = add_layer,
+                                     .data = &s};
+    *mixes = (mull__effective_limit_list){.allocator = allocator};
     for (size_t i = 0; i < users->count; i++) {
-        const mull__user *user = &users->items[i];
+        const mull__scope_user *user = &users->items[i];
         if (!may_use(user, scope))
             continue;
-        const mull__layer layer = mull__layer_named(table, user->consumer, user->transport);
+        const mull__effective_settings layer =
+            mull__effective_settings_of(table, user->consumer, user->transport);
         s.handler_ms = user->handler_ms;
         if (add_layer(&s, &layer))
             return MULL_ENOMEM;
@@ -154,15 +158,16 @@ int mull__mixes_of(mull__mixes *mixes, const mull__table *table, const mull__sco
     if (mixes->count > 0)
         return MULL_OK;
     s.handler_ms = users->handler_ms;
-    int status = mull__visit_layers(&any);
+    int status = mull__each_layer(&any);
     if (status == MULL_OK && *effort <= 0) { /* whatever there may be */
-        status = add_mix(mixes, (mull__mix){MULL__OFF, MULL__OFF, users->handler_ms, 1, 1});
+        status =
+            add_mix(mixes, (mull__effective_limits){MULL__OFF, MULL__OFF, users->handler_ms, 1, 1});
         mixes->rough = 1;
     }
     return status;
 }
 
-void mull__mixes_free(mull__mixes *mixes)
+void mull__effective_limits_free(mull__effective_limit_list *mixes)
 {
     mull__free(mixes->allocator, mixes->items);
 }
@@ -190,23 +195,23 @@ int mull__has_default(const mull__scope *scope)
 
 /* ---- Extents --------------------------------------------------------------------------------- */
 
-size_t mull__courses_of(mull__course *courses, const mull__fates *fates, const mull__scope *scope)
+size_t mull__chains_of(mull__chain *courses, const mull__fates *fates, const mull__scope *scope)
 {
     const mull__fate *fate = mull__fates_in(fates, scope);
     size_t count = 0;
     for (size_t i = 0; i < mull__scope_rules(scope); i++) {
         const mull__rule *rule = mull__rule_at(scope, i);
         if (fate[i].may_decide)
-            courses[count++] = (mull__course){&rule->retry, &rule->redeliver};
+            courses[count++] = (mull__chain){&rule->retry, &rule->redeliver};
     }
     return count;
 }
 
-mull__walks mull__walks_of(const mull__scope *scope, const mull__mix *mix,
-                           const mull__course *courses, size_t count, int64_t *effort)
+mull__chain_set mull__chain_set_of(const mull__scope *scope, const mull__effective_limits *mix,
+                                   const mull__chain *courses, size_t count, int64_t *effort)
 {
     int unreadable = !mull__first_rule(&scope->rules, MULL__UNREADABLE_TYPE);
-    return (mull__walks){
+    return (mull__chain_set){
         .courses = courses,
         .count = count,
         .may_end_at_once = unreadable || mix->unrecoverable || !mull__has_default(scope),
@@ -217,7 +222,7 @@ mull__walks mull__walks_of(const mull__scope *scope, const mull__mix *mix,
     };
 }
 
-static void widen(mull__extent *all, mull__extent one)
+static void widen(mull__range *all, mull__range one)
 {
     all->calls = mull__greater(all->calls, one.calls);
     all->shortest_ms = mull__smaller(all->shortest_ms, one.shortest_ms);
@@ -225,23 +230,23 @@ static void widen(mull__extent *all, mull__extent one)
     all->rough |= one.rough;
 }
 
-int mull__extent_of_scope(mull__extent *extent, const mull__fates *fates, const mull__scope *scope,
-                          const mull__mixes *mixes, int64_t *effort)
+int mull__range_of_scope(mull__range *extent, const mull__fates *fates, const mull__scope *scope,
+                         const mull__effective_limit_list *mixes, int64_t *effort)
 {
-    *extent = (mull__extent){0, MULL__FOREVER, 0, mixes->rough || fates->stopped};
-    mull__course *courses =
+    *extent = (mull__range){0, MULL__FOREVER, 0, mixes->rough || fates->stopped};
+    mull__chain *courses =
         mull__zalloc(mixes->allocator, mull__scope_rules(scope), sizeof *courses);
     if (!courses)
         return MULL_ENOMEM;
-    size_t count = mull__courses_of(courses, fates, scope);
+    size_t count = mull__chains_of(courses, fates, scope);
     int status = MULL_OK;
     for (size_t i = 0; i < mixes->count && status == MULL_OK; i++) {
-        mull__walks walks = mull__walks_of(scope, &mixes->items[i], courses, count, effort);
-        mull__extent one;
+        mull__chain_set walks = mull__chain_set_of(scope, &mixes->items[i], courses, count, effort);
+        mull__range one;
         if (mixes->items[i].overridden)
-            one = mull__extent_overridden(&walks);
+            one = mull__range_overridden(&walks);
         else
-            status = mull__extent_of_walks(&one, &walks, mixes->allocator);
+            status = mull__range_of_paths(&one, &walks, mixes->allocator);
         if (status == MULL_OK)
             widen(extent, one);
     }
@@ -249,22 +254,22 @@ int mull__extent_of_scope(mull__extent *extent, const mull__fates *fates, const 
     return status;
 }
 
-void mull__extent_of_rule(mull__extent *extent, const mull__rule *rule, const mull__rule *before,
-                          const mull__mixes *mixes, int64_t *effort)
+void mull__range_of_rule(mull__range *extent, const mull__rule *rule, const mull__rule *before,
+                         const mull__effective_limit_list *mixes, int64_t *effort)
 {
-    const mull__course course = {&rule->retry, &rule->redeliver};
-    if (before && mull__same_course(&course, &(mull__course){&before->retry, &before->redeliver}))
+    const mull__chain course = {&rule->retry, &rule->redeliver};
+    if (before && mull__same_chain(&course, &(mull__chain){&before->retry, &before->redeliver}))
         return;
-    *extent = (mull__extent){0, MULL__FOREVER, 0, mixes->rough};
+    *extent = (mull__range){0, MULL__FOREVER, 0, mixes->rough};
     for (size_t i = 0; i < mixes->count; i++) {
-        const mull__mix *mix = &mixes->items[i];
-        mull__walks walks = {.courses = &course,
-                             .count = 1,
-                             .max_attempts = mix->max_attempts,
-                             .max_age_ms = mix->max_age_ms,
-                             .handler_ms = mix->handler_ms,
-                             .effort = effort};
+        const mull__effective_limits *mix = &mixes->items[i];
+        mull__chain_set walks = {.courses = &course,
+                                 .count = 1,
+                                 .max_attempts = mix->max_attempts,
+                                 .max_age_ms = mix->max_age_ms,
+                                 .handler_ms = mix->handler_ms,
+                                 .effort = effort};
         widen(extent,
-              mix->overridden ? mull__extent_overridden(&walks) : mull__extent_of_course(&walks));
+              mix->overridden ? mull__range_overridden(&walks) : mull__range_of_chain(&walks));
     }
 }

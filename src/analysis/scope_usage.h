@@ -5,57 +5,59 @@
 #include "bounds.h"
 #include "reachability.h"
 
-/* mull__user is a consumer as a service.lua has it. */
-typedef struct mull__user {
+/* mull__scope_user is a consumer as a service.lua has it. */
+typedef struct mull__scope_user {
     const char *consumer, *transport, *queue;
     int64_t handler_ms;       /* MULL__FOREVER: no timeout */
     int64_t longest_delay_ms; /* of the transport; 0: any */
-} mull__user;
+} mull__scope_user;
 
-/* mull__users are all of them; a `count` of 0: they aren't known, so that consumers of any name may
- * be on any transport. */
-typedef struct mull__users {
-    const mull__user *items;
+/* mull__scope_users are all of them; a `count` of 0: they aren't known, so that consumers of any
+ * name may be on any transport. */
+typedef struct mull__scope_users {
+    const mull__scope_user *items;
     size_t count;
     int64_t handler_ms;            /* where they aren't known */
     const char *const *transports; /* names, those that nobody uses too */
     size_t transport_count;
-} mull__users;
+} mull__scope_users;
 
-/* mull__visit is a look at what is in force in all places where a scope may be: for its own
+/* mull__layer_visitor is a look at what is in force in all places where a scope may be: for its own
  * consumer, or any with a scope and any without; and on its own transport, or any. */
-typedef struct mull__visit {
+typedef struct mull__layer_visitor {
     const mull__table *table;
     const mull__scope *scope;
     int by_rules;    /* places where its rules can't be in force may be left out */
-    int64_t *effort; /* as of mull__walks: it ends where there is none */
-    int (*look)(void *data, const mull__layer *layer); /* not 0: it ends */
+    int64_t *effort; /* as of mull__chain_set: it ends where there is none */
+    int (*look)(void *data, const mull__effective_settings *layer); /* not 0: it ends */
     void *data;
-} mull__visit;
+} mull__layer_visitor;
 
-/* mull__visit_layers gives what the last look gave. */
-int mull__visit_layers(const mull__visit *visit);
+/* mull__each_layer gives what the last look gave. */
+int mull__each_layer(const mull__layer_visitor *visit);
 
-/* mull__mix is settings in force together, all from one layer. */
-typedef struct mull__mix {
+/* mull__effective_limits is settings in force together, all from one layer. */
+typedef struct mull__effective_limits {
     int64_t max_age_ms, max_attempts; /* MULL__OFF: none */
     int64_t handler_ms;
     int overridden, unrecoverable; /* some type is, besides the built-in one */
-} mull__mix;
+} mull__effective_limits;
 
-typedef struct mull__mixes {
-    mull__mix *items; /* each once */
+typedef struct mull__effective_limit_list {
+    mull__effective_limits *items; /* each once */
     size_t count;
     const mull_allocator *allocator;
     int rough; /* they are too many: some stand for all, of the most and the least that any lets
                   through */
-} mull__mixes;
+} mull__effective_limit_list;
 
-/* mull__mixes_of finds those with which a scope's rules are in force; none: they never are. Where
- * no known consumer uses the scope, all that may. `effort` is as of mull__walks. MULL_ENOMEM. */
-int mull__mixes_of(mull__mixes *mixes, const mull__table *table, const mull__scope *scope,
-                   const mull__users *users, int64_t *effort, const mull_allocator *allocator);
-void mull__mixes_free(mull__mixes *mixes);
+/* mull__effective_limits_of finds those with which a scope's rules are in force; none: they never
+ * are. Where no known consumer uses the scope, all that may. `effort` is as of mull__chain_set.
+ * MULL_ENOMEM. */
+int mull__effective_limits_of(mull__effective_limit_list *mixes, const mull__table *table,
+                              const mull__scope *scope, const mull__scope_users *users,
+                              int64_t *effort, const mull_allocator *allocator);
+void mull__effective_limits_free(mull__effective_limit_list *mixes);
 
 /* mull__written_in: a rule was written in the scope that has it. */
 int mull__written_in(const mull__scope *scope, const mull__rule *rule);
@@ -65,21 +67,21 @@ int mull__is_cause_rule(const mull__scope *scope, const mull__rule *rule);
 /* mull__has_default: some rule for Error has no matcher. */
 int mull__has_default(const mull__scope *scope);
 
-/* mull__courses_of are those of the rules that may decide, with room for each rule; how many. */
-size_t mull__courses_of(mull__course *courses, const mull__fates *fates, const mull__scope *scope);
+/* mull__chains_of are those of the rules that may decide, with room for each rule; how many. */
+size_t mull__chains_of(mull__chain *courses, const mull__fates *fates, const mull__scope *scope);
 
-/* mull__walks_of are the walks in a scope with some settings. */
-mull__walks mull__walks_of(const mull__scope *scope, const mull__mix *mix,
-                           const mull__course *courses, size_t count, int64_t *effort);
+/* mull__chain_set_of are the walks in a scope with some settings. */
+mull__chain_set mull__chain_set_of(const mull__scope *scope, const mull__effective_limits *mix,
+                                   const mull__chain *courses, size_t count, int64_t *effort);
 
-/* mull__extent_of_scope is of all walks with any of the settings. MULL_ENOMEM. */
-int mull__extent_of_scope(mull__extent *extent, const mull__fates *fates, const mull__scope *scope,
-                          const mull__mixes *mixes, int64_t *effort);
+/* mull__range_of_scope is of all walks with any of the settings. MULL_ENOMEM. */
+int mull__range_of_scope(mull__range *extent, const mull__fates *fates, const mull__scope *scope,
+                         const mull__effective_limit_list *mixes, int64_t *effort);
 
-/* mull__extent_of_rule is of those on which one rule decides every failure. `before` is the rule
+/* mull__range_of_rule is of those on which one rule decides every failure. `before` is the rule
  * whose extent is there already, with the same settings: chains that are alike are measured once.
  * NULL: none is. */
-void mull__extent_of_rule(mull__extent *extent, const mull__rule *rule, const mull__rule *before,
-                          const mull__mixes *mixes, int64_t *effort);
+void mull__range_of_rule(mull__range *extent, const mull__rule *rule, const mull__rule *before,
+                         const mull__effective_limit_list *mixes, int64_t *effort);
 
 #endif

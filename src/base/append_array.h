@@ -36,8 +36,8 @@ void mull__append(mull__append_array *array, const void *item);
 
 /* mull__append_get is the item of a number, from 1 in the order in which they were added; NULL
  * where there is none. `item_size` is the array's, known to the compiler. */
-static MULL__IN_PLACE const void *mull__append_get(const mull__append_array *array,
-                                                   size_t item_size, uint32_t number)
+static MULL__ALWAYS_INLINE const void *mull__append_get(const mull__append_array *array,
+                                                        size_t item_size, uint32_t number)
 {
     const mull__append_block *block = atomic_load_explicit(&array->block, memory_order_acquire);
     uint32_t index = number - 1; /* of 0: beyond all counts */

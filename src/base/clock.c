@@ -29,15 +29,15 @@ static int write_second(const struct tm *t, char *text, size_t size)
                     t->tm_mday, t->tm_hour, t->tm_min, t->tm_sec);
 }
 
-void mull__moment_write(int64_t wall_ms, char text[MULL__MOMENT_SIZE])
+void mull__timestamp_write(int64_t wall_ms, char text[MULL__TIMESTAMP_SIZE])
 {
     const int64_t last_ms = 253402300799999; /* the end of the year 9999 */
     int64_t ms = wall_ms < 0 ? 0 : wall_ms > last_ms ? last_ms : wall_ms;
     time_t seconds = (time_t)(ms / 1000);
     struct tm t;
     gmtime_r(&seconds, &t);
-    int length = write_second(&t, text, MULL__MOMENT_SIZE);
-    snprintf(text + length, (size_t)(MULL__MOMENT_SIZE - length), ".%03dZ", (int)(ms % 1000));
+    int length = write_second(&t, text, MULL__TIMESTAMP_SIZE);
+    snprintf(text + length, (size_t)(MULL__TIMESTAMP_SIZE - length), ".%03dZ", (int)(ms % 1000));
 }
 
 /* fraction reads ".123456" as 123 milliseconds, nothing as 0; -1: a point without digits. */
@@ -54,11 +54,11 @@ static int fraction(const char **at)
     return ms;
 }
 
-/* mull__moment_read takes a second as it would be written: timegm mends the 31st of April. */
-int mull__moment_read(const char *text, int64_t *wall_ms)
+/* mull__timestamp_read takes a second as it would be written: timegm mends the 31st of April. */
+int mull__timestamp_read(const char *text, int64_t *wall_ms)
 {
     enum { LENGTH = sizeof "2026-11-20T07:08:09" - 1 };
-    char again[MULL__MOMENT_SIZE + 64]; /* whatever the six numbers are */
+    char again[MULL__TIMESTAMP_SIZE + 64]; /* whatever the six numbers are */
     struct tm t = {0};
     if (strspn(text, "0123456789") != 4 || /* no sign */
         sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,

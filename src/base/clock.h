@@ -8,13 +8,13 @@
 int64_t mull__monotonic_ms(void);
 int64_t mull__wall_ms(void); /* since 1970, UTC */
 
-enum { MULL__MOMENT_SIZE = 32 };
+enum { MULL__TIMESTAMP_SIZE = 32 };
 
-/* mull__moment_write gives "2026-11-20T07:08:09.123Z". */
-void mull__moment_write(int64_t wall_ms, char text[MULL__MOMENT_SIZE]);
+/* mull__timestamp_write gives "2026-11-20T07:08:09.123Z". */
+void mull__timestamp_write(int64_t wall_ms, char text[MULL__TIMESTAMP_SIZE]);
 
-/* mull__moment_read reads that form, with any number of fractional digits or none. Non-zero: it is
- * something else. */
-int mull__moment_read(const char *text, int64_t *wall_ms);
+/* mull__timestamp_read reads that form, with any number of fractional digits or none. Non-zero: it
+ * is something else. */
+int mull__timestamp_read(const char *text, int64_t *wall_ms);
 
 #endif

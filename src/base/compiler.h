@@ -3,16 +3,16 @@
 #ifndef MULL__COMPILER_H
 #define MULL__COMPILER_H
 
-#define MULL__RARE __attribute__((noinline, cold))
+#define MULL__COLD __attribute__((noinline, cold))
 
-/* MULL__IN_PLACE is for the opposite: small functions on the way of most decisions that are put in
- * place wherever they are called, even where a compiler would rather not have them twice. */
-#define MULL__IN_PLACE inline __attribute__((always_inline))
+/* MULL__ALWAYS_INLINE is for the opposite: small functions on the way of most decisions that are
+ * put in place wherever they are called, even where a compiler would rather not have them twice. */
+#define MULL__ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* MULL__MOSTLY is a condition that mostly holds. */
-#define MULL__MOSTLY(condition) __builtin_expect(!!(condition), 1)
+/* MULL__LIKELY is a condition that mostly holds. */
+#define MULL__LIKELY(condition) __builtin_expect(!!(condition), 1)
 
-/* MULL__APART: often called, but not part of its caller. */
-#define MULL__APART __attribute__((noinline))
+/* MULL__NOINLINE: often called, but not part of its caller. */
+#define MULL__NOINLINE __attribute__((noinline))
 
 #endif

@@ -1,5 +1,5 @@
-/* hash.h: the hash of the house, XXH3 at 64 and 128 bits; and mull__stir, for where a hash must be
- * cheap and nobody outside sees it. */
+/* hash.h: the hash of the house, XXH3 at 64 and 128 bits; and mull__mix_word, for where a hash must
+ * be cheap and nobody outside sees it. */
 #ifndef MULL__HASH_H
 #define MULL__HASH_H
 
@@ -12,9 +12,9 @@ uint64_t mull__hash_text(const char *text);
 /* mull__hash_words mixes numbers; what comes out depends on the byte order. */
 uint64_t mull__hash_words(const uint64_t *words, size_t count);
 
-/* mull__stir stirs a word: any two differ in what comes out, and each bit has a say in the
+/* mull__mix_word stirs a word: any two differ in what comes out, and each bit has a say in the
  * uppermost one. */
-static inline uint64_t mull__stir(uint64_t word)
+static inline uint64_t mull__mix_word(uint64_t word)
 {
     return (word ^ word >> 32) * UINT64_C(0x9e3779b97f4a7c15);
 }

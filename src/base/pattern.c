@@ -31,7 +31,7 @@ static int ask_for_more(search *s)
         return 0;
     if (s->steps->more && s->steps->more(s->steps))
         return 1;
-    s->status = MULL__PATTERN_SPENT;
+    s->status = MULL__PATTERN_OUT_OF_STEPS;
     return 0;
 }
 
@@ -50,7 +50,7 @@ static const char *stop(search *s, int status, const char *wrong)
 
 static const char *refuse(search *s, const char *wrong)
 {
-    return stop(s, MULL__PATTERN_WRONG, wrong);
+    return stop(s, MULL__PATTERN_MALFORMED, wrong);
 }
 
 static const char *refuse_index(search *s, char digit)
@@ -383,7 +383,7 @@ const char *mull__pattern_check(const char *pattern, size_t size)
     mull__pattern_match match;
     mull__pattern_steps steps = {.left = INT64_MAX};
     search s = {"", "", pattern + size, &match, &steps, 1, 0, 0};
-    if (look(&s, s.text, pattern + (size > 0 && *pattern == '^')) == MULL__PATTERN_WRONG)
+    if (look(&s, s.text, pattern + (size > 0 && *pattern == '^')) == MULL__PATTERN_MALFORMED)
         return match.wrong;
     return last_open(match.captures, match.capture_count) >= 0 ? "unfinished capture" : NULL;
 }

@@ -20,7 +20,7 @@ typedef struct mull__pattern_match {
     const char *start, *end; /* in the text */
     mull__capture captures[MULL__PATTERN_CAPTURES];
     int capture_count;
-    const char *wrong; /* for MULL__PATTERN_WRONG: what, in Lua's words; static */
+    const char *wrong; /* for MULL__PATTERN_MALFORMED: what, in Lua's words; static */
 } mull__pattern_match;
 
 /* mull__pattern_steps is what searches may take. `left` counts down, and may end just below 0. */
@@ -35,14 +35,14 @@ typedef struct mull__pattern_steps {
 enum {
     MULL__PATTERN_FOUND = 1,
     MULL__PATTERN_NONE = 0,
-    MULL__PATTERN_SPENT = -1,   /* the steps are */
-    MULL__PATTERN_COMPLEX = -2, /* nested deeper than Lua takes it: 200 levels */
-    MULL__PATTERN_WRONG = -3    /* malformed, at a place that the search came to */
+    MULL__PATTERN_OUT_OF_STEPS = -1, /* the steps are */
+    MULL__PATTERN_COMPLEX = -2,      /* nested deeper than Lua takes it: 200 levels */
+    MULL__PATTERN_MALFORMED = -3     /* malformed, at a place that the search came to */
 };
 
 /* mull__pattern_check gives NULL, or what is wrong with a pattern, in Lua's words (static). A
- * pattern that passes never comes to MULL__PATTERN_WRONG. It refuses all that Lua could raise on;
- * Lua itself raises only where a text leads it to the mistake. */
+ * pattern that passes never comes to MULL__PATTERN_MALFORMED. It refuses all that Lua could raise
+ * on; Lua itself raises only where a text leads it to the mistake. */
 const char *mull__pattern_check(const char *pattern, size_t size);
 
 /* mull__pattern_find looks for the pattern from `init` on (from 0), which may be an offset beyond

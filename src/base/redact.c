@@ -11,7 +11,7 @@ static size_t same_bytes(const char *text, const char *other, size_t most)
     return length;
 }
 
-void mull__mask(char *out, size_t size, const char *text, const char *url)
+void mull__redact(char *out, size_t size, const char *text, const char *url)
 {
     const char *slashes = strstr(url, "//");
     const char *user = slashes ? slashes + 2 : "";

@@ -29,10 +29,10 @@ enum {
     MULL__COUNTS_LEAST = MULL__SIZE_TO(mull_counts, notify_failed)
 };
 
-/* mull__struct_take copies a struct that was given, of any release from 0.1.0 on, to `own`, which
- * is of this one's `size`: what is missing is 0, what is beyond is left. 0: none was given, or less
- * than `least`. */
-static inline int mull__struct_take(void *own, size_t size, size_t least, const void *given)
+/* mull__struct_copy_in copies a struct that was given, of any release from 0.1.0 on, to `own`,
+ * which is of this one's `size`: what is missing is 0, what is beyond is left. 0: none was given,
+ * or less than `least`. */
+static inline int mull__struct_copy_in(void *own, size_t size, size_t least, const void *given)
 {
     size_t has = given ? *(const size_t *)given : 0;
     if (has < least)
@@ -44,9 +44,9 @@ static inline int mull__struct_take(void *own, size_t size, size_t least, const 
     return 1;
 }
 
-/* mull__struct_give is the same the other way: what the struct that was given has no room for is
- * left out, and what it has beyond stays as it is. */
-static inline int mull__struct_give(void *given, size_t least, const void *own, size_t size)
+/* mull__struct_copy_out is the same the other way: what the struct that was given has no room for
+ * is left out, and what it has beyond stays as it is. */
+static inline int mull__struct_copy_out(void *given, size_t least, const void *own, size_t size)
 {
     size_t has = given ? *(const size_t *)given : 0;
     if (has < least)

@@ -38,7 +38,7 @@ static uint64_t limit_of(const char *root, const char *group)
     return errno == 0 && end != text ? limit : UINT64_MAX;
 }
 
-uint64_t mull__cgroup_memory(const char *list, const char *root)
+uint64_t mull__cgroup_memory_limit(const char *list, const char *root)
 {
     char text[LONGEST];
     if (read_file(list, text) != 0)
@@ -73,7 +73,7 @@ static int count_free(int most)
     return count;
 }
 
-int mull__descriptors_lack(int needed, char *text, size_t size)
+int mull__descriptors_missing(int needed, char *text, size_t size)
 {
     struct rlimit limit = {0};
     int there = count_free(needed < MOST ? needed : MOST);

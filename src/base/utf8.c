@@ -9,7 +9,7 @@ static int within(unsigned char byte, unsigned char low, unsigned char high)
     return byte >= low && byte <= high;
 }
 
-size_t mull__utf8_step(const char *text, size_t left)
+size_t mull__utf8_char_size(const char *text, size_t left)
 {
     const unsigned char *at = (const unsigned char *)text;
     if (left == 0)
@@ -49,7 +49,7 @@ static size_t valid_bytes(const char *text, size_t length)
     for (size_t size; at < length; at += size) {
         size = ascii_words(text + at, length - at);
         if (size == 0)
-            size = mull__utf8_step(text + at, length - at);
+            size = mull__utf8_char_size(text + at, length - at);
         if (size == 0)
             break;
     }
@@ -62,7 +62,7 @@ int mull__utf8_valid(const char *text)
     return valid_bytes(text, length) == length;
 }
 
-void mull__utf8_mend(char *text, size_t length)
+void mull__utf8_repair(char *text, size_t length)
 {
     for (size_t at = 0; (at += valid_bytes(text + at, length - at)) < length; at++)
         text[at] = '?';

@@ -12,7 +12,7 @@
 #include "policy/table.h"
 
 typedef struct mull__generation mull__generation;
-typedef struct mull__seat mull__seat;
+typedef struct mull__decider_state mull__decider_state;
 
 /* ---- What a policy says to people ------------------------------------------------------------ */
 
@@ -56,11 +56,11 @@ typedef struct mull__load {
                       mull__policy_files; NULL: there are none */
 } mull__load;
 
-/* mull__guest is how decide/ reaches the language that a policy is written in; src/lua fills one
- * in, and decide/ never sees Lua. What loads may fail with MULL_ENOMEM or MULL_EPOLICY; the
+/* mull__language_ops is how decide/ reaches the language that a policy is written in; src/lua fills
+ * one in, and decide/ never sees Lua. What loads may fail with MULL_ENOMEM or MULL_EPOLICY; the
  * functions of a policy that it calls, in one state on one thread at a time, fail with any code and
  * say why, and subtract from `steps` what they took: see MULL__DECISION_STEPS. */
-typedef struct mull__guest {
+typedef struct mull__language_ops {
     /* compile carries out a load. `files` is from the allocator that the policy was made with. */
     int (*compile)(void *data, mull__load *load);
     /* source_free gives back what compile kept. */
@@ -79,63 +79,63 @@ typedef struct mull__guest {
                   char *why, size_t why_size);
     /* data_free gives back `data`, last of all. */
     void (*data_free)(void *data);
-} mull__guest;
+} mull__language_ops;
 
 /* mull__policy_new makes a holder and loads its first generation. It owns `data` from the first
  * moment, on failure too. */
 int mull__policy_new(mull_policy **out, const mull_policy_options *options,
-                     const mull__guest *guest, void *data);
+                     const mull__language_ops *guest, void *data);
 
 /* mull__decider_generation is the generation that the decider's last decision came from, which the
- * caller may keep with mull__generation_keep: counted, so that a verdict's strings stay. */
+ * caller may keep with mull__generation_ref: counted, so that a verdict's strings stay. */
 mull__generation *mull__decider_generation(mull_decider *decider);
 
-/* mull__decider_latest moves the decider on to the generation in force, and gives that: for those
- * who look something up in its table before they decide. mull__decide_on is mull_decide by the
+/* mull__decider_refresh moves the decider on to the generation in force, and gives that: for those
+ * who look something up in its table before they decide. mull__decide_current is mull_decide by the
  * generation that the decider has come to, whatever is in force by now. */
-mull__generation *mull__decider_latest(mull_decider *decider);
-int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
+mull__generation *mull__decider_refresh(mull_decider *decider);
+int mull__decide_current(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict);
 
-/* mull__decider_look lets `look` ask, as a decision does, of the generation in force: with the
+/* mull__decider_inspect lets `look` ask, as a decision does, of the generation in force: with the
  * failure completed, and a runner that tells nobody of what it meets. MULL_EINVAL and MULL_ESTATE
  * as mull_decide; else what `look` returns. */
-typedef int (*mull__look_fn)(void *data, const mull__table *table, const mull_failure *failure,
-                             const mull__runner *runner, uint64_t *seen);
-int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
-                       void *data);
+typedef int (*mull__inspect_fn)(void *data, const mull__table *table, const mull_failure *failure,
+                                const mull__runner *runner, uint64_t *seen);
+int mull__decider_inspect(mull_decider *decider, const mull_failure *failure, mull__inspect_fn look,
+                          void *data);
 
-/* mull__decider_hear: `hear` is told what a decision meets on its way, after the policy's own event
- * function is, and before there is a verdict: matcher_failed, override_failed. What it is told of
- * is the table's, but for the text, which goes with the call. */
-void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data);
+/* mull__decider_on_event: `hear` is told what a decision meets on its way, after the policy's own
+ * event function is, and before there is a verdict: matcher_failed, override_failed. What it is
+ * told of is the table's, but for the text, which goes with the call. */
+void mull__decider_on_event(mull_decider *decider, mull_event_fn hear, void *data);
 
-/* mull__decider_seat keeps and gives what the decider's last decision came from: the generation,
- * and the guest's state for its functions. A seat that is kept outlives reloads; it is used on the
- * decider's thread alone, and dropped on any. */
-mull__seat *mull__decider_seat(mull_decider *decider);
-void mull__seat_drop(mull__seat *seat);
+/* mull__decider_state_ref keeps and gives what the decider's last decision came from: the
+ * generation, and the guest's state for its functions. A seat that is kept outlives reloads; it is
+ * used on the decider's thread alone, and dropped on any. */
+mull__decider_state *mull__decider_state_ref(mull_decider *decider);
+void mull__decider_state_unref(mull__decider_state *seat);
 
-/* mull__seat_notify calls a `notify` of the seat's generation, as mull__guest does. Not while its
- * decider decides. */
-int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, int64_t *steps,
-                      char *why, size_t why_size);
+/* mull__decider_state_notify calls a `notify` of the seat's generation, as mull__language_ops does.
+ * Not while its decider decides. */
+int mull__decider_state_notify(mull__decider_state *seat, uint32_t function,
+                               const mull_event *event, int64_t *steps, char *why, size_t why_size);
 
-mull__generation *mull__generation_keep(mull__generation *generation);
-void mull__generation_drop(mull__generation *generation);
+mull__generation *mull__generation_ref(mull__generation *generation);
+void mull__generation_unref(mull__generation *generation);
 const mull__table *mull__generation_table(const mull__generation *generation);
 const char *mull__generation_name(const mull__generation *generation);
 
-/* mull__policy_say_loaded writes what policy_loaded says of a generation. */
-void mull__policy_say_loaded(const mull_policy *policy, const mull__generation *generation,
-                             char *text, size_t size);
+/* mull__policy_loaded_text writes what policy_loaded says of a generation. */
+void mull__policy_loaded_text(const mull_policy *policy, const mull__generation *generation,
+                              char *text, size_t size);
 
 /* mull__policy_current keeps and gives the generation in force. */
 mull__generation *mull__policy_current(mull_policy *policy);
 
 /* ---- Engines and reloads --------------------------------------------------------------------- */
 
-/* mull__veto lets an engine refuse tables that it couldn't work by. */
-typedef struct mull__veto {
+/* mull__reload_validator lets an engine refuse tables that it couldn't work by. */
+typedef struct mull__reload_validator {
     mull__link link; /* in the holder's list */
     /* check says MULL_EREFUSED, and to `problem` why, or 0. Called on any thread that reloads, one
      * at a time; it may not call the holder back. */
@@ -143,17 +143,17 @@ typedef struct mull__veto {
     /* told is told what became of a reload; from the same threads and as bound. NULL. */
     void (*told)(void *data, const mull_event *event);
     void *data;
-} mull__veto;
+} mull__reload_validator;
 
-/* mull__policy_use checks the generation in force, and from then on each that a reload would put in
- * its place: no moment is between. MULL_EREFUSED, and nothing is registered. */
-int mull__policy_use(mull_policy *policy, mull__veto *veto, mull_problem_fn problem,
-                     void *problem_data);
+/* mull__policy_add_validator checks the generation in force, and from then on each that a reload
+ * would put in its place: no moment is between. MULL_EREFUSED, and nothing is registered. */
+int mull__policy_add_validator(mull_policy *policy, mull__reload_validator *veto,
+                               mull_problem_fn problem, void *problem_data);
 
-/* mull__policy_leave: from its return the veto isn't called any more. It waits for a check, never
- * for a load. One that isn't registered is left alone. One that is being asked may not be left; out
- * of its check another may. */
-void mull__policy_leave(mull_policy *policy, mull__veto *veto);
+/* mull__policy_remove_validator: from its return the veto isn't called any more. It waits for a
+ * check, never for a load. One that isn't registered is left alone. One that is being asked may not
+ * be left; out of its check another may. */
+void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *veto);
 
 /* mull__policy_reload_files reloads from the files, as mull_policy_reload does, but never waits:
  * MULL_ESTATE where a load is under way. `quietly`: for a try that nobody asked for: what the
@@ -165,15 +165,15 @@ int mull__policy_reload_files(mull_policy *policy, int quietly);
  * or the policy was given as a text. */
 char *mull__policy_files(mull_policy *policy, const mull_allocator *allocator);
 
-/* mull__standing is how the files and what is in force stand to each other, as far as loads have
- * seen the files. */
-typedef struct mull__standing {
+/* mull__files_status is how the files and what is in force stand to each other, as far as loads
+ * have seen the files. */
+typedef struct mull__files_status {
     char generation[33]; /* in force */
     int files_run;       /* it is what the files gave when they were last loaded */
     char why[1100];      /* why they were refused then; "": they weren't */
-} mull__standing;
+} mull__files_status;
 
-void mull__policy_standing(mull_policy *policy, mull__standing *standing);
+void mull__policy_files_status(mull_policy *policy, mull__files_status *standing);
 
 /* mull__policy_has_files: it was loaded from a file. */
 int mull__policy_has_files(const mull_policy *policy);

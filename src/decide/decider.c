@@ -1,7 +1,7 @@
 /* decider.c: mull_decide, for one thread. It takes no lock and no memory.
  *
  *   mull_decide         takes the fresh seat that a reload may have left
- *     mull__decide_on     refuses what can't be read
+ *     mull__decide_current     refuses what can't be read
  *       (resolve.h)       ids or names -> the number of the type, the site
  *       mull__fast_path   another call by the first rule, as most verdicts are
  *       decide_slowly     all else, with defaults and names put in
@@ -37,7 +37,7 @@ static int ask_override(void *state, uint32_t function, const mull_failure *fail
 static void tell(const mull_decider *decider, mull_event *event)
 {
     event->generation = decider->seat->name;
-    mull__holder_tell(decider->policy, event);
+    mull__policy_emit(decider->policy, event);
     if (decider->hear)
         decider->hear(event, decider->hear_data);
 }
@@ -60,14 +60,14 @@ static void override_failed(void *data, const mull_failure *failure, const mull_
 
 /* ---- Coming and going ------------------------------------------------------------------------ */
 
-/* join gives a decider its first seat and has the holder take it in. Errors as mull__seat_new;
- * MULL_ESTATE: called out of a load of the same policy. */
+/* join gives a decider its first seat and has the holder take it in. Errors as
+ * mull__decider_state_new; MULL_ESTATE: called out of a load of the same policy. */
 static int join(mull_policy *policy, mull_decider *decider)
 {
     if (pthread_mutex_lock(&policy->building))
         return MULL_ESTATE;
     mull__report report = {.problem = policy->problem, .data = policy->data};
-    int status = mull__seat_new(&decider->seat, policy, policy->current, &report);
+    int status = mull__decider_state_new(&decider->seat, policy, policy->current, &report);
     if (status == MULL_OK) {
         atomic_fetch_add_explicit(&policy->users, 1, memory_order_relaxed);
         pthread_mutex_lock(&policy->lock);
@@ -120,14 +120,14 @@ void mull_decider_free(mull_decider *decider)
     pthread_mutex_unlock(&policy->lock);
     mull_policy_free(policy); /* its memory stays while a seat keeps it */
     uintptr_t waiting = atomic_load_explicit(&decider->slot, memory_order_acquire);
-    mull__seat_drop((mull__seat *)(waiting & ~MULL__FRESH));
-    mull__seat_drop(decider->seat);
+    mull__decider_state_unref((mull__decider_state *)(waiting & ~MULL__NEW_STATE_MARK));
+    mull__decider_state_unref(decider->seat);
     mull__free(&a, decider);
 }
 
-static MULL__IN_PLACE uintptr_t has_fresh_seat(mull_decider *decider)
+static MULL__ALWAYS_INLINE uintptr_t has_fresh_seat(mull_decider *decider)
 {
-    return atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__FRESH;
+    return atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__NEW_STATE_MARK;
 }
 
 /* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
@@ -138,7 +138,7 @@ static void take_fresh_seat(mull_decider *decider)
         return;
     uintptr_t fresh =
         atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->seat, memory_order_acq_rel);
-    decider->seat = (mull__seat *)(fresh & ~MULL__FRESH);
+    decider->seat = (mull__decider_state *)(fresh & ~MULL__NEW_STATE_MARK);
 }
 
 mull__generation *mull__decider_generation(mull_decider *decider)
@@ -146,19 +146,19 @@ mull__generation *mull__decider_generation(mull_decider *decider)
     return decider->seat->generation;
 }
 
-mull__generation *mull__decider_latest(mull_decider *decider)
+mull__generation *mull__decider_refresh(mull_decider *decider)
 {
     take_fresh_seat(decider);
     return decider->seat->generation;
 }
 
-mull__seat *mull__decider_seat(mull_decider *decider)
+mull__decider_state *mull__decider_state_ref(mull_decider *decider)
 {
     atomic_fetch_add_explicit(&decider->seat->keepers, 1, memory_order_relaxed);
     return decider->seat;
 }
 
-void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
+void mull__decider_on_event(mull_decider *decider, mull_event_fn hear, void *data)
 {
     decider->hear = hear;
     decider->hear_data = data;
@@ -167,7 +167,7 @@ void mull__decider_hear(mull_decider *decider, mull_event_fn hear, void *data)
 /* ---- What a failure must be ------------------------------------------------------------------ */
 
 /* is_readable: the structs are there, in sizes of some release. */
-static MULL__IN_PLACE int is_readable(const mull_failure *f)
+static MULL__ALWAYS_INLINE int is_readable(const mull_failure *f)
 {
     return f && f->size >= MULL__FAILURE_LEAST &&
            (!f->error || f->error->size >= MULL__ERROR_LEAST) &&
@@ -175,7 +175,7 @@ static MULL__IN_PLACE int is_readable(const mull_failure *f)
 }
 
 /* has_name: of its error's type. */
-static MULL__IN_PLACE int has_name(const mull_failure *f)
+static MULL__ALWAYS_INLINE int has_name(const mull_failure *f)
 {
     return f->error && f->error->type && *f->error->type;
 }
@@ -202,7 +202,7 @@ static int64_t sum(int64_t a, int64_t b)
 static int complete(const mull_decider *decider, mull_failure *f, const mull_failure *given,
                     mull__named *room)
 {
-    mull__struct_take(f, sizeof *f, MULL__FAILURE_LEAST, given);
+    mull__struct_copy_in(f, sizeof *f, MULL__FAILURE_LEAST, given);
     if (f->attempt == 0)
         f->attempt = 1;
     if (f->calls == 0)
@@ -210,7 +210,7 @@ static int complete(const mull_decider *decider, mull_failure *f, const mull_fai
     if (f->deliveries == 0)
         f->deliveries = 1;
     if (!(f->flags & MULL_HAS_CHANCE))
-        f->chance = mull__chance_by_id(f->message);
+        f->chance = mull__chance_from_id(f->message);
     f->flags |= MULL_HAS_CHANCE;
     return mull__name_all(f, &decider->policy->ids, room);
 }
@@ -219,12 +219,12 @@ static int complete(const mull_decider *decider, mull_failure *f, const mull_fai
 
 /* decide_slowly is for a failure of which nothing is known but its target, not even that it is
  * right. */
-static MULL__APART int decide_slowly(mull_decider *decider, mull__target target,
-                                     const mull_failure *failure, mull_verdict *verdict)
+static MULL__NOINLINE int decide_slowly(mull_decider *decider, mull__target target,
+                                        const mull_failure *failure, mull_verdict *verdict)
 {
     if (!is_right(failure))
         return MULL_EINVAL;
-    mull__seat *seat = decider->seat;
+    mull__decider_state *seat = decider->seat;
     const mull__eval_context context = {seat->table, &decider->runner, seat->seen};
     mull_failure full;
     mull__named room;
@@ -238,8 +238,8 @@ static MULL__APART int decide_slowly(mull_decider *decider, mull__target target,
     return MULL_OK;
 }
 
-static MULL__IN_PLACE int decide_at(mull_decider *decider, mull__target target,
-                                    const mull_failure *failure, mull_verdict *verdict)
+static MULL__ALWAYS_INLINE int decide_at(mull_decider *decider, mull__target target,
+                                         const mull_failure *failure, mull_verdict *verdict)
 {
     if (!mull__fast_path(decider->seat->table, target, failure, verdict))
         return decide_slowly(decider, target, failure, verdict);
@@ -248,17 +248,17 @@ static MULL__IN_PLACE int decide_at(mull_decider *decider, mull__target target,
 }
 
 /* decide_by_ids is for what mull__fast_retry has left. */
-static MULL__APART int decide_by_ids(mull_decider *decider, mull__target target,
-                                     const mull_failure *failure, mull_verdict *verdict)
+static MULL__NOINLINE int decide_by_ids(mull_decider *decider, mull__target target,
+                                        const mull_failure *failure, mull_verdict *verdict)
 {
     return decide_at(decider, target, failure, verdict);
 }
 
 /* decide_by_names is for a failure of which one or both are known by their names. */
-static MULL__APART int decide_by_names(mull_decider *decider, const mull_failure *failure,
-                                       mull_verdict *verdict)
+static MULL__NOINLINE int decide_by_names(mull_decider *decider, const mull_failure *failure,
+                                          mull_verdict *verdict)
 {
-    const mull__seat *seat = decider->seat;
+    const mull__decider_state *seat = decider->seat;
     mull__target target = {.site = &seat->table->nowhere};
     mull__site site;
     if (failure->type) {
@@ -282,7 +282,7 @@ static MULL__APART int decide_by_names(mull_decider *decider, const mull_failure
     return decide_at(decider, target, failure, verdict);
 }
 
-int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
+int mull__decide_current(mull_decider *decider, const mull_failure *failure, mull_verdict *verdict)
 {
     if (!verdict || verdict->size < MULL__VERDICT_LEAST || !is_readable(failure))
         return MULL_EINVAL;
@@ -296,23 +296,23 @@ int mull__decide_on(mull_decider *decider, const mull_failure *failure, mull_ver
     if (!type || !site)
         return MULL_EINVAL;
     const mull__target target = {*type, site};
-    if (!MULL__MOSTLY(mull__fast_retry(target, failure, verdict)))
+    if (!MULL__LIKELY(mull__fast_retry(target, failure, verdict)))
         return decide_by_ids(decider, target, failure, verdict);
     verdict->generation = decider->seat->name;
     return MULL_OK;
 }
 
-static MULL__APART int decide_afresh(mull_decider *decider, const mull_failure *failure,
-                                     mull_verdict *verdict)
+static MULL__NOINLINE int decide_afresh(mull_decider *decider, const mull_failure *failure,
+                                        mull_verdict *verdict)
 {
     take_fresh_seat(decider);
-    return mull__decide_on(decider, failure, verdict);
+    return mull__decide_current(decider, failure, verdict);
 }
 
-static MULL__IN_PLACE int decide(mull_decider *decider, const mull_failure *failure,
-                                 mull_verdict *verdict)
+static MULL__ALWAYS_INLINE int decide(mull_decider *decider, const mull_failure *failure,
+                                      mull_verdict *verdict)
 {
-    return MULL__MOSTLY(!has_fresh_seat(decider)) ? mull__decide_on(decider, failure, verdict)
+    return MULL__LIKELY(!has_fresh_seat(decider)) ? mull__decide_current(decider, failure, verdict)
                                                   : decide_afresh(decider, failure, verdict);
 }
 
@@ -335,8 +335,8 @@ int mull_decide(mull_decider *decider, const mull_failure *failure, mull_verdict
 }
 #endif
 
-int mull__decider_look(mull_decider *decider, const mull_failure *failure, mull__look_fn look,
-                       void *data)
+int mull__decider_inspect(mull_decider *decider, const mull_failure *failure, mull__inspect_fn look,
+                          void *data)
 {
     if (!is_readable(failure) || !is_right(failure))
         return MULL_EINVAL;

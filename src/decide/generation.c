@@ -37,7 +37,7 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
     g->policy = policy;
     atomic_fetch_add_explicit(&policy->keepers, 1, memory_order_relaxed);
     if (mull__resolved_init(&g->resolved, &policy->ids, load->table)) {
-        mull__generation_drop(g);
+        mull__generation_unref(g);
         return MULL_ENOMEM;
     }
     if (g->table->function_count > 0)
@@ -46,13 +46,13 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
     return MULL_OK;
 }
 
-mull__generation *mull__generation_keep(mull__generation *generation)
+mull__generation *mull__generation_ref(mull__generation *generation)
 {
     atomic_fetch_add_explicit(&generation->keepers, 1, memory_order_relaxed);
     return generation;
 }
 
-void mull__generation_drop(mull__generation *generation)
+void mull__generation_unref(mull__generation *generation)
 {
     if (!generation || atomic_fetch_sub_explicit(&generation->keepers, 1, memory_order_acq_rel) > 1)
         return;
@@ -61,7 +61,7 @@ void mull__generation_drop(mull__generation *generation)
     mull__table_free(generation->table);
     policy->guest.source_free(policy->guest_data, generation->source);
     mull__free(&policy->allocator, generation);
-    mull__holder_drop(policy);
+    mull__policy_unref(policy);
 }
 
 const mull__table *mull__generation_table(const mull__generation *generation)
@@ -76,13 +76,14 @@ const char *mull__generation_name(const mull__generation *generation)
 
 /* ---- Seats ----------------------------------------------------------------------------------- */
 
-int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation,
-                   mull__report *report)
+int mull__decider_state_new(mull__decider_state **out, mull_policy *policy,
+                            mull__generation *generation, mull__report *report)
 {
     *out = NULL;
     const mull_allocator *a = &policy->allocator;
-    size_t words = mull__table_seen(generation->table);
-    mull__seat *seat = mull__zalloc(a, 1, sizeof *seat + words * sizeof *seat->seen + MULL__LINE);
+    size_t words = mull__table_scratch_words(generation->table);
+    mull__decider_state *seat =
+        mull__zalloc(a, 1, sizeof *seat + words * sizeof *seat->seen + MULL__CACHE_LINE);
     if (!seat)
         return MULL_ENOMEM;
     if (generation->table->function_count > 0) {
@@ -94,7 +95,7 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
         }
     }
     atomic_init(&seat->keepers, 1);
-    seat->generation = mull__generation_keep(generation);
+    seat->generation = mull__generation_ref(generation);
     seat->table = generation->table;
     seat->resolved = &generation->resolved;
     seat->name = generation->name;
@@ -102,7 +103,7 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
     return MULL_OK;
 }
 
-void mull__seat_drop(mull__seat *seat)
+void mull__decider_state_unref(mull__decider_state *seat)
 {
     if (!seat || atomic_fetch_sub_explicit(&seat->keepers, 1, memory_order_acq_rel) > 1)
         return;
@@ -112,12 +113,12 @@ void mull__seat_drop(mull__seat *seat)
     if (seat->state)
         policy->guest.state_free(policy->guest_data, seat->state);
     mull__free(&policy->allocator, seat);
-    mull__generation_drop(generation);
+    mull__generation_unref(generation);
 }
 
-int mull__seat_notify(mull__seat *seat, uint32_t function, const mull_event *event, int64_t *steps,
-                      char *why, size_t why_size)
+int mull__decider_state_notify(mull__decider_state *seat, uint32_t function,
+                               const mull_event *event, int64_t *steps, char *why, size_t why_size)
 {
-    const mull__guest *guest = &seat->generation->policy->guest;
+    const mull__language_ops *guest = &seat->generation->policy->guest;
     return guest->notify(seat->state, function, event, steps, why, why_size);
 }

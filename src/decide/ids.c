@@ -253,7 +253,7 @@ int mull_site_intern(mull_site *out, mull_policy *policy, const char *consumer,
 static int leads_back(const mull_error *error)
 {
     const mull_error *cause = mull__cause(error);
-    for (int i = 0; i < MULL__ROUND && cause && cause != error; i++)
+    for (int i = 0; i < MULL__CAUSE_CYCLE_MAX && cause && cause != error; i++)
         cause = mull__cause(cause);
     return cause == error;
 }
@@ -264,7 +264,8 @@ static void lead_back(mull__named *room, const mull_error *error)
 {
     mull_error *last = &room->error;
     for (int i = 0; last->cause != error; i++) {
-        mull__struct_take(&room->causes[i], sizeof *room->causes, MULL__ERROR_LEAST, last->cause);
+        mull__struct_copy_in(&room->causes[i], sizeof *room->causes, MULL__ERROR_LEAST,
+                             last->cause);
         last->cause = &room->causes[i];
         last = &room->causes[i];
     }
@@ -274,7 +275,7 @@ static void lead_back(mull__named *room, const mull_error *error)
 static int name_type(mull_failure *failure, const mull__ids *ids, mull__named *room)
 {
     const mull_error *given = failure->error;
-    if (!mull__struct_take(&room->error, sizeof room->error, MULL__ERROR_LEAST, given))
+    if (!mull__struct_copy_in(&room->error, sizeof room->error, MULL__ERROR_LEAST, given))
         room->error = MULL_INIT(mull_error);
     else if (leads_back(given))
         lead_back(room, given);

@@ -64,15 +64,15 @@ int mull__ids_site(const mull__ids *ids, uint32_t id, const char **consumer,
 
 /* ---- Names in the place of ids --------------------------------------------------------------- */
 
-/* MULL__ROUND is how many causes may lie between an error and itself for anybody to come round:
- * 16 count, and a function that is asked about one of them sees 16 of its own. */
-enum { MULL__ROUND = 32 };
+/* MULL__CAUSE_CYCLE_MAX is how many causes may lie between an error and itself for anybody to come
+ * round: 16 count, and a function that is asked about one of them sees 16 of its own. */
+enum { MULL__CAUSE_CYCLE_MAX = 32 };
 
 /* mull__named is room for an error with the name of its type, and for causes that lead back to it.
  */
 typedef struct mull__named {
     mull_error error;
-    mull_error causes[MULL__ROUND];
+    mull_error causes[MULL__CAUSE_CYCLE_MAX];
 } mull__named;
 
 /* mull__name_all puts names in the place of a failure's ids; what it points to then is in `room`.
@@ -82,14 +82,14 @@ int mull__name_all(mull_failure *failure, const mull__ids *ids, mull__named *roo
 /* ---- Ids in a decision ----------------------------------------------------------------------- */
 
 /* mull__resolved_type and mull__resolved_site are NULL for an id that was never given. */
-static MULL__IN_PLACE const uint32_t *mull__resolved_type(const mull__resolved_ids *resolved,
-                                                          uint32_t id)
+static MULL__ALWAYS_INLINE const uint32_t *mull__resolved_type(const mull__resolved_ids *resolved,
+                                                               uint32_t id)
 {
     return mull__append_get(&resolved->types, sizeof(uint32_t), id);
 }
 
-static MULL__IN_PLACE const mull__site *mull__resolved_site(const mull__resolved_ids *resolved,
-                                                            uint32_t id)
+static MULL__ALWAYS_INLINE const mull__site *mull__resolved_site(const mull__resolved_ids *resolved,
+                                                                 uint32_t id)
 {
     return mull__append_get(&resolved->sites, sizeof(mull__site), id);
 }

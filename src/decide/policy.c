@@ -8,7 +8,7 @@
 
 /* ---- The holder's life ----------------------------------------------------------------------- */
 
-void mull__holder_drop(mull_policy *policy)
+void mull__policy_unref(mull_policy *policy)
 {
     if (atomic_fetch_sub_explicit(&policy->keepers, 1, memory_order_acq_rel) > 1)
         return;
@@ -17,7 +17,7 @@ void mull__holder_drop(mull_policy *policy)
     pthread_mutex_destroy(&policy->vetoing);
     pthread_mutex_destroy(&policy->building);
     const mull_allocator a = policy->allocator;
-    const mull__guest guest = policy->guest;
+    const mull__language_ops guest = policy->guest;
     void *data = policy->guest_data;
     mull__free(&a, policy->files);
     mull__free(&a, policy->path);
@@ -48,7 +48,7 @@ static int make_locks(mull_policy *policy)
 }
 
 /* holder_new makes a holder without a generation. */
-static mull_policy *holder_new(const mull_policy_options *options, const mull__guest *guest,
+static mull_policy *holder_new(const mull_policy_options *options, const mull__language_ops *guest,
                                void *data)
 {
     mull_allocator a = mull__allocator_or_default(options->allocator);
@@ -76,7 +76,7 @@ static mull_policy *holder_new(const mull_policy_options *options, const mull__g
 }
 
 int mull__policy_new(mull_policy **out, const mull_policy_options *options,
-                     const mull__guest *guest, void *data)
+                     const mull__language_ops *guest, void *data)
 {
     *out = NULL;
     mull_policy *policy = holder_new(options, guest, data);
@@ -84,9 +84,9 @@ int mull__policy_new(mull_policy **out, const mull_policy_options *options,
         guest->data_free(data);
         return MULL_ENOMEM;
     }
-    int status = mull__holder_first(policy, options);
+    int status = mull__policy_load_first(policy, options);
     if (status) {
-        mull__holder_drop(policy);
+        mull__policy_unref(policy);
         return status;
     }
     *out = policy;
@@ -98,8 +98,8 @@ void mull_policy_free(mull_policy *policy)
 {
     if (!policy || atomic_fetch_sub_explicit(&policy->users, 1, memory_order_acq_rel) > 1)
         return;
-    mull__generation_drop(policy->current);
-    mull__holder_drop(policy);
+    mull__generation_unref(policy->current);
+    mull__policy_unref(policy);
 }
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ void mull_policy_free(mull_policy *policy)
 mull__generation *mull__policy_current(mull_policy *policy)
 {
     pthread_mutex_lock(&policy->lock);
-    mull__generation *current = mull__generation_keep(policy->current);
+    mull__generation *current = mull__generation_ref(policy->current);
     pthread_mutex_unlock(&policy->lock);
     return current;
 }
@@ -121,7 +121,7 @@ void mull_policy_generation(mull_policy *policy, char name[33])
         return;
     mull__generation *current = mull__policy_current(policy);
     memcpy(name, mull__generation_name(current), 33);
-    mull__generation_drop(current);
+    mull__generation_unref(current);
 }
 
 size_t mull_policy_rules(mull_policy *policy)
@@ -130,11 +130,11 @@ size_t mull_policy_rules(mull_policy *policy)
         return 0;
     mull__generation *current = mull__policy_current(policy);
     size_t rules = mull__generation_table(current)->rule_count;
-    mull__generation_drop(current);
+    mull__generation_unref(current);
     return rules;
 }
 
-void mull__holder_tell(const mull_policy *policy, const mull_event *event)
+void mull__policy_emit(const mull_policy *policy, const mull_event *event)
 {
     if (policy->event)
         policy->event(event, policy->data);

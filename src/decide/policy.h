@@ -29,7 +29,7 @@ struct mull_policy {
     mull_allocator allocator;
     atomic_size_t keepers; /* of its memory: its users together, and each generation */
     atomic_size_t users;   /* of the generation in force: the embedder, and each decider */
-    mull__guest guest;
+    mull__language_ops guest;
     void *guest_data;
     char *path; /* what the embedder calls it */
     int has_files;
@@ -43,38 +43,41 @@ struct mull_policy {
     /* under lock */
     mull__generation *current; /* written under all three */
     mull__list deciders;
-    char *files;                                /* see mull__policy_files */
-    char files_name[33];                        /* what the last good load of them gave */
-    char why[sizeof((mull__standing *)0)->why]; /* "": the last load of them was good */
+    char *files;                                    /* see mull__policy_files */
+    char files_name[33];                            /* what the last good load of them gave */
+    char why[sizeof((mull__files_status *)0)->why]; /* "": the last load of them was good */
 };
 
 /* mull__generation_new makes of a load a generation that the caller keeps once; `load->files` is
- * the caller's. Errors as mull__guest.compile. */
+ * the caller's. Errors as mull__language_ops.compile. */
 int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load);
 
-/* MULL__LINE is how far what one thread writes stays from what others have: the bytes of a cache
- * line, which moves from core to core as a whole. Two seats or deciders may lie side by side. */
-enum { MULL__LINE = 64 };
+/* MULL__CACHE_LINE is how far what one thread writes stays from what others have: the bytes of a
+ * cache line, which moves from core to core as a whole. Two seats or deciders may lie side by side.
+ */
+enum { MULL__CACHE_LINE = 64 };
 
-/* mull__seat is what one decider needs to decide by one generation, which it keeps. It is counted:
- * whoever has still to call its `notify` keeps it, too. */
-struct mull__seat {
+/* mull__decider_state is what one decider needs to decide by one generation, which it keeps. It is
+ * counted: whoever has still to call its `notify` keeps it, too. */
+struct mull__decider_state {
     atomic_size_t keepers;
     mull__generation *generation;
     const mull__table *table; /* the generation's, as these are */
     const mull__resolved_ids *resolved;
     const char *name;
     void *state; /* the guest's; NULL where the table has no functions */
-    char apart[MULL__LINE];
-    uint64_t seen[]; /* mull__table_seen words, and MULL__LINE bytes that nobody uses */
+    char apart[MULL__CACHE_LINE];
+    uint64_t
+        seen[]; /* mull__table_scratch_words words, and MULL__CACHE_LINE bytes that nobody uses */
 };
 
-/* mull__seat_new makes one that the caller keeps once: errors as mull__guest.state_new. */
-int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *generation,
-                   mull__report *report);
+/* mull__decider_state_new makes one that the caller keeps once: errors as
+ * mull__language_ops.state_new. */
+int mull__decider_state_new(mull__decider_state **out, mull_policy *policy,
+                            mull__generation *generation, mull__report *report);
 
 /* FRESH is the mark on a seat in a decider's slot that the decider hasn't taken yet. */
-#define MULL__FRESH ((uintptr_t)1)
+#define MULL__NEW_STATE_MARK ((uintptr_t)1)
 
 /* mull_decider: the seat is the deciding thread's; the slot is where a reload leaves a fresh seat,
  * and where the decider leaves its old one in exchange, for the next reload to free:
@@ -85,26 +88,26 @@ int mull__seat_new(mull__seat **out, mull_policy *policy, mull__generation *gene
 struct mull_decider {
     mull__link link; /* in the holder's list */
     mull_policy *policy;
-    mull__seat *seat;
+    mull__decider_state *seat;
     mull__runner runner;   /* its state is the seat's */
-    atomic_uintptr_t slot; /* a mull__seat, marked or not; 0 */
+    atomic_uintptr_t slot; /* a mull__decider_state, marked or not; 0 */
     mull_event_fn hear;    /* NULL: nobody but the policy's own event function */
     void *hear_data;
     uintptr_t deciding; /* 0 or 1: an event of it may not decide with it: the seat is in use */
 #if defined(MULL__CHECKS)
     atomic_flag entered; /* a thread is in mull_decide with it */
 #endif
-    char apart[MULL__LINE];
+    char apart[MULL__CACHE_LINE];
 };
 
-/* mull__holder_drop lets go of the holder's guest and memory, which its users, until the last of
+/* mull__policy_unref lets go of the holder's guest and memory, which its users, until the last of
  * them has left, and each generation keep. */
-void mull__holder_drop(mull_policy *policy);
+void mull__policy_unref(mull_policy *policy);
 
-/* mull__holder_first loads a policy's first generation. */
-int mull__holder_first(mull_policy *policy, const mull_policy_options *options);
+/* mull__policy_load_first loads a policy's first generation. */
+int mull__policy_load_first(mull_policy *policy, const mull_policy_options *options);
 
-/* mull__holder_tell hands an event of the policy to the embedder. */
-void mull__holder_tell(const mull_policy *policy, const mull_event *event);
+/* mull__policy_emit hands an event of the policy to the embedder. */
+void mull__policy_emit(const mull_policy *policy, const mull_event *event);
 
 #endif

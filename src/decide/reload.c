@@ -51,7 +51,7 @@ int mull__policy_has_files(const mull_policy *policy)
     return policy->has_files;
 }
 
-void mull__policy_standing(mull_policy *policy, mull__standing *standing)
+void mull__policy_files_status(mull_policy *policy, mull__files_status *standing)
 {
     pthread_mutex_lock(&policy->lock);
     memcpy(standing->generation, mull__generation_name(policy->current),
@@ -63,8 +63,8 @@ void mull__policy_standing(mull_policy *policy, mull__standing *standing)
 
 /* ---- Vetoes ---------------------------------------------------------------------------------- */
 
-int mull__policy_use(mull_policy *policy, mull__veto *veto, mull_problem_fn problem,
-                     void *problem_data)
+int mull__policy_add_validator(mull_policy *policy, mull__reload_validator *veto,
+                               mull_problem_fn problem, void *problem_data)
 {
     if (pthread_mutex_lock(&policy->vetoing))
         return MULL_ESTATE;
@@ -72,12 +72,12 @@ int mull__policy_use(mull_policy *policy, mull__veto *veto, mull_problem_fn prob
     int status = veto->check(veto->data, mull__generation_table(current), problem, problem_data);
     if (status == MULL_OK)
         mull__list_push(&policy->vetoes, &veto->link);
-    mull__generation_drop(current);
+    mull__generation_unref(current);
     pthread_mutex_unlock(&policy->vetoing);
     return status;
 }
 
-void mull__policy_leave(mull_policy *policy, mull__veto *veto)
+void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *veto)
 {
     /* Out of a check on this very thread, whose `problem` closes another engine, it is locked. */
     int locked = pthread_mutex_lock(&policy->vetoing) == 0;
@@ -92,7 +92,7 @@ static int ask_vetoes(mull_policy *policy, const mull__table *table, mull__repor
     int status = MULL_OK;
     for (mull__link *at = mull__list_first(&policy->vetoes); at;
          at = mull__list_after(&policy->vetoes, at)) {
-        mull__veto *veto = MULL__ENTRY(at, mull__veto, link);
+        mull__reload_validator *veto = MULL__ENTRY(at, mull__reload_validator, link);
         int answer = veto->check(veto->data, table, mull__report_add, report);
         if (answer)
             status = answer;
@@ -113,9 +113,9 @@ typedef struct staged {
 static void unstage(mull_policy *policy, staged *s)
 {
     for (size_t i = 0; i < s->count; i++)
-        mull__seat_drop((mull__seat *)(s->seats[i] & ~MULL__FRESH));
+        mull__decider_state_unref((mull__decider_state *)(s->seats[i] & ~MULL__NEW_STATE_MARK));
     mull__free(&policy->allocator, s->seats);
-    mull__generation_drop(s->generation);
+    mull__generation_unref(s->generation);
 }
 
 /* add_seats stages a seat for each decider; some of these may leave meanwhile, none can join. */
@@ -128,11 +128,11 @@ static int add_seats(mull_policy *policy, staged *s, mull__report *report)
     if (!s->seats)
         return MULL_ENOMEM;
     for (; s->count < wanted; s->count++) {
-        mull__seat *seat;
-        int status = mull__seat_new(&seat, policy, s->generation, report);
+        mull__decider_state *seat;
+        int status = mull__decider_state_new(&seat, policy, s->generation, report);
         if (status)
             return status;
-        s->seats[s->count] = (uintptr_t)seat | MULL__FRESH;
+        s->seats[s->count] = (uintptr_t)seat | MULL__NEW_STATE_MARK;
     }
     return MULL_OK;
 }
@@ -221,7 +221,7 @@ static void tell_engines(mull_policy *policy, const mull_event *event)
     int locked = pthread_mutex_lock(&policy->vetoing) == 0;
     for (mull__link *at = mull__list_first(&policy->vetoes); at;
          at = mull__list_after(&policy->vetoes, at)) {
-        mull__veto *veto = MULL__ENTRY(at, mull__veto, link);
+        mull__reload_validator *veto = MULL__ENTRY(at, mull__reload_validator, link);
         if (veto->told)
             veto->told(veto->data, event);
     }
@@ -229,14 +229,14 @@ static void tell_engines(mull_policy *policy, const mull_event *event)
         pthread_mutex_unlock(&policy->vetoing);
 }
 
-void mull__policy_say_loaded(const mull_policy *policy, const mull__generation *generation,
-                             char *text, size_t size)
+void mull__policy_loaded_text(const mull_policy *policy, const mull__generation *generation,
+                              char *text, size_t size)
 {
     size_t rules = mull__generation_table(generation)->rule_count;
     snprintf(text, size, "%.900s: %zu rule%s, %sgeneration %s", policy->path, rules,
              rules == 1 ? "" : "s", rules ? "" : "so every failure is a dead letter, ",
              mull__generation_name(generation));
-    mull__utf8_mend(text, strlen(text));
+    mull__utf8_repair(text, strlen(text));
 }
 
 /* tell says what came of a reload. No lock is held while the embedder hears of it, who may ask, or
@@ -247,16 +247,16 @@ static void tell(mull_policy *policy, int status, const mull__report *report,
     char text[sizeof policy->why];
     if (status) {
         mull__report_say(report, status, text, sizeof text);
-        mull__utf8_mend(text, strlen(text));
+        mull__utf8_repair(text, strlen(text));
     } else {
-        mull__policy_say_loaded(policy, in_force, text, sizeof text);
+        mull__policy_loaded_text(policy, in_force, text, sizeof text);
     }
     const mull_event event = {
         .kind = status ? MULL_EVENT_POLICY_REFUSED : MULL_EVENT_POLICY_LOADED,
         .text = text,
         .generation = mull__generation_name(in_force),
     };
-    mull__holder_tell(policy, &event);
+    mull__policy_emit(policy, &event);
     tell_engines(policy, &event);
 }
 
@@ -267,7 +267,7 @@ static int finish(mull_policy *policy, int status, const mull__report *report)
     pthread_mutex_unlock(&policy->building);
     if (status <= 0)
         tell(policy, status, report, current);
-    mull__generation_drop(current);
+    mull__generation_unref(current);
     return status;
 }
 
@@ -312,7 +312,7 @@ int mull__policy_reload_files(mull_policy *policy, int quietly)
     return quietly ? reload_quietly(policy) : reload_aloud(policy, NULL, 0);
 }
 
-int mull__holder_first(mull_policy *policy, const mull_policy_options *options)
+int mull__policy_load_first(mull_policy *policy, const mull_policy_options *options)
 {
     mull__report report = {.problem = policy->problem, .data = policy->data};
     mull__load load = {.text = options->text, .text_size = options->text_size, .report = &report};

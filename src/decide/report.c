@@ -18,7 +18,7 @@ void mull__report_add(const char *file, int line, const char *text, void *data)
         snprintf(place, sizeof place, ":%d", line);
     snprintf(report->first, sizeof report->first, "%s%s%s%s", file ? file : "", place,
              file ? ": " : "", text);
-    mull__utf8_mend(report->first, strlen(report->first));
+    mull__utf8_repair(report->first, strlen(report->first));
 }
 
 void mull__report_say(const mull__report *report, int status, char *text, size_t size)
@@ -29,7 +29,7 @@ void mull__report_say(const mull__report *report, int status, char *text, size_t
         snprintf(text, size, "%s", report->first);
     else
         snprintf(text, size, "%s (and %zu more)", report->first, report->count - 1);
-    mull__utf8_mend(text, strlen(text));
+    mull__utf8_repair(text, strlen(text));
 }
 
 void mull__log_write(mull__log *log, mull_level level, const char *text)

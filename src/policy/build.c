@@ -38,19 +38,19 @@ static uint32_t add_type(mull__table *table, const char *name)
         number = (uint32_t)table->type_count++;
         table->types[number] =
             (mull__type){.name = name, .parent = MULL__ERROR_TYPE, .unrecoverable = UNKNOWN};
-        mull__names_add(&table->type_names, name, number);
+        mull__name_index_add(&table->type_names, name, number);
     }
     return number;
 }
 
 /* declare_types makes room for all types, and takes in those that the policy declares. */
-static int declare_types(mull__table *table, const mull__plain_parent *parents, size_t count)
+static int declare_types(mull__table *table, const mull__type_parent *parents, size_t count)
 {
     size_t most = 2 + 2 * count;
     for (size_t i = 0; i < table->scope_count; i++)
         most += mull__scope_rules(&table->scopes[i]) + table->scopes[i].unrecoverable.count;
     table->types = mull__arena_zalloc(&table->arena, most, sizeof *table->types);
-    if (!table->types || mull__names_init(&table->type_names, &table->arena, most))
+    if (!table->types || mull__name_index_init(&table->type_names, &table->arena, most))
         return MULL_ENOMEM;
     add_type(table, "Error"); /* in the order of their numbers */
     add_type(table, "MessageDeserializationError");
@@ -85,7 +85,7 @@ static void mark_types(mull__table *table)
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-static mull__group *group_of(mull__group *groups, uint32_t mask, uint32_t type)
+static mull__type_bucket *group_of(mull__type_bucket *groups, uint32_t mask, uint32_t type)
 {
     uint32_t at = type & mask;
     while (groups[at].type != type && groups[at].type != MULL__NONE)
@@ -101,14 +101,14 @@ static int group(mull__arena *arena, mull__rules *rules)
     while (size / 2 < rules->count)
         size *= 2;
     uint32_t mask = rules->group_mask = (uint32_t)size - 1;
-    mull__group *groups = mull__arena_zalloc(arena, size, sizeof *groups);
+    mull__type_bucket *groups = mull__arena_zalloc(arena, size, sizeof *groups);
     if (!groups)
         return MULL_ENOMEM;
     for (size_t i = 0; i < size; i++)
         groups[i].type = MULL__NONE;
     for (size_t i = rules->count; i-- > 0;) {
         mull__rule *rule = &rules->items[i];
-        mull__group *of = group_of(groups, mask, rule->type);
+        mull__type_bucket *of = group_of(groups, mask, rule->type);
         of->type = rule->type;
         rule->next = of->first ? (uint32_t)(of->first - rules->items) : MULL__NONE;
         of->first = rule;
@@ -172,14 +172,14 @@ static int is_first(const mull__table *table, const mull__scope *scope, uint32_t
            (type != MULL__ERROR_TYPE || scope->cause_rules.count == 0);
 }
 
-static int is_equality(const mull__plain_test *test)
+static int is_equality(const mull__field_test *test)
 {
     return test->fact == MULL__ERROR_FIELD && test->value.kind == MULL__ONE_OF &&
            test->value.literal_count == 1;
 }
 
 /* fast_by says how the fast path may follow a rule with a matcher. */
-static mull__fast fast_by(const mull__plain_matcher *matcher)
+static mull__fast fast_by(const mull__matcher *matcher)
 {
     if (matcher->kind == MULL__MATCH_ALWAYS)
         return MULL__FAST;
@@ -195,7 +195,7 @@ static mull__fast fast_by(const mull__plain_matcher *matcher)
 static void groups_ready(const mull__rules *rules)
 {
     for (uint32_t i = 0; i <= rules->group_mask; i++) {
-        mull__group *group = &rules->groups[i];
+        mull__type_bucket *group = &rules->groups[i];
         if (!group->first || group->first->fast != MULL__FAST)
             continue;
         group->fast_retries = group->first->retry.lot_count;
@@ -217,7 +217,7 @@ static void open_fast_path(const mull__table *table, const mull__scope *scope)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-int mull__table_finish(mull__table *table, const mull__plain_parent *parents, size_t count)
+int mull__table_finish(mull__table *table, const mull__type_parent *parents, size_t count)
 {
     if (declare_types(table, parents, count))
         return MULL_ENOMEM;
@@ -227,5 +227,5 @@ int mull__table_finish(mull__table *table, const mull__plain_parent *parents, si
     mark_types(table);
     for (size_t i = 0; i < table->scope_count; i++)
         open_fast_path(table, &table->scopes[i]);
-    return mull__layers_ready(table);
+    return mull__effective_settings_ready(table);
 }

@@ -18,7 +18,7 @@ static const struct fact {
     const char *name;
     size_t offset;
 } facts[] = {
-    [MULL__NO_FACT] = {MULL__OF_ERROR, NOTHING, "cause", 0},
+    [MULL__NO_ATTRIBUTE] = {MULL__OF_ERROR, NOTHING, "cause", 0},
     [MULL__ERROR_FIELD] = {MULL__OF_ERROR, FIELD, NULL, 0},
     [MULL__ERROR_TYPE_NAME] = {MULL__OF_ERROR, WORD, "type", offsetof(mull_error, type)},
     [MULL__ERROR_MESSAGE] = {MULL__OF_ERROR, TEXT, "message", offsetof(mull_error, message)},
@@ -38,14 +38,14 @@ static const struct fact {
     [MULL__HEADER] = {MULL__OF_HEADER, HEADER, NULL, 0},
 };
 
-mull__fact mull__fact_named(mull__subject subject, const char *name)
+mull__attribute mull__attribute_named(mull__subject subject, const char *name)
 {
     if (subject == MULL__OF_HEADER)
         return MULL__HEADER;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i].subject == subject && facts[i].name && strcmp(facts[i].name, name) == 0)
-            return (mull__fact)i;
-    return subject == MULL__OF_ERROR ? MULL__ERROR_FIELD : MULL__NO_FACT;
+            return (mull__attribute)i;
+    return subject == MULL__OF_ERROR ? MULL__ERROR_FIELD : MULL__NO_ATTRIBUTE;
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -72,8 +72,8 @@ static const mull_value *integer(mull_value *room, int64_t number)
     return room;
 }
 
-const mull_value *mull__fact_of(const mull__plain_test *test, const mull_failure *failure,
-                                const mull_error *error, mull_value *room)
+const mull_value *mull__attribute_of(const mull__field_test *test, const mull_failure *failure,
+                                     const mull_error *error, mull_value *room)
 {
     static const mull_message none; /* a failure without a message has an empty one */
     const mull_message *message = failure->message ? failure->message : &none;
@@ -127,7 +127,7 @@ static int at_most(const mull_value *a, const mull_value *b)
     return a->as.integer <= whole - ((double)whole > number);
 }
 
-static int between(const mull__plain_value *wanted, const mull_value *given)
+static int between(const mull__condition *wanted, const mull_value *given)
 {
     return is_number(given) && (wanted->low.kind == MULL_NIL || at_most(&wanted->low, given)) &&
            (wanted->high.kind == MULL_NIL || at_most(given, &wanted->high));
@@ -135,15 +135,15 @@ static int between(const mull__plain_value *wanted, const mull_value *given)
 
 /* ---- Literals -------------------------------------------------------------------------------- */
 
-int mull__number_equals(const mull_value *a, const mull_value *b)
+int mull__numbers_equal(const mull_value *a, const mull_value *b)
 {
     return is_number(a) && is_number(b) && at_most(a, b) && at_most(b, a);
 }
 
-static int one_of(const mull__plain_value *wanted, const mull_value *given)
+static int one_of(const mull__condition *wanted, const mull_value *given)
 {
     for (size_t i = 0; i < wanted->literal_count; i++)
-        if (mull__value_equals(&wanted->literals[i], given))
+        if (mull__values_equal(&wanted->literals[i], given))
             return 1;
     return 0;
 }
@@ -172,7 +172,7 @@ static int found(const char *text, const char *pattern, int64_t *steps)
 /* ---- All of them ----------------------------------------------------------------------------- */
 
 /* passes_there is for a field that is there. */
-static int passes_there(const mull__plain_value *wanted, const mull_value *given, int64_t *steps)
+static int passes_there(const mull__condition *wanted, const mull_value *given, int64_t *steps)
 {
     switch (wanted->kind) {
     case MULL__ONE_OF:
@@ -192,7 +192,7 @@ static int passes_there(const mull__plain_value *wanted, const mull_value *given
     return 0;
 }
 
-int mull__value_passes(const mull__plain_value *wanted, const mull_value *given, int64_t *steps)
+int mull__condition_passes(const mull__condition *wanted, const mull_value *given, int64_t *steps)
 {
     int turned = 0;
     for (; wanted->kind == MULL__NOT; wanted = wanted->inner)

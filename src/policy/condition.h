@@ -7,10 +7,10 @@
 #include "base/struct_compat.h"
 #include "model.h"
 
-/* mull__fact is what a subject and a name mean together. */
-typedef enum mull__fact {
-    MULL__NO_FACT,     /* always absent: `cause`, or a name that the subject doesn't have */
-    MULL__ERROR_FIELD, /* by its name */
+/* mull__attribute is what a subject and a name mean together. */
+typedef enum mull__attribute {
+    MULL__NO_ATTRIBUTE, /* always absent: `cause`, or a name that the subject doesn't have */
+    MULL__ERROR_FIELD,  /* by its name */
     MULL__ERROR_TYPE_NAME,
     MULL__ERROR_MESSAGE,
     MULL__ERROR_STACK,
@@ -26,9 +26,9 @@ typedef enum mull__fact {
     MULL__MESSAGE_KEY,
     MULL__MESSAGE_SIZE,
     MULL__HEADER /* by its name */
-} mull__fact;
+} mull__attribute;
 
-mull__fact mull__fact_named(mull__subject subject, const char *name);
+mull__attribute mull__attribute_named(mull__subject subject, const char *name);
 
 /* mull__field_in is the first field of a name, from `field` to before `end`, whatever its kind.
  * NULL: there is none. A field without a name is none. */
@@ -56,25 +56,25 @@ static inline const mull_value *mull__field_of(const mull_error *error, const ch
     return kind != MULL_NIL && kind < MULL_LIST ? &field->value : NULL;
 }
 
-/* mull__fact_of gives the value of what a test looks at in a failure and one of its errors: its
- * own memory, or `room`. NULL: it is absent, as lists and maps are too. */
-const mull_value *mull__fact_of(const mull__plain_test *test, const mull_failure *failure,
-                                const mull_error *error, mull_value *room);
+/* mull__attribute_of gives the value of what a test looks at in a failure and one of its errors:
+ * its own memory, or `room`. NULL: it is absent, as lists and maps are too. */
+const mull_value *mull__attribute_of(const mull__field_test *test, const mull_failure *failure,
+                                     const mull_error *error, mull_value *room);
 
 /* ---- Whether it passes ------------------------------------------------------------------------
  */
 
-/* mull__value_passes is 1 or 0, or negative where a pattern could not be tried to its end:
- * MULL__PATTERN_SPENT (`steps` counts down) or MULL__PATTERN_COMPLEX. `given` is NULL where the
- * field is absent; it is never a list or a map. */
-int mull__value_passes(const mull__plain_value *wanted, const mull_value *given, int64_t *steps);
+/* mull__condition_passes is 1 or 0, or negative where a pattern could not be tried to its end:
+ * MULL__PATTERN_OUT_OF_STEPS (`steps` counts down) or MULL__PATTERN_COMPLEX. `given` is NULL where
+ * the field is absent; it is never a list or a map. */
+int mull__condition_passes(const mull__condition *wanted, const mull_value *given, int64_t *steps);
 
-/* mull__number_equals is false where one isn't a number. */
-int mull__number_equals(const mull_value *a, const mull_value *b);
+/* mull__numbers_equal is false where one isn't a number. */
+int mull__numbers_equal(const mull_value *a, const mull_value *b);
 
-/* mull__value_equals compares two strings, numbers or booleans, type included; the second may be
+/* mull__values_equal compares two strings, numbers or booleans, type included; the second may be
  * whatever an embedder gave. */
-static inline int mull__value_equals(const mull_value *a, const mull_value *b)
+static inline int mull__values_equal(const mull_value *a, const mull_value *b)
 {
     if (a->kind == b->kind) {
         if (a->kind == MULL_INTEGER)
@@ -84,7 +84,7 @@ static inline int mull__value_equals(const mull_value *a, const mull_value *b)
         if (a->kind == MULL_STRING)
             return b->as.string && strcmp(a->as.string, b->as.string) == 0;
     }
-    return mull__number_equals(a, b);
+    return mull__numbers_equal(a, b);
 }
 
 #endif

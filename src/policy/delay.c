@@ -50,7 +50,7 @@ static int64_t exponential(int64_t base_ms, double factor, int64_t step, int64_t
     return ms < (double)limit_ms ? round_up(ms) : limit_ms;
 }
 
-static int64_t computed(const mull__plain_tier *tier, int64_t step, int64_t limit_ms)
+static int64_t computed(const mull__tier_config *tier, int64_t step, int64_t limit_ms)
 {
     if (tier->base_ms == 0)
         return 0;
@@ -72,12 +72,12 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t limit_of(const mull__plain_tier *tier)
+static int64_t limit_of(const mull__tier_config *tier)
 {
     return tier->max_delay_ms == MULL__NO_CAP ? MULL__DELAY_MAX_MS : tier->max_delay_ms;
 }
 
-int64_t mull__delay(const mull__plain_tier *tier, int64_t step)
+int64_t mull__delay(const mull__tier_config *tier, int64_t step)
 {
     int64_t limit_ms = limit_of(tier);
     int64_t ms = tier->delays ? tier->delays[step - 1] : computed(tier, step, limit_ms);
@@ -86,22 +86,22 @@ int64_t mull__delay(const mull__plain_tier *tier, int64_t step)
 
 /* ---- Where jitter may take it ---------------------------------------------------------------- */
 
-static mull__span around(const mull__plain_tier *tier, int64_t delay_ms)
+static mull__ms_range around(const mull__tier_config *tier, int64_t delay_ms)
 {
     int64_t reach = round_down((double)delay_ms * tier->jitter);
     int64_t high = delay_ms + reach;
     if (tier->max_delay_ms != MULL__NO_CAP)
         high = smaller(high, tier->max_delay_ms);
-    return (mull__span){delay_ms - reach, high};
+    return (mull__ms_range){delay_ms - reach, high};
 }
 
-mull__span mull__delay_span(const mull__plain_tier *tier, int64_t delay_ms)
+mull__ms_range mull__jitter_ms_range(const mull__tier_config *tier, int64_t delay_ms)
 {
     switch (tier->jitter_kind) {
     case MULL__JITTER_FULL:
-        return (mull__span){0, delay_ms};
+        return (mull__ms_range){0, delay_ms};
     case MULL__JITTER_DECORRELATED:
-        return (mull__span){mull__delay(tier, 1), smaller(3 * delay_ms, limit_of(tier))};
+        return (mull__ms_range){mull__delay(tier, 1), smaller(3 * delay_ms, limit_of(tier))};
     case MULL__JITTER_FRACTION:
         break;
     }
@@ -109,28 +109,28 @@ mull__span mull__delay_span(const mull__plain_tier *tier, int64_t delay_ms)
 }
 
 /* hinted_span is for a delay that a hint had a say in: jitter only adds. */
-static mull__span hinted_span(const mull__plain_tier *tier, int64_t delay_ms)
+static mull__ms_range hinted_span(const mull__tier_config *tier, int64_t delay_ms)
 {
     if (tier->jitter_kind != MULL__JITTER_FRACTION)
-        return (mull__span){delay_ms, delay_ms};
-    return (mull__span){delay_ms, around(tier, delay_ms).high_ms};
+        return (mull__ms_range){delay_ms, delay_ms};
+    return (mull__ms_range){delay_ms, around(tier, delay_ms).high_ms};
 }
 
 /* farthest is the longest that decorrelated jitter may come to by a step. It grows by three times
  * each, so that it is soon at the cap, or stays 0. */
-static int64_t farthest(const mull__plain_tier *tier, int64_t step)
+static int64_t farthest(const mull__tier_config *tier, int64_t step)
 {
     int64_t ms = mull__delay(tier, 1), before = -1;
     for (int64_t at = 1; at <= step && ms != before; at++) {
         before = ms;
-        ms = mull__delay_span(tier, ms).high_ms;
+        ms = mull__jitter_ms_range(tier, ms).high_ms;
     }
     return ms;
 }
 
-mull__span mull__tier_span(const mull__plain_tier *tier, int64_t step)
+mull__ms_range mull__tier_ms_range(const mull__tier_config *tier, int64_t step)
 {
-    mull__span span = mull__delay_span(tier, mull__delay(tier, step));
+    mull__ms_range span = mull__jitter_ms_range(tier, mull__delay(tier, step));
     if (tier->jitter_kind == MULL__JITTER_DECORRELATED)
         span.high_ms = farthest(tier, step);
     if (tier->hint)
@@ -139,41 +139,43 @@ mull__span mull__tier_span(const mull__plain_tier *tier, int64_t step)
 }
 
 /* ahead is of how many of a tier's steps the lots are worked out. */
-static int64_t ahead(const mull__plain_tier *tier)
+static int64_t ahead(const mull__tier_config *tier)
 {
     if (!tier->on || tier->hint || tier->jitter_kind == MULL__JITTER_DECORRELATED)
         return 0;
     int unlimited = tier->attempts == MULL_UNLIMITED;
-    return unlimited || tier->attempts > MULL__LOTS ? MULL__LOTS : tier->attempts;
+    return unlimited || tier->attempts > MULL__PRECOMPUTED_MAX ? MULL__PRECOMPUTED_MAX
+                                                               : tier->attempts;
 }
 
-int mull__tier_prepare(mull__arena *arena, mull__plain_tier *tier)
+int mull__tier_precompute(mull__arena *arena, mull__tier_config *tier)
 {
     int64_t count = ahead(tier);
-    mull__lot *lots = mull__arena_zalloc(arena, (size_t)count, sizeof *lots);
+    mull__precomputed_step *lots = mull__arena_zalloc(arena, (size_t)count, sizeof *lots);
     if (!lots)
         return MULL_ENOMEM;
     for (int64_t step = 1; step <= count; step++) {
-        mull__span span = mull__tier_span(tier, step);
-        lots[step - 1] = (mull__lot){span.low_ms, mull__choices(span), tier->attempts};
+        mull__ms_range span = mull__tier_ms_range(tier, step);
+        lots[step - 1] =
+            (mull__precomputed_step){span.low_ms, mull__range_size(span), tier->attempts};
     }
     tier->lots = lots;
     tier->lot_count = count;
     return MULL_OK;
 }
 
-int64_t mull__longest_round(const mull__plain_tier *tier)
+int64_t mull__longest_retry_round(const mull__tier_config *tier)
 {
     int64_t sum = 0;
     for (int64_t step = 1; step <= tier->attempts; step++)
-        sum += mull__tier_span(tier, step).high_ms;
+        sum += mull__tier_ms_range(tier, step).high_ms;
     return sum;
 }
 
 /* ---- Chance ---------------------------------------------------------------------------------- */
 
 /* drawn is the delay at a step, of which the facts may be a later one. */
-static int64_t drawn(mull__span span, const mull__facts *facts, int64_t step)
+static int64_t drawn(mull__ms_range span, const mull__jitter_inputs *facts, int64_t step)
 {
     if (span.low_ms == span.high_ms || (facts->flags & MULL__JITTER_LOW))
         return span.low_ms;
@@ -182,16 +184,17 @@ static int64_t drawn(mull__span span, const mull__facts *facts, int64_t step)
     int64_t redeliveries = facts->redeliveries;
     if (facts->tier == MULL_TIER_REDELIVER)
         redeliveries -= facts->step - step;
-    return mull__draw(span.low_ms, mull__choices(span), mull__chance_of(facts, redeliveries, step));
+    return mull__draw_jitter(span.low_ms, mull__range_size(span),
+                             mull__jitter_hash(facts, redeliveries, step));
 }
 
 /* decorrelated draws each step from the one before. */
-static int64_t decorrelated(const mull__plain_tier *tier, const mull__facts *facts)
+static int64_t decorrelated(const mull__tier_config *tier, const mull__jitter_inputs *facts)
 {
     int64_t step = facts->step > MEMORY ? facts->step - MEMORY + 1 : 1;
     int64_t ms = mull__delay(tier, 1);
     for (;; step++) {
-        ms = drawn(mull__delay_span(tier, ms), facts, step);
+        ms = drawn(mull__jitter_ms_range(tier, ms), facts, step);
         if (step == facts->step)
             return ms;
     }
@@ -214,7 +217,7 @@ static int64_t hint_in(const mull_value *value, int64_t limit_ms)
 
 /* hint_of is how long the error asks for, capped. The texts that every error has are no numbers,
  * whatever else goes by their names. */
-static int64_t hint_of(const mull__plain_tier *tier, const mull_error *error)
+static int64_t hint_of(const mull__tier_config *tier, const mull_error *error)
 {
     const char *name = tier->hint;
     if (strcmp(name, "type") == 0 || strcmp(name, "message") == 0 || strcmp(name, "stack") == 0)
@@ -225,7 +228,8 @@ static int64_t hint_of(const mull__plain_tier *tier, const mull_error *error)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-int64_t mull__wait(const mull__plain_tier *tier, const mull__facts *facts, const mull_error *error)
+int64_t mull__tier_delay(const mull__tier_config *tier, const mull__jitter_inputs *facts,
+                         const mull_error *error)
 {
     int64_t delay_ms = mull__delay(tier, facts->step);
     int64_t hint_ms = tier->hint ? hint_of(tier, error) : NO_HINT;
@@ -237,10 +241,10 @@ int64_t mull__wait(const mull__plain_tier *tier, const mull__facts *facts, const
         return drawn(hinted_span(tier, delay_ms), facts, facts->step);
     if (tier->jitter_kind == MULL__JITTER_DECORRELATED)
         return decorrelated(tier, facts);
-    return drawn(mull__delay_span(tier, delay_ms), facts, facts->step);
+    return drawn(mull__jitter_ms_range(tier, delay_ms), facts, facts->step);
 }
 
-uint64_t mull__chance_by_id(const mull_message *message)
+uint64_t mull__chance_from_id(const mull_message *message)
 {
     return mull__hash_text(message && message->id ? message->id : "");
 }

@@ -39,7 +39,7 @@ static void add_scalar(mull__digest *digest, const mull_value *value)
         add_text(digest, value->as.string);
 }
 
-static void add_value(mull__digest *digest, const mull__plain_value *value)
+static void add_value(mull__digest *digest, const mull__condition *value)
 {
     for (; value; value = value->inner) { /* an inner one is the last piece of its outer one */
         add_number(digest, value->kind);
@@ -52,7 +52,7 @@ static void add_value(mull__digest *digest, const mull__plain_value *value)
     }
 }
 
-static void add_matcher(mull__digest *digest, const mull__plain_matcher *matcher)
+static void add_matcher(mull__digest *digest, const mull__matcher *matcher)
 {
     add_number(digest, matcher->kind);
     add_number(digest, matcher->function);
@@ -69,7 +69,7 @@ static void add_matcher(mull__digest *digest, const mull__plain_matcher *matcher
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
-static void add_tier(mull__digest *digest, const mull__plain_tier *tier)
+static void add_tier(mull__digest *digest, const mull__tier_config *tier)
 {
     add_number(digest, (uint64_t)tier->on);
     add_number(digest, (uint64_t)tier->attempts);
@@ -155,7 +155,7 @@ static void add_scope(mull__digest *digest, const mull__scope *scope)
         add_source(digest, &scope->includes[i]);
     add_number(digest, scope->replaced_count);
     for (size_t i = 0; i < scope->replaced_count; i++) {
-        const mull__plain_replaced *gone = &scope->replaced[i];
+        const mull__replaced_rule *gone = &scope->replaced[i];
         add_text(digest, gone->type);
         add_text(digest, gone->scope);
         add_place(digest, gone->file, gone->line);

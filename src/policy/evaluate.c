@@ -19,7 +19,7 @@
 static void end(mull_verdict *verdict, mull_action action, mull_reason reason, const char *queue,
                 const char *note)
 {
-    mull__set(verdict, action, reason, MULL_TIER_NONE, 0, 0, 0);
+    mull__verdict_set(verdict, action, reason, MULL_TIER_NONE, 0, 0, 0);
     verdict->queue = queue;
     verdict->note = note;
 }
@@ -27,7 +27,7 @@ static void end(mull_verdict *verdict, mull_action action, mull_reason reason, c
 /* end_chain is what the rule's chain ends in; NULL: no chain has a say, a dead letter by default.
  */
 static void end_chain(mull_verdict *verdict, mull_reason reason, const mull__rule *rule,
-                      const mull__layer *layer)
+                      const mull__effective_settings *layer)
 {
     if (rule && rule->end == MULL_DISCARD)
         end(verdict, MULL_DISCARD, reason, NULL, rule->note);
@@ -96,14 +96,16 @@ static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_fai
         end_chain(verdict, reason, rule, &site->in_force);
         return;
     }
-    const mull__plain_tier *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
+    const mull__tier_config *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
     int64_t step = step_due(due, failure);
     if (step <= tier->lot_count && !(failure->flags & HEEDED)) {
         mull__fast_step(&rule->source, tier->lots, due, step, site, failure, verdict);
         return;
     }
-    const mull__facts facts = mull__facts_of(failure, due, step, site->consumer_hash);
-    mull__go_on(verdict, due, mull__wait(tier, &facts, failure->error), step, tier->attempts);
+    const mull__jitter_inputs facts =
+        mull__jitter_inputs_of(failure, due, step, site->consumer_hash);
+    mull__verdict_another_call(verdict, due, mull__tier_delay(tier, &facts, failure->error), step,
+                               tier->attempts);
 }
 
 /* ---- All rules ------------------------------------------------------------------------------- */
@@ -136,13 +138,13 @@ static void tell_skipped(const mull__evaluation *e)
         return;
     if (e->skipped > 1)
         snprintf(others, sizeof others, ", as were %u more", e->skipped - 1);
-    snprintf(why, sizeof why, "skipped%s: " MULL__BUDGET_SPENT, others);
+    snprintf(why, sizeof why, "skipped%s: " MULL__BUDGET_EXCEEDED, others);
     runner->failed(runner->data, e->failure, e->first_skipped, why);
 }
 
 /* ---- Override -------------------------------------------------------------------------------- */
 
-static mull__config_tier config_tier(const mull__plain_tier *tier, int possible)
+static mull__config_tier config_tier(const mull__tier_config *tier, int possible)
 {
     if (!possible || tier->attempts == 0)
         return (mull__config_tier){0};
@@ -205,7 +207,7 @@ static int ask(mull__answer *answer, const mull_verdict *verdict, const mull__ev
 {
     const mull__runner *runner = e->context->runner;
     if (e->steps <= 0) {
-        snprintf(why, why_size, "not called: " MULL__BUDGET_SPENT);
+        snprintf(why, why_size, "not called: " MULL__BUDGET_EXCEEDED);
         return -1;
     }
     const mull__config config = config_for(e);
@@ -214,8 +216,8 @@ static int ask(mull__answer *answer, const mull_verdict *verdict, const mull__ev
     const char *wrong =
         status == 0 && answer->given ? what_is_wrong(answer, verdict, e->failure) : NULL;
     if (wrong) {
-        const mull__plain_place *place =
-            &mull__setting_scope(e->context->table, e->in_force, MULL__OVERRIDE)
+        const mull__source_pos *place =
+            &mull__scope_that_sets(e->context->table, e->in_force, MULL__OVERRIDE)
                  ->places[MULL__OVERRIDE];
         snprintf(why, why_size, "%s:%d: %s", place->file ? place->file : "override", place->line,
                  wrong);
@@ -229,7 +231,7 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer,
                         const mull__evaluation *e)
 {
     const mull_failure *failure = e->failure;
-    const mull__layer *layer = e->in_force;
+    const mull__effective_settings *layer = e->in_force;
     mull_tier due = tier_of(answer->action);
     mull_reason limit =
         due == MULL_TIER_NONE ? MULL_REASON_NONE : limit_on(due, failure, &layer->bounds);
@@ -242,7 +244,7 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer,
         end(verdict, MULL_DISCARD, MULL_REASON_OVERRIDE, NULL, answer->note);
     } else {
         int64_t ms = answer->delay_ms < MULL__DELAY_MAX_MS ? answer->delay_ms : MULL__DELAY_MAX_MS;
-        mull__go_on(verdict, due, ms, step_due(due, failure), 0);
+        mull__verdict_another_call(verdict, due, ms, step_due(due, failure), 0);
         verdict->reason = MULL_REASON_OVERRIDE;
     }
 }
@@ -302,15 +304,15 @@ void mull__slow_path(const mull__eval_context *context, mull__target target,
 
 /* ---- The fast path --------------------------------------------------------------------------- */
 
-int mull__are_equal(const mull__plain_matcher *matcher, const mull_error *error)
+int mull__equalities_hold(const mull__matcher *matcher, const mull_error *error)
 {
     if (!error || !error->fields)
         return 0;
-    const mull__plain_test *test = matcher->tests;
+    const mull__field_test *test = matcher->tests;
     const mull_field *end = error->fields + error->field_count;
     for (size_t left = matcher->test_count; left > 0; left--, test++) {
         const mull_field *field = mull__field_in(error->fields, end, test->name);
-        if (!field || !mull__value_equals(test->value.literals, &field->value))
+        if (!field || !mull__values_equal(test->value.literals, &field->value))
             return 0;
     }
     return 1;
@@ -330,8 +332,8 @@ int mull__fast_redelivery(const mull__rule *rule, const mull__site *site,
 
 /* ---- By names -------------------------------------------------------------------------------- */
 
-void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
-                 uint64_t *seen, mull_verdict *verdict)
+void mull__evaluate(const mull__table *table, const mull_failure *failure,
+                    const mull__runner *runner, uint64_t *seen, mull_verdict *verdict)
 {
     const mull__eval_context context = {table, runner, seen};
     const mull__site site = mull__site_of(table, failure->consumer, failure->transport);

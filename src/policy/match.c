@@ -19,17 +19,17 @@ enum {
 typedef struct match_run {
     mull__evaluation *evaluation;
     const mull_failure *failure;
-    mull__trial_kind kind;
+    mull__attempt_kind kind;
     unsigned depth;
     int64_t steps, most;          /* for all its patterns: left, and at first; 0: none is tried */
     int is_skipped;               /* it isn't tried to its end */
-    const mull__plain_test *lost; /* the test at which what was tried last lost; NULL */
+    const mull__field_test *lost; /* the test at which what was tried last lost; NULL */
     char why[512];                /* it raised */
 } match_run;
 
 /* begin is for all matchers that are tried on one error. */
 static void begin(match_run *run, mull__evaluation *evaluation, const mull_failure *failure,
-                  mull__trial_kind kind, unsigned depth)
+                  mull__attempt_kind kind, unsigned depth)
 {
     run->evaluation = evaluation;
     run->failure = failure;
@@ -42,7 +42,7 @@ static void begin(match_run *run, mull__evaluation *evaluation, const mull_failu
 static int skipped(match_run *run)
 {
     run->is_skipped = 1;
-    snprintf(run->why, sizeof run->why, "skipped: " MULL__BUDGET_SPENT);
+    snprintf(run->why, sizeof run->why, "skipped: " MULL__BUDGET_EXCEEDED);
     return MULL_EPOLICY;
 }
 
@@ -56,11 +56,11 @@ static int function_passes(match_run *run, uint32_t function)
     return runner->match(runner->state, function, run->failure, steps, run->why, sizeof run->why);
 }
 
-static int raised(match_run *run, const mull__plain_test *test, int code)
+static int raised(match_run *run, const mull__field_test *test, int code)
 {
     if (run->most == 0)
         return skipped(run);
-    if (code == MULL__PATTERN_SPENT)
+    if (code == MULL__PATTERN_OUT_OF_STEPS)
         snprintf(run->why, sizeof run->why, "more than %d steps in the pattern for %s",
                  MULL__CALL_STEPS, test->name);
     else
@@ -68,13 +68,14 @@ static int raised(match_run *run, const mull__plain_test *test, int code)
     return MULL_EPOLICY;
 }
 
-static int tests_pass(match_run *run, const mull__plain_matcher *matcher)
+static int tests_pass(match_run *run, const mull__matcher *matcher)
 {
-    const mull__plain_test *test = matcher->tests, *end = test + matcher->test_count;
+    const mull__field_test *test = matcher->tests, *end = test + matcher->test_count;
     for (; test < end; test++) {
         mull_value room;
-        const mull_value *given = mull__fact_of(test, run->failure, run->failure->error, &room);
-        int answer = mull__value_passes(&test->value, given, &run->steps);
+        const mull_value *given =
+            mull__attribute_of(test, run->failure, run->failure->error, &room);
+        int answer = mull__condition_passes(&test->value, given, &run->steps);
         if (answer > 0)
             continue;
         run->lost = test;
@@ -83,11 +84,11 @@ static int tests_pass(match_run *run, const mull__plain_matcher *matcher)
     return 1;
 }
 
-static int matcher_passes(match_run *run, const mull__plain_matcher *matcher);
+static int matcher_passes(match_run *run, const mull__matcher *matcher);
 
 /* parts_pass looks no further than it must: `all` to the first that loses, the other two to the
  * first that passes, each of them to the first that raises. */
-static int parts_pass(match_run *run, const mull__plain_matcher *matcher)
+static int parts_pass(match_run *run, const mull__matcher *matcher)
 {
     int all = matcher->kind == MULL__MATCH_ALL, to_the_end = 1;
     for (size_t i = 0; i < matcher->part_count && to_the_end; i++) {
@@ -102,7 +103,7 @@ static int parts_pass(match_run *run, const mull__plain_matcher *matcher)
 }
 
 /* matcher_passes is 1, 0, or negative where it raised, with the reason in the run. */
-static int matcher_passes(match_run *run, const mull__plain_matcher *matcher)
+static int matcher_passes(match_run *run, const mull__matcher *matcher)
 {
     switch (matcher->kind) {
     case MULL__MATCH_TESTS:
@@ -121,7 +122,7 @@ static int matcher_passes(match_run *run, const mull__plain_matcher *matcher)
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
-static void tell(const match_run *run, const mull_rule *source, const mull__plain_matcher *matcher,
+static void tell(const match_run *run, const mull_rule *source, const mull__matcher *matcher,
                  int answer)
 {
     mull__evaluation *evaluation = run->evaluation;
@@ -132,11 +133,11 @@ static void tell(const match_run *run, const mull_rule *source, const mull__plai
         runner->failed(runner->data, evaluation->failure, source, run->why);
     if (!runner->tried)
         return;
-    const mull__trial trial = {
+    const mull__match_attempt trial = {
         .kind = run->kind,
-        .end = answer > 0   ? MULL__TRIAL_PASSED
-               : answer < 0 ? MULL__TRIAL_RAISED
-                            : MULL__TRIAL_LOST,
+        .end = answer > 0   ? MULL__ATTEMPT_PASSED
+               : answer < 0 ? MULL__ATTEMPT_RAISED
+                            : MULL__ATTEMPT_FAILED,
         .source = source,
         .matcher = matcher,
         .test = answer == 0 ? run->lost : NULL,
@@ -148,7 +149,7 @@ static void tell(const match_run *run, const mull_rule *source, const mull__plai
 }
 
 /* passes: a matcher that raises doesn't, as a whole. */
-static int passes(match_run *run, const mull_rule *source, const mull__plain_matcher *matcher)
+static int passes(match_run *run, const mull_rule *source, const mull__matcher *matcher)
 {
     int64_t *left = &run->evaluation->steps;
     run->steps = run->most = *left > 0 ? MULL__CALL_STEPS : 0;
@@ -245,7 +246,7 @@ int mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *linea
 {
     if (!lineage->unrecoverable)
         return 0; /* no declaration of any scope is for a type of the lineage */
-    static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
+    static const mull__matcher always = {.kind = MULL__MATCH_ALWAYS};
     static const mull_rule built_in = {.type = "MessageDeserializationError"};
     match_run run;
     begin(&run, evaluation, evaluation->failure, MULL__TRIED_UNRECOVERABLE, 0);
@@ -256,6 +257,7 @@ int mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *linea
                       pass_for_type(&run, &scope->unrecoverable, MULL__ERROR_TYPE)))
             return 1;
     }
-    return has_type(lineage, MULL__UNREADABLE_TYPE) && mull__built_in_holds(evaluation->in_force) &&
+    return has_type(lineage, MULL__UNREADABLE_TYPE) &&
+           mull__builtin_unrecoverable_applies(evaluation->in_force) &&
            passes(&run, &built_in, &always);
 }

@@ -4,12 +4,12 @@
 
 #include "resolve.h"
 
-#define MULL__BUDGET_SPENT                                                                         \
+#define MULL__BUDGET_EXCEEDED                                                                      \
     "the matchers before took what one decision may spend on functions and patterns, ten calls' "  \
     "budget"
 
 /* mull__eval_context is what decides: a table, whom to ask and to tell, and scratch of
- * mull__table_seen words. */
+ * mull__table_scratch_words words. */
 typedef struct mull__eval_context {
     const mull__table *table;
     const mull__runner *runner;
@@ -20,7 +20,7 @@ typedef struct mull__eval_context {
  * more are skipped: they don't match, and are only counted. */
 typedef struct mull__evaluation {
     const mull__eval_context *context; /* the error's own lineage may be in its scratch */
-    const mull__layer *in_force;
+    const mull__effective_settings *in_force;
     const mull_failure *failure;
     const mull__rule *rule;         /* that decided; NULL so far */
     int64_t steps;                  /* left; below 0 where the last call took more than was there */

@@ -6,9 +6,9 @@
 
 #include "mulligan.h"
 
-typedef struct mull__plain_parent {
+typedef struct mull__type_parent {
     const char *child, *parent;
-} mull__plain_parent;
+} mull__type_parent;
 
 /* ---- Matchers -------------------------------------------------------------------------------- */
 
@@ -22,14 +22,14 @@ typedef enum mull__value_kind {
     MULL__NOT /* what `inner` doesn't match, a missing field too */
 } mull__value_kind;
 
-typedef struct mull__plain_value {
+typedef struct mull__condition {
     mull__value_kind kind;
     const mull_value *literals; /* MULL__ONE_OF: strings, numbers, booleans */
     size_t literal_count;
     mull_value low, high; /* MULL__BETWEEN: numbers; MULL_NIL: open on that side */
     const char *text;     /* MULL__CONTAINS, MULL__MATCHES: a pattern that was checked */
-    const struct mull__plain_value *inner; /* MULL__NOT */
-} mull__plain_value;
+    const struct mull__condition *inner; /* MULL__NOT */
+} mull__condition;
 
 typedef enum mull__subject {
     MULL__OF_ERROR,   /* a field; also type, message, stack */
@@ -38,12 +38,12 @@ typedef enum mull__subject {
     MULL__OF_HEADER
 } mull__subject;
 
-typedef struct mull__plain_test {
+typedef struct mull__field_test {
     mull__subject subject;
     const char *name;
-    mull__plain_value value;
-    unsigned fact; /* which mull__fact the subject and the name mean */
-} mull__plain_test;
+    mull__condition value;
+    unsigned fact; /* which mull__attribute the subject and the name mean */
+} mull__field_test;
 
 typedef enum mull__matcher_kind {
     MULL__MATCH_ALWAYS,   /* no matcher */
@@ -54,14 +54,14 @@ typedef enum mull__matcher_kind {
     MULL__MATCH_NONE
 } mull__matcher_kind;
 
-typedef struct mull__plain_matcher {
+typedef struct mull__matcher {
     mull__matcher_kind kind;
-    const mull__plain_test *tests;
+    const mull__field_test *tests;
     size_t test_count;
     uint32_t function; /* from 0, in the order in which the statements ran */
-    const struct mull__plain_matcher *parts;
+    const struct mull__matcher *parts;
     size_t part_count;
-} mull__plain_matcher;
+} mull__matcher;
 
 /* How deep a matcher, or an is_not, may be nested: for who walks one by calling itself. */
 enum { MULL__NESTING_MAX = 100 };
@@ -83,13 +83,13 @@ typedef enum mull__jitter_kind {
 
 enum { MULL__NO_CAP = -1, MULL__ATTEMPTS_MAX = 1000 };
 
-/* mull__span: whole milliseconds, both ends belong to it. */
-typedef struct mull__span {
+/* mull__ms_range: whole milliseconds, both ends belong to it. */
+typedef struct mull__ms_range {
     int64_t low_ms, high_ms;
-} mull__span;
+} mull__ms_range;
 
-/* mull__plain_tier is `retry` or `redeliver` with its arguments, defaults filled in. */
-typedef struct mull__plain_tier {
+/* mull__tier_config is `retry` or `redeliver` with its arguments, defaults filled in. */
+typedef struct mull__tier_config {
     int on;                /* 0: the chain has no such step, and the rest is not looked at */
     int64_t attempts;      /* 0 ... MULL__ATTEMPTS_MAX, or MULL_UNLIMITED (not with `delays`) */
     const int64_t *delays; /* exactly these, `delay_count`; NULL: computed from the next three */
@@ -100,10 +100,11 @@ typedef struct mull__plain_tier {
     int64_t max_delay_ms; /* MULL__NO_CAP: none */
     double jitter;        /* 0 ... 1; for MULL__JITTER_FRACTION */
     mull__jitter_kind jitter_kind;
-    const char *hint;             /* a field of the error, in seconds; NULL: none */
-    const struct mull__lot *lots; /* its first steps, worked out ahead: mull__tier_prepare */
-    int64_t lot_count;            /* 0 where they depend on more than their lots and chance */
-} mull__plain_tier;
+    const char *hint; /* a field of the error, in seconds; NULL: none */
+    const struct mull__precomputed_step
+        *lots;         /* its first steps, worked out ahead: mull__tier_precompute */
+    int64_t lot_count; /* 0 where they depend on more than their lots and chance */
+} mull__tier_config;
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
@@ -115,14 +116,14 @@ typedef enum mull__scope_kind {
     MULL__SCOPE_KINDS
 } mull__scope_kind;
 
-typedef struct mull__plain_place {
+typedef struct mull__source_pos {
     const char *file; /* NULL: nowhere */
     int line;
-} mull__plain_place;
+} mull__source_pos;
 
-/* mull__plain_replaced is a rule without a matcher that isn't among the rules, and the one that
+/* mull__replaced_rule is a rule without a matcher that isn't among the rules, and the one that
  * stands for it. */
-typedef struct mull__plain_replaced {
+typedef struct mull__replaced_rule {
     const char *type;
     const char *scope; /* label of where it was written; NULL: in the scope itself */
     const char *file;
@@ -130,6 +131,6 @@ typedef struct mull__plain_replaced {
     const char *by_file;
     int by_line;
     int by_cause; /* both are on_cause rules */
-} mull__plain_replaced;
+} mull__replaced_rule;
 
 #endif

@@ -10,7 +10,7 @@ static size_t slots_for(size_t count)
     return slots;
 }
 
-int mull__names_init(mull__names *names, mull__arena *arena, size_t count)
+int mull__name_index_init(mull__name_index *names, mull__arena *arena, size_t count)
 {
     size_t slots = slots_for(count);
     names->slots = mull__arena_zalloc(arena, slots, sizeof *names->slots);
@@ -23,11 +23,11 @@ int mull__names_init(mull__names *names, mull__arena *arena, size_t count)
     return MULL_OK;
 }
 
-void mull__names_add(mull__names *names, const char *text, uint32_t number)
+void mull__name_index_add(mull__name_index *names, const char *text, uint32_t number)
 {
     const mull__name name = mull__name_of(text);
     uint64_t at = name.hash >> names->shift;
     while (names->slots[at].size)
         at = (at + 1) & names->mask;
-    names->slots[at] = (mull__name_slot){name.first, name.last, text, (uint32_t)name.size, number};
+    names->slots[at] = (mull__name_entry){name.first, name.last, text, (uint32_t)name.size, number};
 }

@@ -26,24 +26,24 @@ typedef struct mull__name {
     uint64_t hash;        /* the same on every machine */
 } mull__name;
 
-typedef struct mull__name_slot {
+typedef struct mull__name_entry {
     uint64_t first, last;
     const char *text;
     uint32_t size; /* 0: a free slot */
     uint32_t number;
-} mull__name_slot;
+} mull__name_entry;
 
-typedef struct mull__names {
-    mull__name_slot *slots, *last;
+typedef struct mull__name_index {
+    mull__name_entry *slots, *last;
     uint64_t mask;  /* their number - 1 */
     unsigned shift; /* leaves of a hash the place where to begin */
-} mull__names;
+} mull__name_index;
 
-/* mull__names_init makes room for `count` names, which is the arena's. MULL_ENOMEM. */
-int mull__names_init(mull__names *names, mull__arena *arena, size_t count);
+/* mull__name_index_init makes room for `count` names, which is the arena's. MULL_ENOMEM. */
+int mull__name_index_init(mull__name_index *names, mull__arena *arena, size_t count);
 
-/* mull__names_add adds a name that isn't there yet. */
-void mull__names_add(mull__names *names, const char *text, uint32_t number);
+/* mull__name_index_add adds a name that isn't there yet. */
+void mull__name_index_add(mull__name_index *names, const char *text, uint32_t number);
 
 /* ---- In place -------------------------------------------------------------------------------- */
 
@@ -67,9 +67,9 @@ static inline uint32_t mull__load_4(const char *text)
     return word;
 }
 
-/* mull__load_few gives a text of at most 8 bytes as one word: two texts of one length differ in
+/* mull__load_up_to_8 gives a text of at most 8 bytes as one word: two texts of one length differ in
  * it. */
-static inline uint64_t mull__load_few(const char *text, size_t length)
+static inline uint64_t mull__load_up_to_8(const char *text, size_t length)
 {
     if (length >= 4)
         return mull__load_4(text) | (uint64_t)mull__load_4(text + length - 4) << 32;
@@ -85,8 +85,8 @@ static inline mull__name mull__name_of(const char *text)
 {
     size_t length = strlen(text), size = length + 1;
     if (length <= 8) {
-        uint64_t word = mull__load_few(text, length);
-        return (mull__name){text, size, word, 0, (size + mull__stir(word)) * MULL__NAME_FACTOR};
+        uint64_t word = mull__load_up_to_8(text, length);
+        return (mull__name){text, size, word, 0, (size + mull__mix_word(word)) * MULL__NAME_FACTOR};
     }
     uint64_t first = mull__load_8(text), last = mull__load_8(text + length - 8);
     uint64_t hash = (size + first) * MULL__NAME_FACTOR;
@@ -95,7 +95,7 @@ static inline mull__name mull__name_of(const char *text)
     return (mull__name){text, size, first, last, (hash + last) * MULL__NAME_FACTOR};
 }
 
-static inline int mull__is_named(const mull__name_slot *slot, const mull__name *name)
+static inline int mull__name_entry_equals(const mull__name_entry *slot, const mull__name *name)
 {
     if (slot->last != name->last || slot->first != name->first || slot->size != name->size)
         return 0;
@@ -105,14 +105,14 @@ static inline int mull__is_named(const mull__name_slot *slot, const mull__name *
     return 1;
 }
 
-/* mull__names_look_up gives a name's number, or MULL__NONE; `hash` gets the name's. */
-static MULL__IN_PLACE uint32_t mull__names_look_up(const mull__names *names, const char *text,
-                                                   uint64_t *hash)
+/* mull__name_index_find gives a name's number, or MULL__NONE; `hash` gets the name's. */
+static MULL__ALWAYS_INLINE uint32_t mull__name_index_find(const mull__name_index *names,
+                                                          const char *text, uint64_t *hash)
 {
     const mull__name name = mull__name_of(text);
-    const mull__name_slot *slot = &names->slots[name.hash >> names->shift];
+    const mull__name_entry *slot = &names->slots[name.hash >> names->shift];
     *hash = name.hash;
-    while (!MULL__MOSTLY(mull__is_named(slot, &name))) {
+    while (!MULL__LIKELY(mull__name_entry_equals(slot, &name))) {
         if (slot->size == 0)
             return MULL__NONE;
         slot = slot < names->last ? slot + 1 : names->slots;

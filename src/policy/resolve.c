@@ -14,7 +14,7 @@ const mull__settings mull__default_settings = {.set = (1u << MULL__SETTINGS) - 1
 };
 
 /* lay puts a nearer layer on top of another: rules as a whole, settings one by one. */
-static MULL__APART void lay(mull__layer *on, const mull__layer *near)
+static MULL__NOINLINE void lay(mull__effective_settings *on, const mull__effective_settings *near)
 {
     if (near->rules)
         on->rules = near->rules;
@@ -38,15 +38,15 @@ static void add_name(mull__table *table, uint32_t number)
 {
     mull__scope *scope = &table->scopes[number];
     if (scope->kind == MULL__TRANSPORT) {
-        mull__layer own = scope->layer;
+        mull__effective_settings own = scope->layer;
         own.transport = scope;
         table->transport_count++;
         scope->layer = table->nowhere.in_force;
         lay(&scope->layer, &own);
-        mull__names_add(&table->transports, scope->name, number);
+        mull__name_index_add(&table->transports, scope->name, number);
     } else if (scope->kind == MULL__CONSUMER) {
         scope->layer.consumer = scope;
-        mull__names_add(&table->consumers, scope->name, number);
+        mull__name_index_add(&table->consumers, scope->name, number);
     }
 }
 
@@ -61,10 +61,10 @@ static void open_fast_path(mull__site *site)
     site->calls = bounds->max_attempts == MULL__OFF ? INT64_MAX : bounds->max_attempts - 1;
 }
 
-int mull__layers_ready(mull__table *table)
+int mull__effective_settings_ready(mull__table *table)
 {
-    if (mull__names_init(&table->consumers, &table->arena, table->scope_count) ||
-        mull__names_init(&table->transports, &table->arena, table->scope_count))
+    if (mull__name_index_init(&table->consumers, &table->arena, table->scope_count) ||
+        mull__name_index_init(&table->transports, &table->arena, table->scope_count))
         return MULL_ENOMEM;
     table->nowhere.in_force.bounds = mull__default_settings;
     if (table->host)
@@ -82,10 +82,10 @@ mull__site mull__site_of(const mull__table *table, const char *consumer, const c
     uint64_t hash = 0;
     uint32_t near = MULL__NONE, far = MULL__NONE;
     if (transport)
-        far = mull__names_look_up(&table->transports, transport, &hash);
+        far = mull__name_index_find(&table->transports, transport, &hash);
     hash = 0;
     if (consumer)
-        near = mull__names_look_up(&table->consumers, consumer, &hash);
+        near = mull__name_index_find(&table->consumers, consumer, &hash);
     mull__site site = {
         .in_force = far == MULL__NONE ? table->nowhere.in_force : table->scopes[far].layer,
         .consumer_hash = hash,
@@ -98,7 +98,7 @@ mull__site mull__site_of(const mull__table *table, const char *consumer, const c
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *layer,
+const mull__scope *mull__scope_of(const mull__table *table, const mull__effective_settings *layer,
                                   mull__scope_kind kind)
 {
     const mull__scope *const scopes[MULL__SCOPE_KINDS] = {[MULL__CONSUMER] = layer->consumer,
@@ -108,8 +108,9 @@ const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *l
     return scopes[kind];
 }
 
-const mull__scope *mull__setting_scope(const mull__table *table, const mull__layer *layer,
-                                       mull__setting setting)
+const mull__scope *mull__scope_that_sets(const mull__table *table,
+                                         const mull__effective_settings *layer,
+                                         mull__setting setting)
 {
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
         const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
@@ -121,7 +122,7 @@ const mull__scope *mull__setting_scope(const mull__table *table, const mull__lay
 
 /* ---- Unrecoverable types --------------------------------------------------------------------- */
 
-int mull__built_in_holds(const mull__layer *layer)
+int mull__builtin_unrecoverable_applies(const mull__effective_settings *layer)
 {
     return !layer->rules || !mull__first_rule(&layer->rules->rules, MULL__UNREADABLE_TYPE);
 }
@@ -135,7 +136,7 @@ static size_t bit_words(const mull__table *table)
     return (table->type_count + 63) / 64;
 }
 
-size_t mull__table_seen(const mull__table *table)
+size_t mull__table_scratch_words(const mull__table *table)
 {
     return table->type_count + bit_words(table);
 }
@@ -220,7 +221,7 @@ mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *err
     return (mull__lineage){scratch, count, unrecoverable};
 }
 
-size_t mull__unrecoverable_names(const mull__table *table, const mull__layer *layer,
+size_t mull__unrecoverable_names(const mull__table *table, const mull__effective_settings *layer,
                                  uint64_t *scratch)
 {
     const char **names = (const char **)(void *)scratch;
@@ -235,7 +236,7 @@ size_t mull__unrecoverable_names(const mull__table *table, const mull__layer *la
                 names[count++] = table->types[type].name;
         }
     }
-    if (mull__built_in_holds(layer) && see(seen, MULL__UNREADABLE_TYPE))
+    if (mull__builtin_unrecoverable_applies(layer) && see(seen, MULL__UNREADABLE_TYPE))
         names[count++] = table->types[MULL__UNREADABLE_TYPE].name;
     return count;
 }

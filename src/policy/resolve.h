@@ -16,7 +16,7 @@ typedef struct mull__target {
 static inline uint32_t mull__type_find(const mull__table *table, const char *name)
 {
     uint64_t hash;
-    return mull__names_look_up(&table->type_names, name, &hash);
+    return mull__name_index_find(&table->type_names, name, &hash);
 }
 
 static inline uint32_t mull__type_number(const mull__table *table, const char *name)
@@ -28,37 +28,38 @@ static inline uint32_t mull__type_number(const mull__table *table, const char *n
 /* mull__site_of is for a consumer on a transport; each may be NULL. */
 mull__site mull__site_of(const mull__table *table, const char *consumer, const char *transport);
 
-/* mull__layer_named is what is in force there. */
-static inline mull__layer mull__layer_named(const mull__table *table, const char *consumer,
-                                            const char *transport)
+/* mull__effective_settings_of is what is in force there. */
+static inline mull__effective_settings
+mull__effective_settings_of(const mull__table *table, const char *consumer, const char *transport)
 {
     return mull__site_of(table, consumer, transport).in_force;
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-/* mull__layers_ready fills in what can be said of settings before a failure comes, and makes scopes
- * found by name, once all of them are there. MULL_ENOMEM. */
-int mull__layers_ready(mull__table *table);
+/* mull__effective_settings_ready fills in what can be said of settings before a failure comes, and
+ * makes scopes found by name, once all of them are there. MULL_ENOMEM. */
+int mull__effective_settings_ready(mull__table *table);
 
 /* mull__scope_of is the scope of a kind that a layer is made of, NULL where there is none. */
-const mull__scope *mull__scope_of(const mull__table *table, const mull__layer *layer,
+const mull__scope *mull__scope_of(const mull__table *table, const mull__effective_settings *layer,
                                   mull__scope_kind kind);
 
-/* mull__setting_scope is the nearest scope that sets a setting; NULL: none, so that its default
+/* mull__scope_that_sets is the nearest scope that sets a setting; NULL: none, so that its default
  * holds. Its place in that scope says where. */
-const mull__scope *mull__setting_scope(const mull__table *table, const mull__layer *layer,
-                                       mull__setting setting);
+const mull__scope *mull__scope_that_sets(const mull__table *table,
+                                         const mull__effective_settings *layer,
+                                         mull__setting setting);
 
-/* mull__built_in_holds: a message that couldn't be read is unrecoverable, because no rule in force
- * is written for MessageDeserializationError. */
-int mull__built_in_holds(const mull__layer *layer);
+/* mull__builtin_unrecoverable_applies: a message that couldn't be read is unrecoverable, because no
+ * rule in force is written for MessageDeserializationError. */
+int mull__builtin_unrecoverable_applies(const mull__effective_settings *layer);
 
 /* ---- Lineages -------------------------------------------------------------------------------- */
 
 /* mull__unrecoverable_names writes the names of the types that are declared unrecoverable for a
  * layer to the beginning of the scratch, each once, and says how many they are. */
-size_t mull__unrecoverable_names(const mull__table *table, const mull__layer *layer,
+size_t mull__unrecoverable_names(const mull__table *table, const mull__effective_settings *layer,
                                  uint64_t *scratch);
 
 /* mull__lineage_of_type is that of an error of a known type that comes without a lineage;

@@ -15,7 +15,7 @@ int mull__table_begin(mull__table **out, const mull_allocator *allocator);
 /* mull__table_finish works out the rest: types, from the rules and the declared parents; labels;
  * and what is in force where. Nothing in the table changes after that. MULL_ENOMEM: the table can
  * only be freed. */
-int mull__table_finish(mull__table *table, const mull__plain_parent *parents, size_t count);
+int mull__table_finish(mull__table *table, const mull__type_parent *parents, size_t count);
 
 void mull__table_free(mull__table *table);
 
@@ -51,29 +51,29 @@ typedef struct mull__config {
     mull__config_tier retry, redeliver;
 } mull__config;
 
-/* mull__trial is one candidate that was looked at on the way to a verdict. */
-typedef enum mull__trial_kind {
+/* mull__match_attempt is one candidate that was looked at on the way to a verdict. */
+typedef enum mull__attempt_kind {
     MULL__TRIED_UNRECOVERABLE,
     MULL__TRIED_RULE,
     MULL__TRIED_CAUSE_RULE
-} mull__trial_kind;
+} mull__attempt_kind;
 
-typedef enum mull__trial_end {
-    MULL__TRIAL_PASSED,
-    MULL__TRIAL_LOST,
-    MULL__TRIAL_RAISED
-} mull__trial_end;
+typedef enum mull__attempt_result {
+    MULL__ATTEMPT_PASSED,
+    MULL__ATTEMPT_FAILED,
+    MULL__ATTEMPT_RAISED
+} mull__attempt_result;
 
-typedef struct mull__trial {
-    mull__trial_kind kind;
-    mull__trial_end end;
+typedef struct mull__match_attempt {
+    mull__attempt_kind kind;
+    mull__attempt_result end;
     const mull_rule *source; /* file NULL: the built-in unrecoverable declaration */
-    const mull__plain_matcher *matcher;
-    const mull__plain_test *test; /* at which a matcher lost; NULL where there is none to name */
+    const mull__matcher *matcher;
+    const mull__field_test *test; /* at which a matcher lost; NULL where there is none to name */
     unsigned depth;               /* cause rules: 1 for the error's cause, and so on; else 0 */
     int64_t steps;                /* of patterns that it took */
     const char *why;              /* raised: why; else NULL */
-} mull__trial;
+} mull__match_attempt;
 
 /* What runs for one decision may take so many steps in all: of functions, instructions; of
  * `matches`, looks at a pattern. It is ten times what one call, or one matcher's patterns, may. */
@@ -99,21 +99,21 @@ typedef struct mull__runner {
     /* override_failed is told why an override's answer doesn't count. NULL: nobody is. */
     void (*override_failed)(void *data, const mull_failure *failure, const mull_verdict *verdict,
                             const char *why);
-    /* tried is told of each candidate, in the order in which they are looked at; by mull__judge
+    /* tried is told of each candidate, in the order in which they are looked at; by mull__evaluate
      * only. NULL: nobody is. */
-    void (*tried)(void *data, const mull__trial *trial);
+    void (*tried)(void *data, const mull__match_attempt *trial);
 } mull__runner;
 
 /* Flags of a failure besides those of mulligan.h: every draw is at that end of its span. */
 #define MULL__JITTER_LOW  (UINT32_C(1) << 30)
 #define MULL__JITTER_HIGH (UINT32_C(1) << 31)
 
-/* mull__judge gives the verdict on a failure, as language.md says under "Order". The failure is
+/* mull__evaluate gives the verdict on a failure, as language.md says under "Order". The failure is
  * complete and checked: no counter is missing, `chance` is set. `seen` is scratch of
- * mull__table_seen words. Strings of the verdict are the table's, or of an override's state;
- * `generation` and `size` are not touched. */
-void mull__judge(const mull__table *table, const mull_failure *failure, const mull__runner *runner,
-                 uint64_t *seen, mull_verdict *verdict);
-size_t mull__table_seen(const mull__table *table);
+ * mull__table_scratch_words words. Strings of the verdict are the table's, or of an override's
+ * state; `generation` and `size` are not touched. */
+void mull__evaluate(const mull__table *table, const mull_failure *failure,
+                    const mull__runner *runner, uint64_t *seen, mull_verdict *verdict);
+size_t mull__table_scratch_words(const mull__table *table);
 
 #endif

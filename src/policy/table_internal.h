@@ -45,43 +45,43 @@ typedef struct mull__rule {
     mull_rule source;
     uint32_t type; /* this and `next`: mull__table_finish */
     uint32_t next; /* of the same type in the same rules, as an index; MULL__NONE */
-    mull__plain_matcher matcher;
-    mull__plain_tier retry, redeliver; /* all zero where the chain has no such step */
+    mull__matcher matcher;
+    mull__tier_config retry, redeliver; /* all zero where the chain has no such step */
     mull__fast fast;
     mull_action end;
     const char *queue; /* of the end; NULL: the scope's dead_letter_queue */
     const char *note;  /* of a discard; NULL: none */
 } mull__rule;
 
-/* mull__group has, besides the first rule for a type, what a decision mostly reads of it: in one
- * place, since reading memory is what takes time where there are many types. */
-typedef struct mull__group {
+/* mull__type_bucket has, besides the first rule for a type, what a decision mostly reads of it: in
+ * one place, since reading memory is what takes time where there are many types. */
+typedef struct mull__type_bucket {
     uint32_t type; /* MULL__NONE: a free slot */
     const mull__rule *first;
     int64_t fast_retries; /* of the first rule, where it is MULL__FAST, as are these; else 0 */
-    const struct mull__lot *lots;
+    const struct mull__precomputed_step *lots;
     mull_rule source;
-} mull__group;
+} mull__type_bucket;
 
 /* mull__rules is a list of rules in the order written, found by type. */
 typedef struct mull__rules {
     mull__rule *items;
     size_t count;
-    mull__group *groups;
+    mull__type_bucket *groups;
     uint32_t group_mask;
 } mull__rules;
 
 struct mull__scope;
 
-typedef struct mull__layer {
+typedef struct mull__effective_settings {
     const struct mull__scope *rules;                /* whose rules hold; NULL: nobody's so far */
     const struct mull__scope *consumer, *transport; /* NULL: there is none */
     mull__settings bounds;
-} mull__layer;
+} mull__effective_settings;
 
 /* mull__site is where a message failed: the settings in force there. */
 typedef struct mull__site {
-    mull__layer in_force;
+    mull__effective_settings in_force;
     uint64_t consumer_hash; /* of its name; 0 where there is none */
     /* What the fast path looks at: failures up to so many deliveries and calls; 0 where no rules
      * hold, or an override does. */
@@ -95,17 +95,17 @@ typedef struct mull__scope {
     const char *label; /* as mull_rule.scope */
     mull__rules rules, cause_rules, unrecoverable;
     mull__settings settings; /* its own */
-    mull__plain_place places[MULL__SETTINGS];
-    mull__layer layer;   /* its own; a transport's lies over bus and host already */
+    mull__source_pos places[MULL__SETTINGS];
+    mull__effective_settings layer; /* its own; a transport's lies over bus and host already */
     mull_rule *includes; /* where each was written; `scope` is the label of what it includes */
     size_t include_count;
-    mull__plain_replaced *replaced; /* their scopes are there once the table is finished */
+    mull__replaced_rule *replaced; /* their scopes are there once the table is finished */
     size_t replaced_count;
 } mull__scope;
 
 struct mull__table {
     mull__arena arena;
-    mull__names type_names, consumers, transports; /* the last two: to scopes */
+    mull__name_index type_names, consumers, transports; /* the last two: to scopes */
     mull__type *types;
     size_t type_count;
     size_t declared_types; /* the first so many are those that policy.errors names, and two that
@@ -135,8 +135,8 @@ static inline const mull__rule *mull__rule_at(const mull__scope *scope, size_t i
 /* mull__first_rule is the first rule for a type, NULL where there is none. */
 static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint32_t type)
 {
-    const mull__group *group = &rules->groups[type & rules->group_mask];
-    while (!MULL__MOSTLY(group->type == type) && group->type != MULL__NONE)
+    const mull__type_bucket *group = &rules->groups[type & rules->group_mask];
+    while (!MULL__LIKELY(group->type == type) && group->type != MULL__NONE)
         group = &rules->groups[(size_t)(group + 1 - rules->groups) & rules->group_mask];
     return group->first;
 }

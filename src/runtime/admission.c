@@ -30,10 +30,10 @@ void mull__admission_put(mull__delivery *d, int first)
         mull__list_push_front(list_of(d), &d->link);
     else
         mull__list_push(list_of(d), &d->link);
-    mull__engine_touch(d->engine);
+    mull__engine_mark_posted(d->engine);
 }
 
-void mull__admission_withdraw(mull__delivery *d)
+void mull__admission_remove(mull__delivery *d)
 {
     mull__list_remove(list_of(d), &d->link);
     mull__engine_cancel(d->engine, &d->timer);
@@ -57,7 +57,7 @@ static void on_waited(void *data)
     for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d));)
         d->overdue = d->state == MULL__WORKING;
     engine->overdue = engine->open_calls;
-    mull__engine_touch(engine);
+    mull__engine_mark_posted(engine);
 }
 
 /* next_candidate takes one once nobody else is at work, or only calls that are overdue. */

@@ -6,7 +6,7 @@
 
 mull__delivery *mull__admission_next(mull_engine *engine); /* may be called now, NULL: none */
 void mull__admission_put(mull__delivery *d, int first);    /* `first`: it was taken for nothing */
-void mull__admission_withdraw(mull__delivery *d);          /* takes out of its list, or its timer */
+void mull__admission_remove(mull__delivery *d);            /* takes out of its list, or its timer */
 void mull__admission_credit(mull_engine *engine); /* tells how many deliveries may be out */
 void mull__slot_free(mull__delivery *d);          /* one that has none is left alone */
 

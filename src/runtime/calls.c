@@ -15,7 +15,7 @@
         .size = sizeof(mull_error), .type = (named), .message = (text)                             \
     }
 
-const mull_error mull__own_errors[MULL__OWN_ERRORS] = {
+const mull_error mull__engine_errors[MULL__ENGINE_ERRORS] = {
     [MULL__TIMED_OUT] = OWN("HandlerTimeoutError", "the handler ran longer than its timeout"),
     [MULL__CRASHED] = OWN("HandlerCrashError", "the process that handled it died"),
     [MULL__OUT_OF_MEMORY] = OWN("Error", "not enough memory"),
@@ -27,8 +27,8 @@ const mull_error mull__own_errors[MULL__OWN_ERRORS] = {
 
 void mull__error_free(mull_engine *engine, const mull_error *error)
 {
-    for (int i = 0; i < MULL__OWN_ERRORS; i++)
-        if (error == &mull__own_errors[i])
+    for (int i = 0; i < MULL__ENGINE_ERRORS; i++)
+        if (error == &mull__engine_errors[i])
             return;
     mull__free(&engine->allocator, (void *)(uintptr_t)error);
 }
@@ -138,9 +138,9 @@ int mull_done(mull_engine *engine, mull_call call, const mull_error *error)
     return end(engine, call, copy);
 }
 
-int mull__done_short(mull_engine *engine, mull_call call)
+int mull__done_out_of_memory(mull_engine *engine, mull_call call)
 {
-    return end(engine, call, &mull__own_errors[MULL__OUT_OF_MEMORY]);
+    return end(engine, call, &mull__engine_errors[MULL__OUT_OF_MEMORY]);
 }
 
 /* is_alone says whether a call runs alone, and marks it as one that counts for nothing. */
@@ -155,12 +155,12 @@ static int is_alone(mull_engine *engine, mull_call call, int uncounted)
     return alone;
 }
 
-int mull__uncount(mull_engine *engine, mull_call call)
+int mull__call_uncount(mull_engine *engine, mull_call call)
 {
     return is_alone(engine, call, 1);
 }
 
-int mull__is_alone(mull_engine *engine, mull_call call)
+int mull__call_is_isolated(mull_engine *engine, mull_call call)
 {
     return is_alone(engine, call, 0);
 }

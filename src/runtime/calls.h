@@ -13,31 +13,31 @@ enum {
     MULL__SENDS_MAX = 64 * 1024 * 1024
 };
 
-/* mull__done_short is mull_done where there is no memory for an error. */
-int mull__done_short(mull_engine *engine, mull_call call);
+/* mull__done_out_of_memory is mull_done where there is no memory for an error. */
+int mull__done_out_of_memory(mull_engine *engine, mull_call call);
 
-/* mull__uncount takes back that a call which ended on this turn has failed. Its message is called
- * again once nothing else is at work, or goes back to its queue where the engine stops. 1: the call
- * ran alone already. A call that didn't fail is left alone. */
-int mull__uncount(mull_engine *engine, mull_call call);
+/* mull__call_uncount takes back that a call which ended on this turn has failed. Its message is
+ * called again once nothing else is at work, or goes back to its queue where the engine stops. 1:
+ * the call ran alone already. A call that didn't fail is left alone. */
+int mull__call_uncount(mull_engine *engine, mull_call call);
 
-/* mull__is_alone says whether a call is made while no other may begin. */
-int mull__is_alone(mull_engine *engine, mull_call call);
+/* mull__call_is_isolated says whether a call is made while no other may begin. */
+int mull__call_is_isolated(mull_engine *engine, mull_call call);
 
 /* ---- For the engine alone ------------------------------------------------------------------- */
 
 typedef struct mull__delivery mull__delivery;
 
-/* mull__own_errors: failures that the engine itself states. All others are one block each. */
+/* mull__engine_errors: failures that the engine itself states. All others are one block each. */
 enum {
     MULL__TIMED_OUT,
     MULL__CRASHED,
     MULL__OUT_OF_MEMORY,
     MULL__TOO_BIG,
     MULL__BODILESS,
-    MULL__OWN_ERRORS
+    MULL__ENGINE_ERRORS
 };
-extern const mull_error mull__own_errors[MULL__OWN_ERRORS];
+extern const mull_error mull__engine_errors[MULL__ENGINE_ERRORS];
 void mull__error_free(mull_engine *engine, const mull_error *error); /* one of ours is left alone */
 
 mull_call mull__call_new(mull_engine *engine, mull__delivery *d); /* 0: out of memory */

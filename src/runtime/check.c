@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(const teller *to, const 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    mull__utf8_mend(text, strlen(text)); /* where a name was cut */
+    mull__utf8_repair(text, strlen(text)); /* where a name was cut */
     if (to->problem)
         to->problem(rule ? rule->file : NULL, rule ? rule->line : 0, text, to->data);
     return MULL_EREFUSED;
@@ -75,7 +75,7 @@ static int overdue_claim(const teller *to, const mull__worker *c, const mull__ru
     int64_t claim_ms = can->claim_timeout_ms;
     if (claim_ms == 0 || can->can_hold || !rule->retry.attempts)
         return 0;
-    int64_t timeout_ms = c->timeout_ms, round_ms = mull__longest_round(&rule->retry);
+    int64_t timeout_ms = c->timeout_ms, round_ms = mull__longest_retry_round(&rule->retry);
     int64_t calls = rule->retry.attempts + 1;
     if (timeout_ms != MULL_NEVER && timeout_ms <= (claim_ms - 1) / calls &&
         round_ms <= claim_ms - timeout_ms * calls)
@@ -91,8 +91,9 @@ static int overdue_claim(const teller *to, const mull__worker *c, const mull__ru
 /* rate_scope is the scope whose rate_limit holds for a consumer, NULL: there is no limit. */
 static const mull__scope *rate_scope(const mull__table *table, const mull__worker *c)
 {
-    const mull__layer layer = mull__layer_named(table, c->name, c->transport);
-    const mull__scope *scope = mull__setting_scope(table, &layer, MULL__RATE_LIMIT);
+    const mull__effective_settings layer =
+        mull__effective_settings_of(table, c->name, c->transport);
+    const mull__scope *scope = mull__scope_that_sets(table, &layer, MULL__RATE_LIMIT);
     return scope && scope->settings.rate_limit.after != MULL__OFF ? scope : NULL;
 }
 
@@ -106,7 +107,7 @@ static int limits_rate(const teller *to, const mull__worker *first, const mull__
     for (const mull__worker *told = first; told < c; told++)
         if (rate_scope(table, told) == scope)
             return MULL_EREFUSED;
-    const mull__plain_place *place = &scope->places[MULL__RATE_LIMIT];
+    const mull__source_pos *place = &scope->places[MULL__RATE_LIMIT];
     return refuse(to, &(mull_rule){.file = place->file, .line = place->line},
                   "rate_limit is not in this version yet; take it out, or switch it off for "
                   "consumer '%.200s' with :rate_limit(false)",
@@ -127,7 +128,8 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
     const teller to = {problem, data};
     int status = 0; /* each answer is 0 or MULL_EREFUSED */
     for (const mull__worker *c = workers; c < workers + count; c++) {
-        const mull__layer layer = mull__layer_named(table, c->name, c->transport);
+        const mull__effective_settings layer =
+            mull__effective_settings_of(table, c->name, c->transport);
         size_t rules = layer.rules ? mull__scope_rules(layer.rules) : 0;
         status |= dead_letters_into(&to, c, layer.bounds.dead_letter_queue, NULL);
         status |= limits_rate(&to, workers, c, table);
@@ -137,7 +139,7 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
     return status;
 }
 
-int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t why_size)
+int mull__worker_probe(mull__worker *worker, const char *url, char *why, size_t why_size)
 {
     const mull_transport_ops *ops = mull__transport_for(url);
     /* Where it can't be told, nothing is found fault with. */
@@ -180,12 +182,13 @@ static int check(void *data, const mull__table *table, mull_problem_fn problem, 
 
 int mull__check_begin(mull_engine *engine)
 {
-    engine->veto = (mull__veto){.check = check, .told = mull__policy_event_add, .data = engine};
-    return mull__policy_use(engine->options.policy, &engine->veto, engine->options.problem,
-                            engine->options.data);
+    engine->veto =
+        (mull__reload_validator){.check = check, .told = mull__policy_event_add, .data = engine};
+    return mull__policy_add_validator(engine->options.policy, &engine->veto,
+                                      engine->options.problem, engine->options.data);
 }
 
 void mull__check_end(mull_engine *engine)
 {
-    mull__policy_leave(engine->options.policy, &engine->veto);
+    mull__policy_remove_validator(engine->options.policy, &engine->veto);
 }

@@ -16,8 +16,8 @@ typedef struct mull__worker {
 int mull__check_workers(const mull__worker *workers, size_t count, const mull__table *table,
                         mull_problem_fn problem, void *data);
 
-/* mull__worker_look fills in what the transport of a URL can do. `why`: why it can't be opened. */
-int mull__worker_look(mull__worker *worker, const char *url, char *why, size_t why_size);
+/* mull__worker_probe fills in what the transport of a URL can do. `why`: why it can't be opened. */
+int mull__worker_probe(mull__worker *worker, const char *url, char *why, size_t why_size);
 
 /* In between no policy is in force that the engine refuses. */
 int mull__check_begin(mull_engine *engine);

@@ -197,7 +197,7 @@ static int check(const mull_message *message)
 int mull__message_take(mull_engine *engine, mull_message *own, char id[33],
                        const mull_message *given)
 {
-    if (!mull__struct_take(own, sizeof *own, MULL__MESSAGE_LEAST, given))
+    if (!mull__struct_copy_in(own, sizeof *own, MULL__MESSAGE_LEAST, given))
         return MULL_EINVAL;
     int status = check(own);
     if (status == 0 && !own->id) {

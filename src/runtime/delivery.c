@@ -41,7 +41,7 @@ static int read_record(mull__delivery *d)
 {
     const mull_message *from = &d->handed->message;
     int64_t now_ms = mull__engine_wall(d->engine);
-    mull__record *record = &d->record;
+    mull__header_record *record = &d->record;
     mull__record_read(record, from->headers, from->header_count, d->consumer->queue, now_ms);
     if (record->returned && hide_record(d) != 0)
         return MULL_ENOMEM;
@@ -85,7 +85,7 @@ static mull__delivery *delivery_new(mull_engine *engine, mull_delivery *handed)
     handed->runtime = d;
     mull__list_push(&engine->deliveries, &d->engine_link);
     engine->arrivals++;
-    mull__engine_touch(engine);
+    mull__engine_mark_posted(engine);
     return d;
 }
 
@@ -93,7 +93,7 @@ static mull__delivery *delivery_new(mull_engine *engine, mull_delivery *handed)
 static mull__settings settings_of(const mull__delivery *d)
 {
     const mull__table *table = mull__generation_table(mull__decider_generation(d->engine->decider));
-    return mull__layer_named(table, d->consumer->name, d->consumer->port->name).bounds;
+    return mull__effective_settings_of(table, d->consumer->name, d->consumer->port->name).bounds;
 }
 
 /* died_too_often says whether its next call is one too many: the broker handed it out more often
@@ -102,7 +102,7 @@ static int died_too_often(mull__delivery *d)
 {
     if (d->crashes == 0)
         return 0;
-    mull__decider_latest(d->engine->decider); /* the verdict comes from the same one */
+    mull__decider_refresh(d->engine->decider); /* the verdict comes from the same one */
     mull__settings settings = settings_of(d);
     int64_t limit = settings.max_deliveries;
     return (limit != MULL__OFF && d->message.deliveries > limit) ||
@@ -121,13 +121,13 @@ int mull__delivery_arrive(mull_port *port, mull_delivery *handed)
     if (port->engine->state != MULL__RUNNING) {
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else if (handed->message.body_size == MULL_BODY_MISSING) {
-        fail(d, &mull__own_errors[MULL__BODILESS]);
+        fail(d, &mull__engine_errors[MULL__BODILESS]);
     } else if (d->delay_hop) {
         mull__settle(d, MULL_SETTLE_REDELIVER);
     } else if (d->message.body_size > d->consumer->options.max_body) {
-        fail(d, &mull__own_errors[MULL__TOO_BIG]);
+        fail(d, &mull__engine_errors[MULL__TOO_BIG]);
     } else if (died_too_often(d)) {
-        judge(d, &mull__own_errors[MULL__CRASHED]);
+        judge(d, &mull__engine_errors[MULL__CRASHED]);
     } else {
         d->alone = d->crashes > 0;
         mull__admission_put(d, 0);
@@ -255,10 +255,10 @@ static void tell_handler(const mull__delivery *d)
 static void on_timeout(void *data)
 {
     mull__delivery *d = data;
-    mull__engine_touch(d->engine);
+    mull__engine_mark_posted(d->engine);
     if (!detach(d))
         return;
-    fail(d, &mull__own_errors[MULL__TIMED_OUT]);
+    fail(d, &mull__engine_errors[MULL__TIMED_OUT]);
     tell_handler(d);
 }
 
@@ -268,8 +268,8 @@ static void on_timeout(void *data)
 static void keep_generation(mull__delivery *d)
 {
     if (d->generation)
-        mull__generation_drop(d->generation);
-    d->generation = mull__generation_keep(mull__decider_generation(d->engine->decider));
+        mull__generation_unref(d->generation);
+    d->generation = mull__generation_ref(mull__decider_generation(d->engine->decider));
 }
 
 /* keep_words copies what an override answered, which the state's next call takes away. Where there
@@ -295,14 +295,14 @@ static void carry_out(mull__delivery *d);
 /* fail judges a failure by the generation that is in force. */
 static void fail(mull__delivery *d, const mull_error *error)
 {
-    mull__decider_latest(d->engine->decider);
+    mull__decider_refresh(d->engine->decider);
     judge(d, error);
 }
 
 static void decide(mull__delivery *d, const mull_failure *failure)
 {
     d->engine->judged = d;
-    int status = mull__decide_on(d->engine->decider, failure, &d->verdict);
+    int status = mull__decide_current(d->engine->decider, failure, &d->verdict);
     d->engine->judged = NULL;
     MULL__ASSERT(status == 0); /* all facts were checked */
     keep_words(d);
@@ -324,7 +324,7 @@ static void judge(mull__delivery *d, const mull_error *error)
 {
     mull__error_free(d->engine, d->error);
     d->error = error;
-    if (error == &mull__own_errors[MULL__CRASHED])
+    if (error == &mull__engine_errors[MULL__CRASHED])
         d->crashes--;
     d->attempt++;
     d->failed_at_ms = mull__engine_wall(d->engine);
@@ -336,7 +336,8 @@ static void judge(mull__delivery *d, const mull_error *error)
     d->verdict = (mull_verdict){.size = sizeof d->verdict};
     mull__events_begin(d);
     keep_generation(d);
-    if (error == &mull__own_errors[MULL__TOO_BIG] || error == &mull__own_errors[MULL__BODILESS])
+    if (error == &mull__engine_errors[MULL__TOO_BIG] ||
+        error == &mull__engine_errors[MULL__BODILESS])
         refuse_body(d);
     else
         decide(d, &failure);
@@ -387,7 +388,7 @@ static void begin_pause(mull__delivery *d)
 /* mull__delivery_lost: where its handler works, its call is detached. */
 void mull__delivery_lost(mull__delivery *d)
 {
-    mull__engine_touch(d->engine);
+    mull__engine_mark_posted(d->engine);
     if (d->state == MULL__SETTLING) {
         d->claim_gone = 1;
         if (!d->asked) /* it waits for its next try, and its consumer takes nothing new */
@@ -400,7 +401,7 @@ void mull__delivery_lost(mull__delivery *d)
     int works = d->state == MULL__WORKING, detached = works && detach(d);
     if (works && !detached)
         no_longer_works(d); /* it just ended, and the inbox has its end */
-    mull__admission_withdraw(d);
+    mull__admission_remove(d);
     mull__message_becomes(d, MULL__LOST);
     if (detached)
         tell_handler(d);
@@ -411,12 +412,12 @@ void mull__delivery_give_back(mull__delivery *d)
 {
     if (d->state != MULL__WAITING && d->state != MULL__PAUSING)
         return;
-    mull__admission_withdraw(d);
+    mull__admission_remove(d);
     mull__settle(d, MULL_SETTLE_GIVE_BACK);
 }
 
-/* mull__delivery_cut_off: a handler that ends because we stop has not failed. */
-void mull__delivery_cut_off(mull__delivery *d)
+/* mull__delivery_detach: a handler that ends because we stop has not failed. */
+void mull__delivery_detach(mull__delivery *d)
 {
     if (d->state != MULL__WORKING || !detach(d))
         return;

@@ -10,6 +10,6 @@ void mull__delivery_call(mull__delivery *d);      /* it was admitted */
 void mull__delivery_ended(mull__delivery *d);     /* mull_done was called, and its call is gone */
 void mull__delivery_lost(mull__delivery *d);      /* the broker took it back */
 void mull__delivery_give_back(mull__delivery *d); /* the engine stops: unless its handler works */
-void mull__delivery_cut_off(mull__delivery *d);   /* ... and the grace of its handler is over */
+void mull__delivery_detach(mull__delivery *d);    /* ... and the grace of its handler is over */
 
 #endif

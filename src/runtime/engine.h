@@ -10,8 +10,9 @@ enum { MULL__GRACE_MS = 10000 };
 int mull__engine_started(const mull_engine *engine); /* be it stopped since */
 int mull__engine_emptied(const mull_engine *engine); /* it stopped since its queues were empty */
 
-/* mull__stop_short stops an engine whose handlers have no memory left, unless it stops already. */
-void mull__stop_short(mull_engine *engine, const char *why);
+/* mull__stop_out_of_memory stops an engine whose handlers have no memory left, unless it stops
+ * already. */
+void mull__stop_out_of_memory(mull_engine *engine, const char *why);
 
 /* mull__engine_fault makes an operation ("settle", "publish", "depth", "hold") of a transport fail,
  * for tests: after `skip` calls the next `times` ones answer `code` without reaching the transport.

@@ -45,11 +45,11 @@ static void notify_failed(mull_engine *engine, const mull_event *event, const ch
 }
 
 /* call calls a notify, which takes its steps from those that are left. */
-static void call(mull_engine *engine, mull__seat *seat, uint32_t notify, const mull_event *event,
-                 int64_t *steps)
+static void call(mull_engine *engine, mull__decider_state *seat, uint32_t notify,
+                 const mull_event *event, int64_t *steps)
 {
     char why[512] = "";
-    if (mull__seat_notify(seat, notify, event, steps, why, sizeof why) < 0)
+    if (mull__decider_state_notify(seat, notify, event, steps, why, sizeof why) < 0)
         notify_failed(engine, event, why);
 }
 
@@ -75,7 +75,7 @@ static int64_t notify_for(const mull_engine *engine, const char *consumer, const
     const mull__table *table = mull__generation_table(mull__decider_generation(engine->decider));
     if (table->function_count == 0)
         return -1;
-    const mull__settings in_force = mull__layer_named(table, consumer, transport).bounds;
+    const mull__settings in_force = mull__effective_settings_of(table, consumer, transport).bounds;
     return in_force.notify == MULL__OFF ? -1 : in_force.notify - 1;
 }
 
@@ -105,11 +105,11 @@ void mull__events_begin(mull__delivery *d)
     int64_t notify = notify_for(d->engine, d->consumer->name, d->consumer->port->name);
     if (notify < 0)
         return;
-    d->seat = mull__decider_seat(d->engine->decider);
+    d->seat = mull__decider_state_ref(d->engine->decider);
     d->notify = (uint32_t)notify;
 }
 
-void mull__event_hear(const mull_event *event, void *data)
+void mull__event_from_decision(const mull_event *event, void *data)
 {
     mull_engine *engine = data;
     mull__delivery *d = engine->judged;
@@ -180,7 +180,7 @@ void mull__event_decided(mull__delivery *d)
 void mull__event_header_ignored(mull__delivery *d, const char *name)
 {
     mull_failure failure = mull__failure_of(d);
-    mull__decider_latest(d->engine->decider);
+    mull__decider_refresh(d->engine->decider);
     mull__events_begin(d);
     tell(d, &(mull_event){.kind = MULL_EVENT_HEADER_IGNORED, .failure = &failure, .text = name});
 }
@@ -192,7 +192,7 @@ void mull__events_end(mull__delivery *d)
     mull_failure failure = mull__failure_of(d);
     mull_event event = verdict_of(d, &failure);
     tell_pending(d, &event);
-    mull__seat_drop(d->seat);
+    mull__decider_state_unref(d->seat);
     d->seat = NULL;
 }
 
@@ -212,13 +212,13 @@ void mull__policy_event_add(void *data, const mull_event *event)
 }
 
 /* A notify that can hear of reloads hears first what it is in. */
-void mull__policy_event_of_start(mull_engine *engine)
+void mull__policy_event_at_start(mull_engine *engine)
 {
     char text[1024];
-    const mull__generation *generation = mull__decider_latest(engine->decider);
+    const mull__generation *generation = mull__decider_refresh(engine->decider);
     if (notify_for(engine, NULL, NULL) < 0)
         return;
-    mull__policy_say_loaded(engine->options.policy, generation, text, sizeof text);
+    mull__policy_loaded_text(engine->options.policy, generation, text, sizeof text);
     mull__policy_event_add(engine, &(mull_event){.kind = MULL_EVENT_POLICY_LOADED,
                                                  .text = text,
                                                  .generation = mull__generation_name(generation)});
@@ -233,19 +233,19 @@ static mull__pending *next_policy_event(mull_engine *engine)
 }
 
 /* Of several reloads in a row the notify of the last one hears, and none after the stop. */
-void mull__policy_events_tell(mull_engine *engine)
+void mull__policy_events_deliver(mull_engine *engine)
 {
     for (mull__pending *kept; (kept = next_policy_event(engine));) {
         int64_t steps = MULL__DECISION_STEPS;
-        mull__decider_latest(engine->decider);
+        mull__decider_refresh(engine->decider);
         int64_t notify = notify_for(engine, NULL, NULL);
         if (notify >= 0 && !engine->told_stopped) {
-            mull__seat *seat = mull__decider_seat(engine->decider);
+            mull__decider_state *seat = mull__decider_state_ref(engine->decider);
             call(engine, seat, (uint32_t)notify,
                  &(mull_event){
                      .kind = kept->kind, .text = kept->text, .generation = kept->generation},
                  &steps);
-            mull__seat_drop(seat);
+            mull__decider_state_unref(seat);
         }
         mull__free(&engine->allocator, kept);
     }

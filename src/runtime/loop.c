@@ -30,7 +30,7 @@ static void drain_once(mull_engine *engine)
     engine->dirty = 0;
     for (mull__delivery *d; (d = mull__calls_take_ended(engine));)
         mull__delivery_ended(d);
-    mull__policy_events_tell(engine);
+    mull__policy_events_deliver(engine);
     if (mull__engine_stop_asked(engine))
         mull__stop_begin(engine);
     for (mull__delivery *d; (d = mull__admission_next(engine));)
@@ -45,12 +45,12 @@ static void drain(mull_engine *engine)
     while (engine->dirty)
         drain_once(engine);
     mull__admission_credit(engine);
-    mull__empty_look(engine);
-    mull__stop_look(engine);
+    mull__until_empty_check(engine);
+    mull__stop_check(engine);
     if (!engine->dirty) /* who was told of the stop may have posted more, for the next turn */
         uv_idle_stop(&engine->posted);
     atomic_store_explicit(&engine->drains, 0, memory_order_relaxed);
-    if (mull__setup_close(engine))
+    if (mull__setup_teardown(engine))
         close_handles(engine);
 }
 
@@ -63,7 +63,7 @@ static void on_wake(uv_async_t *handle)
 {
     mull_engine *engine = handle->data;
     atomic_store(&engine->woken, 0);
-    mull__engine_touch(engine);
+    mull__engine_mark_posted(engine);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -96,7 +96,7 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     if (status == 0)
         status = mull_decider_new(&engine->decider, options->policy);
     if (status == 0)
-        mull__decider_hear(engine->decider, mull__event_hear, engine);
+        mull__decider_on_event(engine->decider, mull__event_from_decision, engine);
     return status;
 }
 
@@ -143,7 +143,7 @@ static int open_handles(mull_engine *engine)
 static void free_memory(mull_engine *engine)
 {
     mull_allocator allocator = engine->allocator;
-    mull__policy_events_tell(engine); /* nobody, by now */
+    mull__policy_events_deliver(engine); /* nobody, by now */
     if (engine->decider)
         mull_decider_free(engine->decider);
     mull__reload_free(engine);
@@ -162,7 +162,7 @@ static int open_loop(mull_engine *engine)
     char why[256];
     engine->loop = engine->options.loop ? engine->options.loop : &engine->own_loop;
     int own = engine->loop == &engine->own_loop;
-    if (own && mull__descriptors_lack(OF_FIRST_LOOP, why, sizeof why))
+    if (own && mull__descriptors_missing(OF_FIRST_LOOP, why, sizeof why))
         return mull__engine_problem(engine, MULL_EIO, "there is no loop for the engine: %s", why);
     if (own && uv_loop_init(engine->loop) != 0)
         return MULL_EIO;
@@ -193,7 +193,7 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *given)
         return MULL_EINVAL;
     *out = NULL;
     mull_engine_options options;
-    if (!mull__struct_take(&options, sizeof options, MULL__ENGINE_OPTIONS_LEAST, given) ||
+    if (!mull__struct_copy_in(&options, sizeof options, MULL__ENGINE_OPTIONS_LEAST, given) ||
         refuse_options(&options) != 0)
         return MULL_EINVAL;
     mull_allocator allocator = mull__allocator_or_default(options.allocator);
@@ -260,9 +260,9 @@ int mull_engine_start(mull_engine *engine)
     if (!mull__next_consumer(engine, NULL))
         mull__engine_log(engine, MULL_INFO, "there is no consumer, so no messages are taken");
     engine->state = MULL__RUNNING;
-    mull__policy_event_of_start(engine);
+    mull__policy_event_at_start(engine);
     mull__reload_start(engine);
-    mull__engine_touch(engine);
+    mull__engine_mark_posted(engine);
     return 0;
 }
 
@@ -341,8 +341,8 @@ int64_t mull_engine_turn(mull_engine *engine)
 
 int mull_engine_counts(const mull_engine *engine, mull_counts *counts)
 {
-    int given = engine && mull__struct_give(counts, MULL__COUNTS_LEAST, &engine->counts,
-                                            sizeof engine->counts);
+    int given = engine && mull__struct_copy_out(counts, MULL__COUNTS_LEAST, &engine->counts,
+                                                sizeof engine->counts);
     return given ? 0 : MULL_EINVAL;
 }
 
@@ -378,8 +378,8 @@ void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *da
     engine->closed_data = data;
     engine->options.grace_ms = 0;
     mull_stop(engine);
-    mull__stop_now(engine);
-    mull__engine_touch(engine);
+    mull__stop_end_grace(engine);
+    mull__engine_mark_posted(engine);
     if (engine->loop != &engine->own_loop || engine->in_loop || engine->drains)
         return;
     engine->in_loop++;

@@ -108,7 +108,7 @@ void mull_port_lost(mull_port *port, mull_delivery *delivery)
     void **deferred = deferred_at(port, delivery);
     if (deferred) {
         let_go(port, deferred);
-        mull__engine_touch(port->engine); /* a stop may have waited for it */
+        mull__engine_mark_posted(port->engine); /* a stop may have waited for it */
     } else if (delivery->runtime) {
         mull__delivery_lost(delivery->runtime);
     } else {
@@ -148,7 +148,7 @@ static void break_down(mull_port *port, const char *why)
                                               why && *why ? why : "it is broken");
     for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d));)
         if (d->consumer->port == port)
-            mull__settlement_hurry(d);
+            mull__settlement_retry_now(d);
     mull_stop(engine);
 }
 
@@ -168,7 +168,7 @@ void mull_port_state(mull_port *port, mull_health health, const char *why)
                      why ? why : "");
     if (health == MULL_BROKEN)
         break_down(port, why);
-    mull__engine_touch(port->engine);
+    mull__engine_mark_posted(port->engine);
 }
 
 void mull_port_closed(mull_port *port)
@@ -180,7 +180,7 @@ void mull_port_closed(mull_port *port)
         return;
     }
     port->state = MULL__PORT_CLOSED;
-    mull__engine_touch(port->engine);
+    mull__engine_mark_posted(port->engine);
 }
 
 mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*fire)(void *data), void *data)
@@ -232,7 +232,7 @@ void mull_port_working(mull_port *port, int change)
     }
     port->engine->working += change;
     if (port->engine->working == 0)
-        mull__engine_touch(port->engine); /* a stop may have waited for it */
+        mull__engine_mark_posted(port->engine); /* a stop may have waited for it */
 }
 
 void *mull_port_data(const mull_port *port)
@@ -338,7 +338,7 @@ void mull_port_published(mull_port *port, void *data, int status)
         return;
     ticket t = *(ticket *)data;
     mull__free(&port->engine->allocator, data);
-    mull__engine_touch(port->engine);
+    mull__engine_mark_posted(port->engine);
     if (t.published)
         t.published(status, t.data);
 }
@@ -361,7 +361,7 @@ void mull_port_depth(mull_port *port, void *data, int status, const mull_depth *
         return;
     ticket t = *(ticket *)data;
     mull__free(&port->engine->allocator, data);
-    mull__engine_touch(port->engine);
+    mull__engine_mark_posted(port->engine);
     static const mull_depth unknown = {.next_due_ms = INT64_MAX};
     if (status == 0 && !depth)
         status = MULL_EINVAL;

@@ -43,8 +43,8 @@ static void on_reminder(void *data);
 static int compare(mull_engine *engine)
 {
     struct mull__reload *r = engine->reload;
-    mull__standing standing;
-    mull__policy_standing(engine->options.policy, &standing);
+    mull__files_status standing;
+    mull__policy_files_status(engine->options.policy, &standing);
     if (!standing.files_run) {
         memcpy(r->differs_from, standing.generation, sizeof r->differs_from);
         if (!r->reminder_timer.set)
@@ -151,17 +151,17 @@ static void on_reminder(void *data)
 {
     mull_engine *engine = data;
     mull_policy *policy = engine->options.policy;
-    mull__standing standing;
+    mull__files_status standing;
     if (!may(engine))
         return;
-    mull__policy_standing(policy, &standing);
+    mull__policy_files_status(policy, &standing);
     if (standing.why[0])
         load(engine, !engine->reload->asked);
     else
         compare(engine);
     if (!engine->reload->differs_from[0])
         return;
-    mull__policy_standing(policy, &standing);
+    mull__policy_files_status(policy, &standing);
     int refused = standing.why[0] != 0;
     mull__engine_log(engine, MULL_WARNING,
                      "generation %s runs%s: the policy's files are not what runs%s%s",

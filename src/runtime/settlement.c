@@ -22,11 +22,11 @@ static const char *header(const mull__delivery *d, const char *name)
 
 /* stamp_for: a redelivery or a dead letter is a new copy, so hand-outs that died with their owner
  * go into its calls. One that is given back keeps the broker's count of them. */
-static mull__stamp stamp_for(const mull__delivery *d)
+static mull__header_values stamp_for(const mull__delivery *d)
 {
     mull_settle_kind kind = d->settlement.kind;
     int64_t crashes = kind == MULL_SETTLE_GIVE_BACK ? 0 : d->crashes;
-    mull__stamp stamp = {
+    mull__header_values stamp = {
         .redeliveries = d->record.redeliveries + (kind == MULL_SETTLE_REDELIVER),
         .calls = d->record.calls + d->attempt + crashes,
         .first_failure_ms = d->record.first_failure_ms,
@@ -55,7 +55,7 @@ static int write_headers(mull__delivery *d)
     if (settlement->kind == MULL_SETTLE_ACK || settlement->kind == MULL_SETTLE_DISCARD ||
         (settlement->kind == MULL_SETTLE_GIVE_BACK && d->attempt == 0) || d->delay_hop)
         return 0;
-    mull__stamp stamp = stamp_for(d);
+    mull__header_values stamp = stamp_for(d);
     mull__free(&d->engine->allocator, d->headers);
     d->headers = NULL;
     int status = mull__headers_write(&d->headers, &settlement->header_count, &d->engine->allocator,
@@ -87,7 +87,7 @@ static void end_settling(mull__delivery *d, mull__message_state end)
     d->consumer->failing -= d->tries > 0;
     mull__engine_cancel(d->engine, &d->timer);
     mull__message_becomes(d, end);
-    mull__engine_touch(d->engine);
+    mull__engine_mark_posted(d->engine);
 }
 
 /* backoff_ms is how long the next try waits. */
@@ -170,7 +170,7 @@ void mull__settle(mull__delivery *d, mull_settle_kind kind)
     hand_over(d);
 }
 
-void mull__settlement_hurry(mull__delivery *d)
+void mull__settlement_retry_now(mull__delivery *d)
 {
     if (d->state == MULL__SETTLING && d->timer.set)
         mull__timer_set(d->engine, &d->timer, 0, d->timer.fire, d);
@@ -203,7 +203,7 @@ void mull__settlement_answered(mull__delivery *d, int status)
 {
     d->asked = 0;
     if (status != 0 && status != MULL_ELOST && !d->claim_gone) {
-        mull__engine_touch(d->engine);
+        mull__engine_mark_posted(d->engine);
         failed(d, status);
         return;
     }
@@ -240,7 +240,7 @@ void mull__delivery_release(mull__delivery *d)
     port->ops->release(port->self, d->handed);
     mull__sends_drop(d);
     if (d->generation)
-        mull__generation_drop(d->generation);
+        mull__generation_unref(d->generation);
     mull__error_free(d->engine, d->error);
     mull__free(allocator, d->words);
     mull__free(allocator, d->headers);

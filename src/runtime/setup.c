@@ -113,7 +113,7 @@ static int refuse_url(mull_engine *engine, int status, const char *name, const c
                       const char *why)
 {
     char masked[512];
-    mull__mask(masked, sizeof masked, why, url);
+    mull__redact(masked, sizeof masked, why, url);
     return mull__engine_problem(engine, status, "transport '%s': %s", name, masked);
 }
 
@@ -148,7 +148,7 @@ static int attach(mull_engine *engine, const char *name, const mull_transport_op
     mull__free(&engine->allocator, port);
     enum { DESCRIPTORS = 8 }; /* that a transport takes */
     char lack[256] = "", text[1024];
-    mull__descriptors_lack(DESCRIPTORS, lack, sizeof lack);
+    mull__descriptors_missing(DESCRIPTORS, lack, sizeof lack);
     snprintf(text, sizeof text, "%s%s%s", why[0] ? why : mull_strerror(status), lack[0] ? "; " : "",
              lack);
     return refuse_url(engine, status, name, url, text);
@@ -222,7 +222,7 @@ static int add_consumer(mull_engine *engine, const mull_consumer_options *option
     mull_port *port = mull__port_named(engine, options->transport);
     if (!port) {
         char transport[256]; /* somebody may have given the URL for its name */
-        mull__mask(transport, sizeof transport, options->transport, options->transport);
+        mull__redact(transport, sizeof transport, options->transport, options->transport);
         return REFUSE(engine, "consumer '%s': there is no transport '%s'", options->name,
                       transport);
     }
@@ -252,7 +252,7 @@ int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *given
     mull_consumer_options options;
     if (!engine)
         return MULL_EINVAL;
-    if (!mull__struct_take(&options, sizeof options, MULL__CONSUMER_OPTIONS_LEAST, given))
+    if (!mull__struct_copy_in(&options, sizeof options, MULL__CONSUMER_OPTIONS_LEAST, given))
         return REFUSE(
             engine,
             "there are no options of a consumer, or their `size` isn't set, as MULL_INIT does");
@@ -291,7 +291,7 @@ static void close_ports(mull_engine *engine)
     }
 }
 
-int mull__setup_close(mull_engine *engine)
+int mull__setup_teardown(mull_engine *engine)
 {
     if (engine->closing == MULL__CLOSE_ASKED && engine->state == MULL__STOPPED &&
         all_through(engine))

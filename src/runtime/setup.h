@@ -4,6 +4,6 @@
 
 #include "state.h"
 
-int mull__setup_close(mull_engine *engine); /* releases all, closes all. 1: all of it is gone */
+int mull__setup_teardown(mull_engine *engine); /* releases all, closes all. 1: all of it is gone */
 
 #endif

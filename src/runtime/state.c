@@ -45,7 +45,7 @@ void mull__engine_log(mull_engine *engine, mull_level level, const char *format,
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    mull__utf8_mend(line, strlen(line)); /* its end may be cut off */
+    mull__utf8_repair(line, strlen(line)); /* its end may be cut off */
     uv_mutex_lock(&engine->log_mutex);
     engine->options.log(level, line, engine->options.data);
     uv_mutex_unlock(&engine->log_mutex);
@@ -74,7 +74,7 @@ static void go_on(uv_idle_t *posted)
 }
 
 /* While something is posted the loop doesn't wait. */
-void mull__engine_touch(mull_engine *engine)
+void mull__engine_mark_posted(mull_engine *engine)
 {
     engine->dirty = 1;
     if (engine->closing < MULL__CLOSE_HANDLES)
@@ -85,7 +85,7 @@ void mull__engine_touch(mull_engine *engine)
 void mull__engine_wake(mull_engine *engine)
 {
     if (atomic_load_explicit(&engine->drains, memory_order_relaxed) == mull__this_thread()) {
-        mull__engine_touch(engine);
+        mull__engine_mark_posted(engine);
         return;
     }
     atomic_store(&engine->woken, 1);
@@ -180,7 +180,7 @@ uint64_t mull__machine_memory(void)
     uint64_t all = uv_get_total_memory(), group = uv_get_constrained_memory();
     uint64_t most = least(all ? all : UINT64_MAX, group ? group : UINT64_MAX);
     /* libuv 1.44 knows nothing of cgroup v2. */
-    most = least(most, mull__cgroup_memory("/proc/self/cgroup", "/sys/fs/cgroup"));
+    most = least(most, mull__cgroup_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup"));
     /* RLIM_INFINITY is the largest number. */
     struct rlimit space, data;
     if (getrlimit(RLIMIT_AS, &space) == 0)

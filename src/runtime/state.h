@@ -152,9 +152,9 @@ typedef struct mull__delivery {
     char given_id[33];    /* "" where it had one */
     mull_header *visible; /* headers of a returned dead letter without its record, or NULL */
     uint64_t chance;
-    mull__record record; /* of its headers, but for a first failure and a due time of now */
-    int64_t crashes;     /* hand-outs that ended with their owner's death */
-    int delay_hop;       /* it came before its time: put off again, nothing is counted */
+    mull__header_record record; /* of its headers, but for a first failure and a due time of now */
+    int64_t crashes;            /* hand-outs that ended with their owner's death */
+    int delay_hop;              /* it came before its time: put off again, nothing is counted */
 
     /* where it stands */
     int64_t attempt;  /* failed calls in this hand-out */
@@ -163,7 +163,7 @@ typedef struct mull__delivery {
     int alone;        /* a poison candidate, until its next call here ends */
     int overdue;      /* its call took longer than a poison candidate waits */
     mull_timer timer; /* of its timeout, its retry or its next try to settle, one at a time */
-    const mull_error *error; /* the last failure's: one of mull__own_errors, or one block */
+    const mull_error *error; /* the last failure's: one of mull__engine_errors, or one block */
     const mull_error *ended; /* what mull_done brought, guarded by the mutex until it is drained */
     int uncounted;           /* ... and that it failed counts for nothing, guarded as well */
     int64_t age_ms;          /* at the last failure */
@@ -173,7 +173,7 @@ typedef struct mull__delivery {
     mull_verdict verdict;
     mull__generation *generation; /* keeps the verdict's strings */
     char *words;                  /* ... but those that an override answered, one block */
-    mull__seat *seat;             /* whose notify has to hear of it, NULL: none has */
+    mull__decider_state *seat;    /* whose notify has to hear of it, NULL: none has */
     uint32_t notify;              /* the number of that function */
     mull__list pending;           /* mull__pending: while it was judged */
     mull_settlement settlement;
@@ -204,8 +204,8 @@ typedef enum mull__closing {
     MULL__CLOSE_DONE     /* only the memory is left */
 } mull__closing;
 
-/* mull__depths is what a stop until empty has asked of the transports. */
-typedef struct mull__depths {
+/* mull__depth_poll is what a stop until empty has asked of the transports. */
+typedef struct mull__depth_poll {
     uint64_t arrivals; /* of the engine, when they were asked */
     uint32_t asked;    /* not answered yet */
     size_t rounds;     /* in a row that found nothing */
@@ -218,14 +218,14 @@ typedef struct mull__depths {
     int64_t wait_ms;    /* until they are asked for again since some failed, 0: none did */
     int64_t give_up_ms; /* monotonic */
     mull_timer timer;
-} mull__depths;
+} mull__depth_poll;
 
 struct mull_engine {
     mull_allocator allocator;
     mull_engine_options options;
     mull_decider *decider;
-    mull__veto veto;        /* registered from start until it has stopped */
-    mull__delivery *judged; /* that the decider is at work on, NULL */
+    mull__reload_validator veto; /* registered from start until it has stopped */
+    mull__delivery *judged;      /* that the decider is at work on, NULL */
     mull__engine_state state;
 
     uv_loop_t *loop, own_loop;
@@ -270,7 +270,7 @@ struct mull_engine {
     int until_empty;
     int emptied;       /* ... and that is why it stops */
     uint64_t arrivals; /* deliveries so far */
-    mull__depths depths;
+    mull__depth_poll depths;
 
     int status; /* why it stops by itself, 0 */
     int told_stopped;
@@ -298,8 +298,8 @@ void mull__engine_log(mull_engine *engine, mull_level level, const char *format,
 int mull__engine_problem(mull_engine *engine, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-void mull__engine_touch(mull_engine *engine); /* something was posted (loop's thread) */
-void mull__engine_wake(mull_engine *engine);  /* the same from any thread */
+void mull__engine_mark_posted(mull_engine *engine); /* something was posted (loop's thread) */
+void mull__engine_wake(mull_engine *engine);        /* the same from any thread */
 int mull__engine_stop_asked(mull_engine *engine);
 
 /* Each gives the one after `after`, the first after NULL, and NULL at the end. */

@@ -53,9 +53,9 @@ static void on_grace_over(void *data)
                          engine->open_calls);
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
         mull__deferred_try(port);
-    for_each(engine, mull__delivery_cut_off);
-    for_each(engine, mull__settlement_hurry);
-    mull__engine_touch(engine);
+    for_each(engine, mull__delivery_detach);
+    for_each(engine, mull__settlement_retry_now);
+    mull__engine_mark_posted(engine);
 }
 
 void mull__stop_begin(mull_engine *engine)
@@ -80,13 +80,13 @@ void mull__stop_begin(mull_engine *engine)
     mull__timer_set(engine, &engine->grace_timer, engine->options.grace_ms, on_grace_over, engine);
 }
 
-void mull__stop_now(mull_engine *engine)
+void mull__stop_end_grace(mull_engine *engine)
 {
     if (engine->state == MULL__STOPPING || engine->state == MULL__STOPPED)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
-void mull__stop_short(mull_engine *engine, const char *why)
+void mull__stop_out_of_memory(mull_engine *engine, const char *why)
 {
     if (engine->state != MULL__RUNNING || mull__engine_stop_asked(engine))
         return;
@@ -95,7 +95,7 @@ void mull__stop_short(mull_engine *engine, const char *why)
     mull_stop(engine);
 }
 
-void mull__stop_look(mull_engine *engine)
+void mull__stop_check(mull_engine *engine)
 {
     /* While a transport is at work there may be more on its way here. */
     if (engine->state == MULL__STOPPING && mull__all_settled(engine) &&
@@ -130,7 +130,7 @@ static int64_t within(int64_t least, int64_t value, int64_t most)
 
 static void on_look(void *engine)
 {
-    mull__engine_touch(engine);
+    mull__engine_mark_posted(engine);
 }
 
 static void look_in(mull_engine *engine, int64_t wait_ms)
@@ -146,7 +146,7 @@ int mull__engine_emptied(const mull_engine *engine)
 /* depth_failed keeps the first failure of a round, as that is the one to be told. */
 static void depth_failed(mull_subscription *c, int status)
 {
-    mull__depths *depths = &c->engine->depths;
+    mull__depth_poll *depths = &c->engine->depths;
     depths->failed_of = depths->failed ? depths->failed_of : c;
     depths->failed = depths->failed ? depths->failed : status;
 }
@@ -155,7 +155,7 @@ static void depth_failed(mull_subscription *c, int status)
  * more rarely, and given up in the end, unless a transport is down or memory is missing. */
 static void ask_failed(mull_engine *engine)
 {
-    mull__depths *depths = &engine->depths;
+    mull__depth_poll *depths = &engine->depths;
     const mull_subscription *c = depths->failed_of;
     int64_t now_ms = mull__engine_now(engine);
     if (depths->wait_ms == 0)
@@ -182,7 +182,7 @@ static void ask_failed(mull_engine *engine)
  * due. It stops where all that is left waits for a time to which no policy can have put it off. */
 static void found_some(mull_engine *engine)
 {
-    const mull__depths *depths = &engine->depths;
+    const mull__depth_poll *depths = &engine->depths;
     int64_t wait_ms = depths->next_due - mull__engine_wall(engine);
     if (depths->claimed || depths->left == 0 || wait_ms <= FAR_MS) {
         int soon = depths->claimed || depths->next_due == INT64_MAX || wait_ms < 1;
@@ -204,7 +204,7 @@ static void ask_depths(mull_engine *engine);
  * arrived since the first count may have sent more to a queue that was counted before. */
 static void round_over(mull_engine *engine)
 {
-    mull__depths *depths = &engine->depths;
+    mull__depth_poll *depths = &engine->depths;
     int moved = engine->arrivals != depths->arrivals || !mull__all_settled(engine);
     depths->claimed |= moved;
     int empty = depths->left == 0 && depths->failed == 0 && !moved;
@@ -225,7 +225,7 @@ static void round_over(mull_engine *engine)
 static void on_depth(int status, const mull_depth *depth, void *data)
 {
     mull_subscription *c = data;
-    mull__depths *depths = &c->engine->depths;
+    mull__depth_poll *depths = &c->engine->depths;
     depths->asked--;
     if (status != 0)
         depth_failed(c, status);
@@ -239,7 +239,7 @@ static void on_depth(int status, const mull_depth *depth, void *data)
 
 static void ask_depths(mull_engine *engine)
 {
-    mull__depths *depths = &engine->depths;
+    mull__depth_poll *depths = &engine->depths;
     if (engine->arrivals != depths->arrivals)
         depths->wait_ms = 0; /* it has worked since */
     depths->left = 0;
@@ -259,7 +259,7 @@ static void ask_depths(mull_engine *engine)
 }
 
 /* Asks how much there is once nothing of it is here. */
-void mull__empty_look(mull_engine *engine)
+void mull__until_empty_check(mull_engine *engine)
 {
     if (engine->until_empty && engine->state == MULL__RUNNING && engine->depths.asked == 0 &&
         !engine->depths.timer.set && mull__all_settled(engine))
@@ -271,6 +271,6 @@ int mull_stop_when_empty(mull_engine *engine)
     if (!engine)
         return MULL_EINVAL;
     engine->until_empty = 1;
-    mull__engine_touch(engine);
+    mull__engine_mark_posted(engine);
     return 0;
 }

@@ -5,8 +5,8 @@
 #include "state.h"
 
 void mull__stop_begin(mull_engine *engine);
-void mull__stop_now(mull_engine *engine);   /* the grace is over, and so are waits to settle */
-void mull__stop_look(mull_engine *engine);  /* has it stopped by now? */
-void mull__empty_look(mull_engine *engine); /* is it time to ask for depths? */
+void mull__stop_end_grace(mull_engine *engine); /* the grace is over, and so are waits to settle */
+void mull__stop_check(mull_engine *engine);     /* has it stopped by now? */
+void mull__until_empty_check(mull_engine *engine); /* is it time to ask for depths? */
 
 #endif

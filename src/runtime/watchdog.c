@@ -28,9 +28,9 @@ struct mull__watchdog {
     uv_timer_t timer;
     uv_async_t quit;
     uv_signal_t signals[TAKEN];
-    int stopping;    /* looks since it was asked to stop, or to leave, 0: it wasn't */
-    int still;       /* looks since the loop's thread went on */
-    mull__held held; /* what was told */
+    int stopping;     /* looks since it was asked to stop, or to leave, 0: it wasn't */
+    int still;        /* looks since the loop's thread went on */
+    mull__stall held; /* what was told */
     int told, told_end;
     /* Never changed: */
     uv_thread_t thread;
@@ -41,7 +41,7 @@ struct mull__watchdog {
 static void copy(char to[MULL__PLACE_SIZE], const char *text)
 {
     snprintf(to, MULL__PLACE_SIZE, "%s", text ? text : "");
-    mull__utf8_mend(to, strlen(to)); /* its end may be cut off */
+    mull__utf8_repair(to, strlen(to)); /* its end may be cut off */
 }
 
 /* describe notes what holds the loop, under the lock. */
@@ -56,7 +56,7 @@ static void describe(mull__watchdog *w)
     copy(w->held.file, seen ? work->file : work->begins_in);
 }
 
-static void tell(mull__watchdog *w, mull__held_state state)
+static void tell(mull__watchdog *w, mull__stall_state state)
 {
     w->held.state = state;
     w->options.tell(&w->held, w->options.data);
@@ -84,7 +84,7 @@ static void look(uv_timer_t *timer)
     if (notice(w)) {
         w->still = 0;
         if (w->told)
-            tell(w, MULL__HELD_NO_MORE);
+            tell(w, MULL__STALL_OVER);
         w->told = 0;
         return;
     }
@@ -92,11 +92,11 @@ static void look(uv_timer_t *timer)
     if (w->held.ms < o->held_ms)
         return;
     if (!w->told)
-        tell(w, MULL__HELD);
+        tell(w, MULL__STALLED);
     w->told = 1;
     if (!w->told_end && (w->stopping - 1) * o->look_ms >= o->grace_ms) {
         w->told_end = 1;
-        tell(w, MULL__HELD_TOO_LONG);
+        tell(w, MULL__STALL_PAST_GRACE);
     }
 }
 
@@ -120,7 +120,7 @@ static void close_handle(uv_handle_t *handle, void *data)
 static void on_quit(uv_async_t *handle)
 {
     mull__watchdog *w = handle->data;
-    mull__watchdog_turned(w);
+    mull__watchdog_heartbeat(w);
     look(&w->timer);
     sigset_t all;
     sigfillset(&all);
@@ -204,7 +204,7 @@ void mull__watchdog_free(mull__watchdog *w)
 
 /* ---- From the loop's thread ------------------------------------------------------------------ */
 
-void mull__watchdog_at(mull__watchdog *w, mull__work *work)
+void mull__watchdog_set_work(mull__watchdog *w, mull__work *work)
 {
     if (!w)
         return;
@@ -214,7 +214,7 @@ void mull__watchdog_at(mull__watchdog *w, mull__work *work)
     uv_mutex_unlock(&w->lock);
 }
 
-void mull__watchdog_seen(mull__watchdog *w, const char *file, int line)
+void mull__watchdog_set_line(mull__watchdog *w, const char *file, int line)
 {
     if (!w)
         return;
@@ -237,12 +237,12 @@ static void turned(mull__watchdog *w, int leaving)
     uv_mutex_unlock(&w->lock);
 }
 
-void mull__watchdog_turned(mull__watchdog *w)
+void mull__watchdog_heartbeat(mull__watchdog *w)
 {
     turned(w, 0);
 }
 
-void mull__watchdog_leave(mull__watchdog *w)
+void mull__watchdog_exiting(mull__watchdog *w)
 {
     turned(w, 1);
 }

@@ -23,27 +23,27 @@ typedef struct mull__work {
     int line;
 } mull__work;
 
-typedef enum mull__held_state {
-    MULL__HELD,         /* nothing went on for `held_ms`, told once */
-    MULL__HELD_NO_MORE, /* it goes on, after it was told of */
-    MULL__HELD_TOO_LONG /* it was to stop, and is held beyond the grace time, told once */
-} mull__held_state;
+typedef enum mull__stall_state {
+    MULL__STALLED,         /* nothing went on for `held_ms`, told once */
+    MULL__STALL_OVER,      /* it goes on, after it was told of */
+    MULL__STALL_PAST_GRACE /* it was to stop, and is held beyond the grace time, told once */
+} mull__stall_state;
 
-/* mull__held is what is told. Long names and ids are cut. */
-typedef struct mull__held {
-    mull__held_state state;
+/* mull__stall is what is told. Long names and ids are cut. */
+typedef struct mull__stall {
+    mull__stall_state state;
     int64_t ms;                                                 /* for how long, so far or in all */
     char consumer[MULL__PLACE_SIZE], message[MULL__PLACE_SIZE]; /* "": none holds it */
     char file[MULL__PLACE_SIZE];
     int line;
-} mull__held;
+} mull__stall;
 
 /* mull__watchdog_options: all of them are required. */
 typedef struct mull__watchdog_options {
     int64_t look_ms;  /* between two looks */
     int64_t held_ms;  /* without a sign that it goes on: then it is held */
     int64_t grace_ms; /* from the signal to stop on */
-    void (*tell)(const mull__held *held, void *data); /* on the watchdog's thread */
+    void (*tell)(const mull__stall *held, void *data); /* on the watchdog's thread */
     void *data;
 } mull__watchdog_options;
 
@@ -57,16 +57,17 @@ void mull__watchdog_free(mull__watchdog *watchdog);
 
 /* ---- For the loop's thread: without a watchdog, NULL, they do nothing ------------------------ */
 
-/* mull__watchdog_at: it is at work on this now, which lives until the next call. NULL: unknown. */
-void mull__watchdog_at(mull__watchdog *watchdog, mull__work *work);
+/* mull__watchdog_set_work: it is at work on this now, which lives until the next call. NULL:
+ * unknown. */
+void mull__watchdog_set_work(mull__watchdog *watchdog, mull__work *work);
 
-/* mull__watchdog_seen keeps the place where that work is now. */
-void mull__watchdog_seen(mull__watchdog *watchdog, const char *file, int line);
+/* mull__watchdog_set_line keeps the place where that work is now. */
+void mull__watchdog_set_line(mull__watchdog *watchdog, const char *file, int line);
 
-/* mull__watchdog_turned: it goes on. From the first time on it comes oftener than `held_ms`. */
-void mull__watchdog_turned(mull__watchdog *watchdog);
+/* mull__watchdog_heartbeat: it goes on. From the first time on it comes oftener than `held_ms`. */
+void mull__watchdog_heartbeat(mull__watchdog *watchdog);
 
-/* mull__watchdog_leave: the process ends, so that it has the grace time, as after a signal. */
-void mull__watchdog_leave(mull__watchdog *watchdog);
+/* mull__watchdog_exiting: the process ends, so that it has the grace time, as after a signal. */
+void mull__watchdog_exiting(mull__watchdog *watchdog);
 
 #endif

@@ -57,7 +57,7 @@ static int64_t whole(const char *text)
     return value;
 }
 
-static void ignore(mull__record *record, const char *name)
+static void ignore(mull__header_record *record, const char *name)
 {
     for (size_t i = 0; i < sizeof record->ignored / sizeof *record->ignored; i++)
         if (!record->ignored[i]) {
@@ -67,7 +67,7 @@ static void ignore(mull__record *record, const char *name)
 }
 
 /* counter reads a counter: `missing` where there is none, 0 where it can't be read. */
-static int64_t counter(mull__record *record, const mull_header *headers, size_t count,
+static int64_t counter(mull__header_record *record, const mull_header *headers, size_t count,
                        const char *name, int64_t missing)
 {
     const char *text = find(headers, count, name);
@@ -87,7 +87,7 @@ static int names(const char *header, const char *queue)
     return header && strlen(header) == length && memcmp(header, queue, length) == 0;
 }
 
-static void read_counters(mull__record *record, const mull_header *headers, size_t count,
+static void read_counters(mull__header_record *record, const mull_header *headers, size_t count,
                           int64_t now_ms)
 {
     record->redeliveries = counter(record, headers, count, "mulligan-redeliveries", 0);
@@ -95,24 +95,24 @@ static void read_counters(mull__record *record, const mull_header *headers, size
     const char *first = find(headers, count, "mulligan-first-failure");
     if (!first)
         return;
-    if (mull__moment_read(first, &record->first_failure_ms) != 0 ||
+    if (mull__timestamp_read(first, &record->first_failure_ms) != 0 ||
         record->first_failure_ms > now_ms) {
         record->first_failure_ms = 0;
         ignore(record, "mulligan-first-failure");
     }
 }
 
-void mull__record_read(mull__record *record, const mull_header *headers, size_t count,
+void mull__record_read(mull__header_record *record, const mull_header *headers, size_t count,
                        const char *queue, int64_t now_ms)
 {
-    *record = (mull__record){0};
+    *record = (mull__header_record){0};
     if (count == 0)
         return;
     record->given_id = find(headers, count, "mulligan-id");
     const char *came_from = find(headers, count, "mulligan-queue");
     const char *counting = find(headers, count, "mulligan-counting");
     const char *due = find(headers, count, "mulligan-due");
-    if (due && mull__moment_read(due, &record->due_ms) != 0)
+    if (due && mull__timestamp_read(due, &record->due_ms) != 0)
         record->due_ms = 0;
     record->returned = names(came_from, queue);
     record->aside = came_from && !record->returned;
@@ -133,8 +133,8 @@ typedef struct piece {
 typedef struct pieces {
     piece list[PIECES_MAX];
     size_t count;
-    char redeliveries[24], calls[24], first[MULL__MOMENT_SIZE], last[MULL__MOMENT_SIZE],
-        due[MULL__MOMENT_SIZE];
+    char redeliveries[24], calls[24], first[MULL__TIMESTAMP_SIZE], last[MULL__TIMESTAMP_SIZE],
+        due[MULL__TIMESTAMP_SIZE];
     char rule[NAME_MAX], chain[CHAIN_MAX];
 } pieces;
 
@@ -150,12 +150,13 @@ static void put_number(pieces *p, const char *name, char buffer[24], int64_t val
     put(p, name, buffer, 24);
 }
 
-static void put_moment(pieces *p, const char *name, char buffer[MULL__MOMENT_SIZE], int64_t wall_ms)
+static void put_moment(pieces *p, const char *name, char buffer[MULL__TIMESTAMP_SIZE],
+                       int64_t wall_ms)
 {
     if (wall_ms <= 0)
         return;
-    mull__moment_write(wall_ms, buffer);
-    put(p, name, buffer, MULL__MOMENT_SIZE);
+    mull__timestamp_write(wall_ms, buffer);
+    put(p, name, buffer, MULL__TIMESTAMP_SIZE);
 }
 
 /* chain_of writes the types of the causes, "A, B, C"; at most 16, so a cycle ends too. */
@@ -173,7 +174,7 @@ static void chain_of(const mull_error *error, char chain[CHAIN_MAX])
     }
 }
 
-static void put_failure(pieces *p, const mull__stamp *stamp)
+static void put_failure(pieces *p, const mull__header_values *stamp)
 {
     const mull_error *error = stamp->error;
     const mull_verdict *verdict = stamp->verdict;
@@ -194,7 +195,7 @@ static void put_failure(pieces *p, const mull__stamp *stamp)
     put(p, "mulligan-generation", verdict->generation, NAME_MAX);
 }
 
-static void collect(pieces *p, const mull__stamp *stamp)
+static void collect(pieces *p, const mull__header_values *stamp)
 {
     p->count = 0;
     put(p, "mulligan-id", stamp->given_id, NAME_MAX);
@@ -210,7 +211,7 @@ static void collect(pieces *p, const mull__stamp *stamp)
 }
 
 /* is_kept: the message's own headers always; of ours only the record of an earlier dead letter. */
-static int is_kept(const char *name, const mull__stamp *stamp)
+static int is_kept(const char *name, const mull__header_values *stamp)
 {
     static const char *const rewritten[] = {"mulligan-id",           "mulligan-redeliveries",
                                             "mulligan-calls",        "mulligan-first-failure",
@@ -225,7 +226,7 @@ static int is_kept(const char *name, const mull__stamp *stamp)
 }
 
 int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocator *allocator,
-                        const mull_header *own, size_t own_count, const mull__stamp *stamp)
+                        const mull_header *own, size_t own_count, const mull__header_values *stamp)
 {
     pieces p;
     collect(&p, stamp);
@@ -244,7 +245,7 @@ int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocat
     for (size_t i = 0; i < p.count; i++) {
         memcpy(text, p.list[i].text, p.list[i].length);
         text[p.list[i].length] = 0;
-        mull__utf8_mend(text, p.list[i].length); /* an error's text may be anything */
+        mull__utf8_repair(text, p.list[i].length); /* an error's text may be anything */
         (*out)[count++] = (mull_header){.name = p.list[i].name, .value = text};
         text += p.list[i].length + 1;
     }

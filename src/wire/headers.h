@@ -11,8 +11,8 @@
 
 #include "mulligan.h"
 
-/* mull__record is what an arriving message's headers say. */
-typedef struct mull__record {
+/* mull__header_record is what an arriving message's headers say. */
+typedef struct mull__header_record {
     int64_t redeliveries;
     int64_t calls;            /* failed so far; `redeliveries` where the header is missing */
     int64_t first_failure_ms; /* wall clock; 0: none, or not to be read */
@@ -21,16 +21,16 @@ typedef struct mull__record {
     int returned;             /* a dead letter back where it came from: its record is dropped */
     int aside;                /* a dead letter in another queue: its record stays */
     const char *ignored[3];   /* names of counter headers that can't be read; NULL at the end */
-} mull__record;
+} mull__header_record;
 
-void mull__record_read(mull__record *record, const mull_header *headers, size_t count,
+void mull__record_read(mull__header_record *record, const mull_header *headers, size_t count,
                        const char *queue, int64_t now_ms);
 
 /* mull__is_own says whether a header is one of ours. */
 int mull__is_own(const char *name);
 
-/* mull__stamp is what is to be written. Moments that are 0 are left out. */
-typedef struct mull__stamp {
+/* mull__header_values is what is to be written. Moments that are 0 are left out. */
+typedef struct mull__header_values {
     int64_t redeliveries, calls;
     int64_t first_failure_ms, last_failure_ms;
     int64_t due_ms; /* where its delay is made of several */
@@ -41,13 +41,13 @@ typedef struct mull__stamp {
     const mull_error *error;
     const char *consumer;
     const mull_verdict *verdict;
-} mull__stamp;
+} mull__header_values;
 
 /* mull__headers_write gives the finished headers in one block: the message's own ones, whose
  * strings are borrowed, then ours. Ours together stay under 48 KiB: long texts are cut at a
  * character. MULL_ENOMEM. */
 int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocator *allocator,
-                        const mull_header *own, size_t own_count, const mull__stamp *stamp);
+                        const mull_header *own, size_t own_count, const mull__header_values *stamp);
 
 /* mull__headers_to_json writes headers as one JSON object, to be freed by mull__free.
  * MULL_ENOMEM; MULL_EINVAL: a header that isn't UTF-8. */

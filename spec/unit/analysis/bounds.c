@@ -1,6 +1,6 @@
 /* bounds.c: the bounds of walks hold, and are the least that do. Beside them stands a
- * search: it asks mull__judge about every failure that a message of a small policy can come to, and
- * keeps every age, to the millisecond, in which it can. Larger policies are walked at random.
+ * search: it asks mull__evaluate about every failure that a message of a small policy can come to,
+ * and keeps every age, to the millisecond, in which it can. Larger policies are walked at random.
  *
  * MULL_BOUNDS says how many policies are tried, MULL_SEED which. */
 #include <inttypes.h>
@@ -41,9 +41,9 @@ typedef struct scale {
 static const scale small = {
     .attempts = 3, .delay_ms = 12, .age_ms = 60, .calls = 14, .handler_ms = 9};
 
-static mull__plain_tier random_tier(const scale *s, int64_t *delays, int redeliver)
+static mull__tier_config random_tier(const scale *s, int64_t *delays, int redeliver)
 {
-    mull__plain_tier tier = {.on = 1, .attempts = below(s->attempts + 1), .factor = 1};
+    mull__tier_config tier = {.on = 1, .attempts = below(s->attempts + 1), .factor = 1};
     tier.backoff = (mull__backoff)below(3);
     tier.base_ms = below(s->delay_ms + 1);
     if (tier.backoff == MULL__EXPONENTIAL)
@@ -97,7 +97,7 @@ static mull__table *table_of(const sketch *k)
     return new_table(&(mull__plain){.scopes = &bus, .scope_count = 1});
 }
 
-static void show_tier(const char *name, const mull__plain_tier *t)
+static void show_tier(const char *name, const mull__tier_config *t)
 {
     print_message("  %s: attempts %" PRId64 ", base %" PRId64
                   ", backoff %d, factor %g, cap %" PRId64 ", jitter %g, kind %d, delays",
@@ -122,13 +122,13 @@ static void show(const sketch *k)
 
 /* ---- Their bounds ---------------------------------------------------------------------------- */
 
-static mull__walks walks_of(const sketch *k, mull__course courses[MOST_COURSES])
+static mull__chain_set walks_of(const sketch *k, mull__chain courses[MOST_COURSES])
 {
     static int64_t effort;
     effort = INT64_MAX;
     for (size_t i = 0; i < k->count; i++)
-        courses[i] = (mull__course){&k->rules[i].retry, &k->rules[i].redeliver};
-    return (mull__walks){
+        courses[i] = (mull__chain){&k->rules[i].retry, &k->rules[i].redeliver};
+    return (mull__chain_set){
         .courses = courses,
         .count = k->count,
         .max_attempts = k->settings.max_attempts ? k->settings.max_attempts : MULL__OFF,
@@ -138,33 +138,33 @@ static mull__walks walks_of(const sketch *k, mull__course courses[MOST_COURSES])
     };
 }
 
-static mull__extent extent_of(const sketch *k)
+static mull__range extent_of(const sketch *k)
 {
-    mull__course courses[MOST_COURSES];
-    mull__walks walks = walks_of(k, courses);
+    mull__chain courses[MOST_COURSES];
+    mull__chain_set walks = walks_of(k, courses);
     static purse plenty;
     mull_allocator a = purse_allocator(&plenty);
-    mull__extent extent;
-    assert_int_equal(mull__extent_of_walks(&extent, &walks, &a), MULL_OK);
+    mull__range extent;
+    assert_int_equal(mull__range_of_paths(&extent, &walks, &a), MULL_OK);
     assert_int_equal(atomic_load(&plenty.out), 0);
     return extent;
 }
 
-static mull__extent extent_of_first(const sketch *k)
+static mull__range extent_of_first(const sketch *k)
 {
-    mull__course courses[MOST_COURSES];
-    mull__walks walks = walks_of(k, courses);
+    mull__chain courses[MOST_COURSES];
+    mull__chain_set walks = walks_of(k, courses);
     walks.count = 1;
-    return mull__extent_of_course(&walks);
+    return mull__range_of_chain(&walks);
 }
 
-static void show_extent(const char *name, mull__extent e)
+static void show_extent(const char *name, mull__range e)
 {
     print_message("%s: calls %" PRId64 ", shortest %" PRId64 ", longest %" PRId64 "%s\n", name,
                   e.calls, e.shortest_ms, e.longest_ms, e.rough ? ", rough" : "");
 }
 
-static int same_extent(mull__extent a, mull__extent b)
+static int same_extent(mull__range a, mull__range b)
 {
     return a.calls == b.calls && a.shortest_ms == b.shortest_ms && a.longest_ms == b.longest_ms;
 }
@@ -193,7 +193,7 @@ typedef struct search {
     const sketch *sketch;
     mull__table *table;
     layer *now, *next;
-    mull__extent extent;
+    mull__range extent;
     int round;
 } search;
 
@@ -274,7 +274,7 @@ static mull_verdict ask(const search *s, size_t type, int64_t attempt, int64_t c
 
 static void note_ends(search *s, int calls, const bits *ages)
 {
-    mull__extent *e = &s->extent;
+    mull__range *e = &s->extent;
     e->calls = calls > e->calls ? calls : e->calls;
     e->shortest_ms = youngest(ages) < e->shortest_ms ? youngest(ages) : e->shortest_ms;
     e->longest_ms = oldest(ages) > e->longest_ms ? oldest(ages) : e->longest_ms;
@@ -341,13 +341,13 @@ static void search_round(search *s)
     s->now->low = CALLS;
 }
 
-/* search_all gives what mull__extent_of_walks should. */
-static mull__extent search_all(const sketch *k)
+/* search_all gives what mull__range_of_paths should. */
+static mull__range search_all(const sketch *k)
 {
     static layer layers[2];
     memset(layers, 0, sizeof layers);
     search s = {.sketch = k, .table = table_of(k), .now = &layers[0], .next = &layers[1]};
-    s.extent = (mull__extent){0, MULL__FOREVER, 0, 0};
+    s.extent = (mull__range){0, MULL__FOREVER, 0, 0};
     s.now->at[1][1].word[0] = 1;
     s.now->low = s.now->high = 1;
     s.next->low = CALLS;
@@ -378,7 +378,7 @@ static void they_are_what_a_search_finds(void **state)
     for (long i = 0; i < count; i++) {
         sketch k;
         random_sketch(&k, &small);
-        mull__extent found = search_all(&k), said = extent_of(&k);
+        mull__range found = search_all(&k), said = extent_of(&k);
         rough += said.rough;
         if (same_extent(found, said))
             continue;
@@ -428,7 +428,7 @@ static void of_one_course_the_walks_are_a_line(void **state)
         sketch k;
         random_sketch(&k, &scales[i % 100 < 60 ? 0 : i % 100 < 98 ? 1 : 2]);
         add_twin(&k);
-        mull__extent line = extent_of_first(&k), walks = extent_of(&k);
+        mull__range line = extent_of_first(&k), walks = extent_of(&k);
         if (same_extent(line, walks) || walks.rough)
             continue;
         show(&k);
@@ -441,7 +441,7 @@ static void of_one_course_the_walks_are_a_line(void **state)
 /* ---- Walks at random ------------------------------------------------------------------------- */
 
 /* walk takes one message to its end, every failure of whatever type. */
-static void walk(const sketch *k, mull__table *table, mull__extent bounds)
+static void walk(const sketch *k, mull__table *table, mull__range bounds)
 {
     search s = {.sketch = k, .table = table};
     int64_t attempt = 1, calls = 1, age_ms = 0;
@@ -471,7 +471,7 @@ static void walk_policies(const scale *s, long count)
         sketch k;
         random_sketch(&k, s);
         mull__table *table = table_of(&k);
-        mull__extent bounds = extent_of(&k);
+        mull__range bounds = extent_of(&k);
         for (int j = 0; j < 5; j++)
             walk(&k, table, bounds);
         mull__table_free(table);
@@ -508,21 +508,21 @@ static void nor_where_they_are_rough(void **state)
 static void gaps_stay_open(void **state)
 {
     (void)state;
-    mull__span room[3];
-    mull__ages ages = {.at = room, .room = COUNT(room)};
-    mull__ages_add(&ages, (mull__span){0, 1});
-    mull__ages_add(&ages, (mull__span){3, 5});
+    mull__ms_range room[3];
+    mull__interval_set ages = {.at = room, .room = COUNT(room)};
+    mull__interval_set_add(&ages, (mull__ms_range){0, 1});
+    mull__interval_set_add(&ages, (mull__ms_range){3, 5});
     assert_int_equal(ages.count, 2);
-    mull__ages_add(&ages, (mull__span){6, 6}); /* follows without a gap */
+    mull__interval_set_add(&ages, (mull__ms_range){6, 6}); /* follows without a gap */
     assert_int_equal(ages.count, 2);
-    mull__ages_add(&ages, (mull__span){100, 200});
+    mull__interval_set_add(&ages, (mull__ms_range){100, 200});
     assert_int_equal(ages.count, 3);
     assert_false(ages.rough);
-    mull__ages_add(&ages, (mull__span){1000, 1001}); /* the least gap goes */
+    mull__interval_set_add(&ages, (mull__ms_range){1000, 1001}); /* the least gap goes */
     assert_true(ages.rough);
     assert_int_equal(ages.count, 3);
     assert_int_equal(room[0].high_ms, 6);
-    mull__ages_add(&ages, (mull__span){7, 999});
+    mull__interval_set_add(&ages, (mull__ms_range){7, 999});
     assert_int_equal(ages.count, 1);
     assert_int_equal(room[0].low_ms, 0);
     assert_int_equal(room[0].high_ms, 1001);
@@ -531,27 +531,27 @@ static void gaps_stay_open(void **state)
 static void an_override_leaves_max_attempts(void **state)
 {
     (void)state;
-    mull__walks walks = {.max_attempts = MULL__OFF, .max_age_ms = 1, .handler_ms = 10};
-    mull__extent none = mull__extent_overridden(&walks);
+    mull__chain_set walks = {.max_attempts = MULL__OFF, .max_age_ms = 1, .handler_ms = 10};
+    mull__range none = mull__range_overridden(&walks);
     assert_true(none.calls == MULL__FOREVER && none.longest_ms == MULL__FOREVER);
     walks.max_attempts = 3;
-    mull__extent three = mull__extent_overridden(&walks);
+    mull__range three = mull__range_overridden(&walks);
     assert_int_equal(three.calls, 3);
     assert_int_equal(three.shortest_ms, 0);
     assert_int_equal(three.longest_ms, 2 * (MULL__DELAY_MAX_MS + 10));
     /* Jitter takes a delay of a chain beyond the longest one that an override can name. */
     const int64_t year_ms = MULL__DELAY_MAX_MS;
-    const mull__plain_tier tier = {.on = 1,
-                                   .attempts = 1,
-                                   .delays = &year_ms,
-                                   .delay_count = 1,
-                                   .max_delay_ms = MULL__NO_CAP,
-                                   .jitter = 0.5};
-    const mull__plain_tier off = {.on = 0};
-    const mull__course course = {&tier, &off};
+    const mull__tier_config tier = {.on = 1,
+                                    .attempts = 1,
+                                    .delays = &year_ms,
+                                    .delay_count = 1,
+                                    .max_delay_ms = MULL__NO_CAP,
+                                    .jitter = 0.5};
+    const mull__tier_config off = {.on = 0};
+    const mull__chain course = {&tier, &off};
     walks.courses = &course;
     walks.count = 1;
-    three = mull__extent_overridden(&walks);
+    three = mull__range_overridden(&walks);
     assert_int_equal(three.longest_ms, 2 * (year_ms + year_ms / 2 + 10));
 }
 
@@ -560,15 +560,15 @@ static void no_memory_is_told(void **state)
     (void)state;
     for (int i = 0; i < 20; i++) {
         sketch k;
-        mull__course courses[MOST_COURSES];
+        mull__chain courses[MOST_COURSES];
         random_sketch(&k, &small);
-        mull__walks walks = walks_of(&k, courses);
+        mull__chain_set walks = walks_of(&k, courses);
         int status = MULL_ENOMEM;
         for (long fail_at = 1; status == MULL_ENOMEM; fail_at++) {
             purse p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
             mull_allocator a = purse_allocator(&p);
-            mull__extent extent;
-            status = mull__extent_of_walks(&extent, &walks, &a);
+            mull__range extent;
+            status = mull__range_of_paths(&extent, &walks, &a);
             assert_int_equal(atomic_load(&p.out), 0);
             assert_true(status == MULL_ENOMEM || atomic_load(&p.asked) < fail_at);
         }

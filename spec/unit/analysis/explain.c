@@ -10,19 +10,19 @@ enum { ASKED = 1, RAISES = 2 };
 
 /* ---- Policies -------------------------------------------------------------------------------- */
 
-static mull__plain_tier tier_of(int64_t attempts, int64_t delay_ms, double jitter)
+static mull__tier_config tier_of(int64_t attempts, int64_t delay_ms, double jitter)
 {
-    return (mull__plain_tier){.on = 1,
-                              .attempts = attempts,
-                              .base_ms = delay_ms,
-                              .backoff = MULL__CONSTANT,
-                              .factor = 1,
-                              .max_delay_ms = MULL__NO_CAP,
-                              .jitter = jitter};
+    return (mull__tier_config){.on = 1,
+                               .attempts = attempts,
+                               .base_ms = delay_ms,
+                               .backoff = MULL__CONSTANT,
+                               .factor = 1,
+                               .max_delay_ms = MULL__NO_CAP,
+                               .jitter = jitter};
 }
 
 /* table_of has a rule whose function raises, and one that decides; an override where asked for. */
-static mull__table *table_of(mull__plain_tier retry, mull__plain_tier redeliver, int has_override)
+static mull__table *table_of(mull__tier_config retry, mull__tier_config redeliver, int has_override)
 {
     const mull__plain_rule rules[] = {
         {.type = "Known",
@@ -40,7 +40,7 @@ static mull__table *table_of(mull__plain_tier retry, mull__plain_tier redeliver,
     mull__plain_scope bus = {.kind = MULL__BUS, .rules = rules, .rule_count = 2};
     if (has_override) {
         bus.settings.override = ASKED + 1;
-        bus.settings.places[MULL__OVERRIDE] = (mull__plain_place){"policy.lua", 9};
+        bus.settings.places[MULL__OVERRIDE] = (mull__source_pos){"policy.lua", 9};
     }
     return new_table(&(mull__plain){.scopes = &bus, .scope_count = 1, .function_count = 3});
 }
@@ -89,7 +89,7 @@ static int explain(mull__explanation *out, purse *p, const mull__table *table, s
     failure.flags = MULL_HAS_CHANCE;
     const mull__runner runner = {.match = match, .override = discard_late, .state = s};
     const mull_allocator allocator = purse_allocator(p);
-    uint64_t *seen = malloc(mull__table_seen(table) * sizeof *seen + 1);
+    uint64_t *seen = malloc(mull__table_scratch_words(table) * sizeof *seen + 1);
     int status = mull__explain(out, &allocator, table, &failure, &runner, seen);
     free(seen);
     return status;
@@ -100,7 +100,7 @@ static int explain(mull__explanation *out, purse *p, const mull__table *table, s
 static void an_overrides_words_are_kept(void **state)
 {
     (void)state;
-    mull__table *table = table_of(tier_of(5, 100, 0.5), (mull__plain_tier){0}, 1);
+    mull__table *table = table_of(tier_of(5, 100, 0.5), (mull__tier_config){0}, 1);
     purse p = {0};
     scrap s = {0};
     mull__explanation found;
@@ -109,11 +109,11 @@ static void an_overrides_words_are_kept(void **state)
     assert_int_equal(found.verdict.action, MULL_RETRY);
     assert_int_equal(found.candidate_count, 2);
     assert_string_equal(found.candidates[0].trial.why, "boom");
-    assert_int_equal(found.candidates[1].trial.end, MULL__TRIAL_PASSED);
+    assert_int_equal(found.candidates[1].trial.end, MULL__ATTEMPT_PASSED);
     /* Two ways, each with a name of its own: they part at the end. */
     assert_int_equal(found.both.count, 2);
     for (int end = 0; end < MULL__ENDS; end++) {
-        const mull__strip *strip = &found.alone[end];
+        const mull__timeline_part *strip = &found.alone[end];
         assert_int_equal(strip->count, 1);
         assert_int_equal(strip->first[0].verdict.reason, MULL_REASON_OVERRIDE);
         assert_int_equal(strip->first[0].at_ms[0], end == MULL__LOW ? 100 : 300);
@@ -127,7 +127,7 @@ static void an_overrides_words_are_kept(void **state)
 }
 
 /* check_strip: the steps that it keeps are the first and the last ones, in order. */
-static void check_strip(const mull__strip *strip, int64_t first, int64_t count)
+static void check_strip(const mull__timeline_part *strip, int64_t first, int64_t count)
 {
     assert_int_equal(strip->count, count);
     for (size_t i = 0; i < strip->first_count; i++)
@@ -135,16 +135,16 @@ static void check_strip(const mull__strip *strip, int64_t first, int64_t count)
     for (size_t i = 0; i < strip->last_count; i++)
         assert_int_equal(strip->last[i].calls,
                          first + count - (int64_t)strip->last_count + (int64_t)i);
-    int64_t behind = count - MULL__STRIP_FIRST;
-    int64_t last = behind < 0 ? 0 : behind < MULL__STRIP_LAST ? behind : MULL__STRIP_LAST;
+    int64_t behind = count - MULL__TIMELINE_FIRST;
+    int64_t last = behind < 0 ? 0 : behind < MULL__TIMELINE_LAST ? behind : MULL__TIMELINE_LAST;
     assert_int_equal(strip->last_count, last);
-    assert_int_equal(strip->first_count, behind < 0 ? count : MULL__STRIP_FIRST);
+    assert_int_equal(strip->first_count, behind < 0 ? count : MULL__TIMELINE_FIRST);
 }
 
 /* walk_of explains a rule with so many redeliveries, and gives whether the walk is cut. */
 static int walk_of(int64_t redeliveries, int64_t calls)
 {
-    mull__table *table = table_of((mull__plain_tier){0}, tier_of(redeliveries, 10, 0), 0);
+    mull__table *table = table_of((mull__tier_config){0}, tier_of(redeliveries, 10, 0), 0);
     purse p = {0};
     mull__explanation found;
     assert_int_equal(explain(&found, &p, table, NULL), MULL_OK);
@@ -170,13 +170,13 @@ static void the_middle_is_left_out(void **state)
 static void a_walk_without_an_end_is_cut(void **state)
 {
     (void)state;
-    assert_true(walk_of(MULL_UNLIMITED, MULL__QUESTIONS_MAX / 2));
+    assert_true(walk_of(MULL_UNLIMITED, MULL__FUNCTION_CALLS_MAX / 2));
 }
 
 static void memory_may_end_anywhere(void **state)
 {
     (void)state;
-    mull__table *table = table_of(tier_of(5, 100, 0.5), (mull__plain_tier){0}, 1);
+    mull__table *table = table_of(tier_of(5, 100, 0.5), (mull__tier_config){0}, 1);
     long failed = 0;
     for (long nth = 1;; nth++) {
         purse p = {.fail_at = nth};

@@ -19,7 +19,7 @@ static void hear(void *data, const mull__finding *finding)
 
 static mull__table *suspicious_table(void)
 {
-    static const mull__plain_parent parents[] = {{"DeadlockError", "DatabaseError"}};
+    static const mull__type_parent parents[] = {{"DeadlockError", "DatabaseError"}};
     static const mull__plain_rule of_bus[] = {
         {.type = "DatabseError",
          .file = "policy.lua",
@@ -43,7 +43,7 @@ static void no_memory_is_told(void **state)
 {
     (void)state;
     mull__table *table = suspicious_table();
-    const mull__users users = {.handler_ms = 30000};
+    const mull__scope_users users = {.handler_ms = 30000};
     int status = MULL_ENOMEM, failures = -1;
     heard h;
     for (long fail_at = 1; status == MULL_ENOMEM; fail_at++, failures++) {
@@ -53,7 +53,7 @@ static void no_memory_is_told(void **state)
         mull__fates fates;
         status = mull__fates_of(&fates, table, NULL, &a);
         if (status == MULL_OK)
-            status = mull__findings(&fates, &users, &a, hear, &h);
+            status = mull__lint_run(&fates, &users, &a, hear, &h);
         mull__fates_free(&fates);
         assert_int_equal(atomic_load(&p.out), 0);
     }
@@ -73,15 +73,13 @@ static void no_memory_is_told(void **state)
 #define TEXT(s)    ((mull_value){.kind = MULL_STRING, .as.string = (s)})
 
 /* never: a rule with these tests, all of which must pass, is said never to. */
-static int never(const mull__plain_test *tests, size_t count)
+static int never(const mull__field_test *tests, size_t count)
 {
-    mull__plain_matcher parts[4];
+    mull__matcher parts[4];
     for (size_t i = 0; i < count; i++)
-        parts[i] =
-            (mull__plain_matcher){.kind = MULL__MATCH_TESTS, .tests = &tests[i], .test_count = 1};
+        parts[i] = (mull__matcher){.kind = MULL__MATCH_TESTS, .tests = &tests[i], .test_count = 1};
     mull__plain_rule rule = DEAD_LETTER_RULE("A", 1);
-    rule.matcher =
-        (mull__plain_matcher){.kind = MULL__MATCH_ALL, .parts = parts, .part_count = count};
+    rule.matcher = (mull__matcher){.kind = MULL__MATCH_ALL, .parts = parts, .part_count = count};
     mull__plain_scope bus = {.kind = MULL__BUS, .rules = &rule, .rule_count = 1};
     mull__table *table = new_table(&(mull__plain){.scopes = &bus, .scope_count = 1});
     int64_t effort = INT64_C(1000000000);
@@ -91,27 +89,27 @@ static int never(const mull__plain_test *tests, size_t count)
 }
 
 #define NEVER(...)                                                                                 \
-    never((const mull__plain_test[]){__VA_ARGS__}, COUNT(((const mull__plain_test[]){__VA_ARGS__})))
+    never((const mull__field_test[]){__VA_ARGS__}, COUNT(((const mull__field_test[]){__VA_ARGS__})))
 
-static mull__plain_test one_of(mull__subject subject, const char *name, const mull_value *literal)
+static mull__field_test one_of(mull__subject subject, const char *name, const mull_value *literal)
 {
-    return (mull__plain_test){
+    return (mull__field_test){
         .subject = subject,
         .name = name,
         .value = {.kind = MULL__ONE_OF, .literals = literal, .literal_count = 1}};
 }
 
-static mull__plain_test between(mull__subject subject, const char *name, mull_value low,
+static mull__field_test between(mull__subject subject, const char *name, mull_value low,
                                 mull_value high)
 {
-    return (mull__plain_test){.subject = subject,
+    return (mull__field_test){.subject = subject,
                               .name = name,
                               .value = {.kind = MULL__BETWEEN, .low = low, .high = high}};
 }
 
-static mull__plain_test just(mull__subject subject, const char *name, mull__value_kind kind)
+static mull__field_test just(mull__subject subject, const char *name, mull__value_kind kind)
 {
-    return (mull__plain_test){.subject = subject, .name = name, .value = {.kind = kind}};
+    return (mull__field_test){.subject = subject, .name = name, .value = {.kind = kind}};
 }
 
 static void what_can_never_pass(void **state)

@@ -28,9 +28,9 @@ enum { MOST_RULES = 40, TABLES = 3000 };
 typedef struct brood {
     mull__plain_rule rules[MOST_RULES];
     mull__plain_unrecoverable declared[MOST_RULES];
-    mull__plain_matcher parts[500];
-    mull__plain_test tests[2000];
-    mull__plain_value values[500];
+    mull__matcher parts[500];
+    mull__field_test tests[2000];
+    mull__condition values[500];
     mull_value literals[20000];
     size_t part_count, test_count, value_count, literal_count;
 } brood;
@@ -56,10 +56,10 @@ static mull_value bound(void)
                     : (mull_value){.kind = MULL_NIL};
 }
 
-static mull__plain_value value(brood *b, int depth)
+static mull__condition value(brood *b, int depth)
 {
     static const char *const texts[] = {"a", "b", "%d"};
-    mull__plain_value v = {.kind = (mull__value_kind)below(depth > 0 ? 7 : 6)};
+    mull__condition v = {.kind = (mull__value_kind)below(depth > 0 ? 7 : 6)};
     switch (v.kind) {
     case MULL__ONE_OF:
         v.literals = &b->literals[b->literal_count];
@@ -86,20 +86,20 @@ static mull__plain_value value(brood *b, int depth)
     return v;
 }
 
-static mull__plain_matcher matcher(brood *b, int depth)
+static mull__matcher matcher(brood *b, int depth)
 {
     static const mull__matcher_kind nests[] = {MULL__MATCH_ALL, MULL__MATCH_ANY, MULL__MATCH_NONE};
     static const char *const names[] = {"a", "b", "message"};
-    mull__plain_matcher m = {.kind = MULL__MATCH_TESTS};
+    mull__matcher m = {.kind = MULL__MATCH_TESTS};
     size_t form = below(20);
     if (form == 0)
-        return (mull__plain_matcher){.kind = MULL__MATCH_ALWAYS};
+        return (mull__matcher){.kind = MULL__MATCH_ALWAYS};
     if (form == 1)
-        return (mull__plain_matcher){.kind = MULL__MATCH_FUNCTION, .function = (uint32_t)below(3)};
+        return (mull__matcher){.kind = MULL__MATCH_FUNCTION, .function = (uint32_t)below(3)};
     if (form < 5 && depth > 0) {
         m.kind = nests[below(3)];
         m.part_count = 1 + below(2);
-        mull__plain_matcher *parts = &b->parts[b->part_count];
+        mull__matcher *parts = &b->parts[b->part_count];
         b->part_count += m.part_count;
         for (size_t i = 0; i < m.part_count; i++)
             parts[i] = matcher(b, depth - 1);
@@ -109,7 +109,7 @@ static mull__plain_matcher matcher(brood *b, int depth)
     m.tests = &b->tests[b->test_count];
     m.test_count = 1 + below(3);
     for (size_t i = 0; i < m.test_count; i++)
-        b->tests[b->test_count++] = (mull__plain_test){
+        b->tests[b->test_count++] = (mull__field_test){
             .subject = below(5) ? MULL__OF_ERROR : MULL__OF_HEADER,
             .name = names[below(COUNT(names))],
             .value = value(b, 1),
@@ -119,7 +119,7 @@ static mull__plain_matcher matcher(brood *b, int depth)
 
 static mull__table *random_table(brood *b, size_t count)
 {
-    static const mull__plain_parent parents[] = {
+    static const mull__type_parent parents[] = {
         {"A", "B"}, {"B", "C"}, {"D", "MessageDeserializationError"}};
     static const char *const types[] = {"A", "B", "C", "D", "Error"};
     b->part_count = b->test_count = b->value_count = b->literal_count = 0;
@@ -145,7 +145,7 @@ static mull__table *random_table(brood *b, size_t count)
 /* ---- Looked for one by one ------------------------------------------------------------------- */
 
 static const mull__rule *first_cover(const mull__rules *rules, const mull__rule *end, uint32_t type,
-                                     const mull__plain_matcher *narrow)
+                                     const mull__matcher *narrow)
 {
     int64_t effort = INT64_MAX;
     for (const mull__rule *rule = rules->items; rule < rules->items + rules->count; rule++) {
@@ -162,9 +162,9 @@ static const mull__rule *first_cover(const mull__rules *rules, const mull__rule 
 static const mull__rule *taker(const mull__table *table, const mull__rule *rule, int is_cause,
                                int climbs)
 {
-    static const mull__plain_matcher always = {.kind = MULL__MATCH_ALWAYS};
+    static const mull__matcher always = {.kind = MULL__MATCH_ALWAYS};
     const mull__scope *const scopes[] = {table->bus, table->host};
-    const mull__plain_matcher *narrow = is_cause ? &always : &rule->matcher;
+    const mull__matcher *narrow = is_cause ? &always : &rule->matcher;
     for (size_t i = 0; i < COUNT(scopes); i++) {
         const mull__rules *declared = &scopes[i]->unrecoverable;
         const mull__rule *found = first_cover(declared, NULL, MULL__ERROR_TYPE, narrow);
@@ -226,17 +226,17 @@ static void fates_are_those_found_one_by_one(void **state)
 enum { MANY = 20000 };
 
 /* many_rules is a bus with rules for one type, each with one test of one field. */
-static mull__table *many_rules(mull__plain_value (*of)(size_t index, mull_value *room))
+static mull__table *many_rules(mull__condition (*of)(size_t index, mull_value *room))
 {
     mull__plain_rule *rules = calloc(MANY, sizeof *rules);
-    mull__plain_test *tests = calloc(MANY, sizeof *tests);
+    mull__field_test *tests = calloc(MANY, sizeof *tests);
     mull_value *room = calloc(MANY, sizeof *room);
     assert_true(rules && tests && room);
     for (size_t i = 0; i < MANY; i++) {
-        tests[i] = (mull__plain_test){MULL__OF_ERROR, "status", of(i, &room[i]), 0};
+        tests[i] = (mull__field_test){MULL__OF_ERROR, "status", of(i, &room[i]), 0};
         rules[i] = (mull__plain_rule)DEAD_LETTER_RULE("A", (int)i + 1);
         rules[i].matcher =
-            (mull__plain_matcher){.kind = MULL__MATCH_TESTS, .tests = &tests[i], .test_count = 1};
+            (mull__matcher){.kind = MULL__MATCH_TESTS, .tests = &tests[i], .test_count = 1};
     }
     const mull__plain_scope bus = {.kind = MULL__BUS, .rules = rules, .rule_count = MANY};
     mull__table *table = new_table(&(mull__plain){.scopes = &bus, .scope_count = 1});
@@ -246,18 +246,18 @@ static mull__table *many_rules(mull__plain_value (*of)(size_t index, mull_value 
     return table;
 }
 
-static mull__plain_value one(size_t index, mull_value *room)
+static mull__condition one(size_t index, mull_value *room)
 {
     *room = (mull_value){.kind = MULL_INTEGER, .as.integer = (int64_t)index / 2};
-    return (mull__plain_value){.kind = MULL__ONE_OF, .literals = room, .literal_count = 1};
+    return (mull__condition){.kind = MULL__ONE_OF, .literals = room, .literal_count = 1};
 }
 
-static mull__plain_value range(size_t index, mull_value *room)
+static mull__condition range(size_t index, mull_value *room)
 {
     *room = (mull_value){.kind = MULL_INTEGER, .as.integer = (int64_t)index};
-    return (mull__plain_value){.kind = MULL__BETWEEN,
-                               .low = *room,
-                               .high = {.kind = MULL_INTEGER, .as.integer = (int64_t)index + MANY}};
+    return (mull__condition){.kind = MULL__BETWEEN,
+                             .low = *room,
+                             .high = {.kind = MULL_INTEGER, .as.integer = (int64_t)index + MANY}};
 }
 
 static void equalities_are_told_apart_by_their_values(void **state)

@@ -51,7 +51,7 @@ static void what_an_older_one_lacks_is_zero(void **state)
     first given = {.size = sizeof given, .a = 1, .b = 2};
     now own;
     memset(&own, 0x5a, sizeof own);
-    assert_true(mull__struct_take(&own, sizeof own, LEAST, &given));
+    assert_true(mull__struct_copy_in(&own, sizeof own, LEAST, &given));
     assert_int_equal(own.size, sizeof own);
     assert_int_equal(own.a, 1);
     assert_int_equal(own.b, 2);
@@ -64,7 +64,7 @@ static void what_a_newer_one_has_besides_is_left(void **state)
     now given = {.size = sizeof given, .a = 1, .b = 2, .c = 3};
     first own[2];
     memset(own, 0x5a, sizeof own);
-    assert_true(mull__struct_take(own, sizeof *own, sizeof *own, &given));
+    assert_true(mull__struct_copy_in(own, sizeof *own, sizeof *own, &given));
     assert_int_equal(own[0].size, sizeof *own);
     assert_int_equal(own[0].b, 2);
     assert_int_equal(own[1].size, SIZE_MAX / 255 * 0x5a);
@@ -75,7 +75,7 @@ static void an_older_one_gets_what_it_has_room_for(void **state)
     (void)state;
     const now own = {.size = sizeof own, .a = 1, .b = 2, .c = 3};
     first given[2] = {{.size = sizeof *given}, {.size = 4711}};
-    assert_true(mull__struct_give(given, LEAST, &own, sizeof own));
+    assert_true(mull__struct_copy_out(given, LEAST, &own, sizeof own));
     assert_int_equal(given[0].size, sizeof *given);
     assert_int_equal(given[0].a, 1);
     assert_int_equal(given[0].b, 2);
@@ -87,7 +87,7 @@ static void a_newer_one_keeps_what_is_beyond(void **state)
     (void)state;
     const first own = {.size = sizeof own, .a = 1, .b = 2};
     now given = {.size = sizeof given, .c = 3};
-    assert_true(mull__struct_give(&given, LEAST, &own, sizeof own));
+    assert_true(mull__struct_copy_out(&given, LEAST, &own, sizeof own));
     assert_int_equal(given.size, sizeof given);
     assert_int_equal(given.a, 1);
     assert_int_equal(given.c, 3);
@@ -100,13 +100,13 @@ static void what_is_too_small_is_neither_read_nor_written(void **state)
     const size_t small[] = {0, 1, LEAST - 1};
     for (size_t i = 0; i < COUNT(small); i++) {
         first given = {.size = small[i], .a = 1};
-        assert_false(mull__struct_take(&own, sizeof own, LEAST, &given));
+        assert_false(mull__struct_copy_in(&own, sizeof own, LEAST, &given));
         assert_int_equal(own.a, 7);
-        assert_false(mull__struct_give(&given, LEAST, &own, sizeof own));
+        assert_false(mull__struct_copy_out(&given, LEAST, &own, sizeof own));
         assert_int_equal(given.a, 1);
     }
-    assert_false(mull__struct_take(&own, sizeof own, LEAST, NULL));
-    assert_false(mull__struct_give(NULL, LEAST, &own, sizeof own));
+    assert_false(mull__struct_copy_in(&own, sizeof own, LEAST, NULL));
+    assert_false(mull__struct_copy_out(NULL, LEAST, &own, sizeof own));
 }
 
 int main(void)

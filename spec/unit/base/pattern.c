@@ -197,7 +197,7 @@ static answer ask_us(const words *text, const words *pattern, size_t init)
     case MULL__PATTERN_NONE:
         say(&a, "no;", 3);
         break;
-    case MULL__PATTERN_SPENT:
+    case MULL__PATTERN_OUT_OF_STEPS:
         say(&a, "spent", 5);
         break;
     default:
@@ -372,7 +372,7 @@ static void bombs(void **state)
     };
     for (size_t i = 0; i < COUNT(patterns); i++) {
         mull__pattern_steps steps = {.left = 1000000};
-        assert_int_equal(find(text, sizeof text, patterns[i], &steps), MULL__PATTERN_SPENT);
+        assert_int_equal(find(text, sizeof text, patterns[i], &steps), MULL__PATTERN_OUT_OF_STEPS);
         assert_true(steps.left < 0);
     }
 }
@@ -393,7 +393,7 @@ static void exactly_the_steps(void **state)
         assert_int_equal(find(text, strlen(text), patterns[i], &steps), found);
         assert_int_equal(steps.left, 0);
         steps.left = needed - 1;
-        assert_int_equal(find(text, strlen(text), patterns[i], &steps), MULL__PATTERN_SPENT);
+        assert_int_equal(find(text, strlen(text), patterns[i], &steps), MULL__PATTERN_OUT_OF_STEPS);
     }
 }
 
@@ -412,7 +412,7 @@ static void long_sets_cost(void **state)
     assert_int_equal(find("aaaaaaaaaaaaaaaaaaaa", 20, "[^x]*", &steps), MULL__PATTERN_FOUND);
     memset(pattern + 1, 'c', sizeof pattern - 5);
     steps.left = 100000;
-    assert_int_equal(find("bbbbbbbbbbbbbbbbbbbb", 20, pattern, &steps), MULL__PATTERN_SPENT);
+    assert_int_equal(find("bbbbbbbbbbbbbbbbbbbb", 20, pattern, &steps), MULL__PATTERN_OUT_OF_STEPS);
 }
 
 static void nesting(void **state)

@@ -39,15 +39,15 @@ static size_t size_of(const void *block)
 static void check_within(const void *block, const void *written, size_t size)
 {
     size_t before = (size_t)((const char *)written - (const char *)block);
-    assert_true(before >= MULL__LINE - 1);
-    assert_true(size_of(block) >= before + size + MULL__LINE - 1);
+    assert_true(before >= MULL__CACHE_LINE - 1);
+    assert_true(size_of(block) >= before + size + MULL__CACHE_LINE - 1);
 }
 
 static void check_apart(const mull_decider *decider)
 {
-    const mull__seat *seat = decider->seat;
+    const mull__decider_state *seat = decider->seat;
     check_within(decider, &decider->deciding, sizeof decider->deciding);
-    check_within(seat, seat->seen, mull__table_seen(seat->table) * sizeof *seat->seen);
+    check_within(seat, seat->seen, mull__table_scratch_words(seat->table) * sizeof *seat->seen);
 }
 
 static void what_deciders_write_lies_apart(void **state)

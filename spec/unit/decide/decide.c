@@ -278,7 +278,7 @@ static void a_generation_may_outlive_the_holder(void **state)
     rig r;
     mull_decider *d = rig_init_with_decider(&r, "f");
     mull_verdict v = decide(d, "Fails");
-    mull__generation *kept = mull__generation_keep(mull__decider_generation(d));
+    mull__generation *kept = mull__generation_ref(mull__decider_generation(d));
     assert_int_equal(reload(&r, "b"), 0);
     decide(d, "Fails");
     assert_int_equal(reload(&r, "a"), 0);
@@ -288,7 +288,7 @@ static void a_generation_may_outlive_the_holder(void **state)
     assert_string_equal(v.rule.file, "a.lua");
     assert_string_equal(v.generation, mull__generation_name(kept));
     assert_int_equal(mull__generation_table(kept)->rule_count, 3);
-    mull__generation_drop(kept);
+    mull__generation_unref(kept);
     assert_int_equal(r.fake.closed, 1);
     assert_int_equal(r.purse.out, 0);
 }
@@ -419,7 +419,7 @@ static void a_reload_out_of_a_decision_leaves_what_that_decides_by(void **state)
 /* leaver has nothing against any table; when asked, its problem makes another leave. */
 typedef struct leaver {
     mull_policy *policy;
-    mull__veto other;
+    mull__reload_validator other;
     int asked;
 } leaver;
 
@@ -429,7 +429,7 @@ static int let_other_leave(void *data, const mull__table *table, mull_problem_fn
     leaver *l = data;
     (void)table, (void)problem, (void)problem_data;
     l->asked++;
-    mull__policy_leave(l->policy, &l->other);
+    mull__policy_remove_validator(l->policy, &l->other);
     assert_int_equal(pthread_mutex_trylock(&l->policy->vetoing), EBUSY); /* still locked */
     return 0;
 }
@@ -454,14 +454,14 @@ static void a_veto_may_go_while_another_is_asked(void **state)
     rig r;
     rig_init(&r, "a");
     leaver l = {.policy = r.policy, .other.check = has_nothing_against};
-    mull__veto veto = {.check = has_nothing_against, .data = &l};
-    assert_int_equal(mull__policy_use(r.policy, &veto, NULL, NULL), 0);
-    assert_int_equal(mull__policy_use(r.policy, &l.other, NULL, NULL), 0);
+    mull__reload_validator veto = {.check = has_nothing_against, .data = &l};
+    assert_int_equal(mull__policy_add_validator(r.policy, &veto, NULL, NULL), 0);
+    assert_int_equal(mull__policy_add_validator(r.policy, &l.other, NULL, NULL), 0);
     veto.check = let_other_leave;
     l.other.check = never_asked;
     assert_int_equal(reload(&r, "b"), 0);
     assert_int_equal(l.asked, 1);
-    mull__policy_leave(r.policy, &veto);
+    mull__policy_remove_validator(r.policy, &veto);
     assert_int_equal(reload(&r, "a"), 0);
     assert_int_equal(l.asked, 1);
     rig_done(&r);

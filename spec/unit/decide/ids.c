@@ -60,7 +60,7 @@ static void a_decider_that_has_not_moved_on_finds_every_id(void **state)
         snprintf(consumer, sizeof consumer, "c%d", i);
         const mull_failure after = failure_by_ids(&r, i % 2 ? "Ends" : "Fails", consumer);
         mull_verdict verdict = MULL_INIT(mull_verdict);
-        assert_int_equal(mull__decide_on(r.decider, &after, &verdict), 0);
+        assert_int_equal(mull__decide_current(r.decider, &after, &verdict), 0);
         assert_line(verdict, FAKE_LINE_A);
     }
     const mull_failure after = failure_by_ids(&r, "Ends", "c7");
@@ -75,7 +75,7 @@ static void a_generation_that_is_kept_is_no_trouble(void **state)
     (void)state;
     rig r;
     rig_init(&r, "a");
-    mull__seat *kept = mull__decider_seat(r.decider);
+    mull__decider_state *kept = mull__decider_state_ref(r.decider);
     assert_int_equal(mull_policy_reload(r.policy, "b", 0), 0);
     const mull_failure failure = failure_by_ids(&r, "Fails", NULL);
     assert_line(decide(&r, &failure), FAKE_LINE_B);
@@ -83,7 +83,7 @@ static void a_generation_that_is_kept_is_no_trouble(void **state)
     assert_non_null(number);
     assert_true(*number < kept->table->type_count);
     assert_string_equal(kept->table->types[*number].name, "Fails");
-    mull__seat_drop(kept);
+    mull__decider_state_unref(kept);
     const mull_failure later = failure_by_ids(&r, "Ends", NULL);
     assert_line(decide(&r, &later), FAKE_LINE_B);
     rig_done(&r);

@@ -87,7 +87,7 @@ static void *come_and_go(void *data)
         s->mixed += look(s, decider, 1) < 0;
         mull__generation *kept = mull__policy_current(s->policy);
         s->mixed += !mull__generation_name(kept)[0];
-        mull__generation_drop(kept);
+        mull__generation_unref(kept);
         mull_decider_free(decider);
         sched_yield();
     }
@@ -167,7 +167,7 @@ typedef struct dispute {
 static int refuse_b(void *data, const mull__table *table, mull_problem_fn problem,
                     void *problem_data)
 {
-    const mull__rule *rule = mull__rule_at(mull__layer_named(table, NULL, NULL).rules, 0);
+    const mull__rule *rule = mull__rule_at(mull__effective_settings_of(table, NULL, NULL).rules, 0);
     (void)data;
     if (rule->retry.attempts != 0)
         return 0;
@@ -179,9 +179,9 @@ static void *use_and_leave(void *data)
 {
     dispute *d = data;
     mull__report report = {0};
-    mull__veto veto = {.check = refuse_b};
+    mull__reload_validator veto = {.check = refuse_b};
     while (!d->stage.stop) {
-        int status = mull__policy_use(d->stage.policy, &veto, mull__report_add, &report);
+        int status = mull__policy_add_validator(d->stage.policy, &veto, mull__report_add, &report);
         d->failed += status != 0 && status != MULL_EREFUSED;
         if (status == 0) {
             char name[33];
@@ -191,7 +191,7 @@ static void *use_and_leave(void *data)
         } else {
             d->refused++;
         }
-        mull__policy_leave(d->stage.policy, &veto);
+        mull__policy_remove_validator(d->stage.policy, &veto);
     }
     return NULL;
 }

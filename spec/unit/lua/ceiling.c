@@ -70,7 +70,7 @@ static uint64_t grouped(const char *root, const char *list)
     char path[256];
     write_file(root, "list", list);
     snprintf(path, sizeof path, "%s/list", root);
-    return mull__cgroup_memory(path, root);
+    return mull__cgroup_memory_limit(path, root);
 }
 
 static void as_little_as_the_groups_around_it_may_have(void **state)
@@ -95,8 +95,8 @@ static void as_little_as_the_groups_around_it_may_have(void **state)
     assert_int_equal(grouped(root, "0::/a/b\n"), 3000000);
     assert_int_equal(grouped(root, "4:memory:/a\n"), UINT64_MAX); /* v1 */
     assert_int_equal(grouped(root, ""), UINT64_MAX);
-    assert_int_equal(mull__cgroup_memory("/tmp", root), UINT64_MAX);
-    assert_int_equal(mull__cgroup_memory("/nowhere", root), UINT64_MAX);
+    assert_int_equal(mull__cgroup_memory_limit("/tmp", root), UINT64_MAX);
+    assert_int_equal(mull__cgroup_memory_limit("/nowhere", root), UINT64_MAX);
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
 }
@@ -109,22 +109,22 @@ static int run(lua_State *L, const char *text)
     return lua_pcall(L, 0, 0, 0);
 }
 
-static lua_State *begin(mull__ceiling *ceiling)
+static lua_State *begin(mull__memory_limit *ceiling)
 {
     lua_State *L = luaL_newstate();
     assert_non_null(L);
     luaL_openlibs(L);
-    mull__ceiling_over(ceiling, L);
+    mull__memory_limit_install(ceiling, L);
     return L;
 }
 
 static void three_quarters_of_that_unless_it_is_moved(void **state)
 {
     (void)state;
-    mull__ceiling ceiling;
+    mull__memory_limit ceiling;
     lua_State *L = begin(&ceiling);
     assert_int_equal(ceiling.most, mull__machine_memory() / 4 * 3);
-    mull__ceiling_open(L);
+    mull__memory_limit_push(L);
     lua_setglobal(L, "limit");
     assert_int_equal(run(L, "assert(limit(64 << 20))"), LUA_OK);
     assert_int_equal(ceiling.most, 64 * MIB);
@@ -141,7 +141,7 @@ static void three_quarters_of_that_unless_it_is_moved(void **state)
 static void what_is_above_it_is_refused_and_garbage_is_none_of_it(void **state)
 {
     (void)state;
-    mull__ceiling ceiling;
+    mull__memory_limit ceiling;
     lua_State *L = begin(&ceiling);
     ceiling.most = 16 * MIB;
     assert_int_equal(run(L, "kept = ('x'):rep(4 << 20)\n"
@@ -163,16 +163,16 @@ static void what_is_above_it_is_refused_and_garbage_is_none_of_it(void **state)
 /* refused says whether memory was refused for good while a text ran. */
 static int refused(lua_State *L, const char *text, int status)
 {
-    mull__ceiling_watch(L);
+    mull__memory_limit_watch(L);
     assert_int_equal(run(L, text), status);
     lua_settop(L, 0);
-    return mull__ceiling_refused(L);
+    return mull__memory_limit_refused(L);
 }
 
 static void what_is_had_after_a_collection_was_not_refused(void **state)
 {
     (void)state;
-    mull__ceiling ceiling;
+    mull__memory_limit ceiling;
     lua_State *L = begin(&ceiling);
     ceiling.most = 16 * MIB;
     assert_int_equal(run(L, "collectgarbage('stop') half = ('x'):rep(1 << 20)"), LUA_OK);
@@ -192,32 +192,32 @@ static void what_is_had_after_a_collection_was_not_refused(void **state)
 static void it_is_used_up_where_an_eighth_of_it_is_kept(void **state)
 {
     (void)state;
-    mull__ceiling ceiling;
+    mull__memory_limit ceiling;
     lua_State *L = begin(&ceiling);
     ceiling.most = 16 * MIB; /* 12 MiB of it for objects */
     assert_int_equal(run(L, "before = ('x'):rep(4 << 20) .. '.'"), LUA_OK);
-    assert_int_equal(mull__ceiling_start(L), 1);
-    assert_false(mull__ceiling_is_short(L));
+    assert_int_equal(mull__memory_limit_start(L), 1);
+    assert_false(mull__memory_limit_is_short(L));
     assert_int_equal(run(L, "after = ('x'):rep(900 << 10) .. '.'"), LUA_OK);
-    assert_false(mull__ceiling_is_short(L));
-    assert_true(mull__ceiling_is_free(L));
+    assert_false(mull__memory_limit_is_short(L));
+    assert_true(mull__memory_limit_is_free(L));
     assert_int_equal(run(L, "more = ('x'):rep(200 << 10) .. '.'"), LUA_OK);
-    assert_true(mull__ceiling_is_short(L));
-    assert_true(mull__ceiling_is_free(L));
+    assert_true(mull__memory_limit_is_short(L));
+    assert_true(mull__memory_limit_is_free(L));
     assert_int_equal(run(L, "most = ('x'):rep(3 << 20) .. '.'"), LUA_OK);
     lua_gc(L, LUA_GCCOLLECT);
-    assert_false(mull__ceiling_is_free(L));
+    assert_false(mull__memory_limit_is_free(L));
     assert_int_equal(run(L, "most = nil"), LUA_OK);
     lua_gc(L, LUA_GCCOLLECT);
-    assert_true(mull__ceiling_is_free(L));
+    assert_true(mull__memory_limit_is_free(L));
     assert_int_equal(run(L, "before = nil"), LUA_OK); /* what there was may go, too */
-    assert_false(mull__ceiling_is_short(L));
+    assert_false(mull__memory_limit_is_short(L));
     assert_int_equal(run(L, "held = setmetatable({ ('x'):rep(4 << 20) .. '.' }, { __gc = type })\n"
                             "after, more = ('x'):rep(3 << 20) .. '.', ('x'):rep(1 << 20) .. '.'"),
                      LUA_OK);
-    assert_true(mull__ceiling_is_short(L));
+    assert_true(mull__memory_limit_is_short(L));
     assert_int_equal(run(L, "held = nil"), LUA_OK);
-    assert_false(mull__ceiling_is_short(L));
+    assert_false(mull__memory_limit_is_short(L));
     lua_close(L);
 }
 
@@ -225,29 +225,29 @@ static void nothing_is_where_there_is_no_ceiling(void **state)
 {
     (void)state;
     lua_State *L = luaL_newstate();
-    mull__ceiling_watch(L);
-    assert_false(mull__ceiling_refused(L));
-    assert_false(mull__ceiling_is_short(L));
-    assert_true(mull__ceiling_is_free(L));
-    assert_false(mull__ceiling_apart(L, 1));
-    mull__ceiling_lift(L);
+    mull__memory_limit_watch(L);
+    assert_false(mull__memory_limit_refused(L));
+    assert_false(mull__memory_limit_is_short(L));
+    assert_true(mull__memory_limit_is_free(L));
+    assert_false(mull__memory_limit_exempt(L, 1));
+    mull__memory_limit_lift(L);
     lua_close(L);
 }
 
 static void what_is_apart_from_handlers_has_a_quarter_left(void **state)
 {
     (void)state;
-    mull__ceiling ceiling;
+    mull__memory_limit ceiling;
     lua_State *L = begin(&ceiling);
     ceiling.most = 16 * MIB;
     assert_int_equal(run(L, "list = {} while true do list = { list } end"), LUA_ERRMEM);
     lua_settop(L, 0);
-    assert_false(mull__ceiling_apart(L, 1));
+    assert_false(mull__memory_limit_exempt(L, 1));
     assert_int_equal(run(L, "return { ('x'):rep(1 << 20) .. '.' }"), LUA_OK);
-    assert_true(mull__ceiling_apart(L, 0));
+    assert_true(mull__memory_limit_exempt(L, 0));
     assert_int_equal(luaL_loadstring(L, "return 'a handler'"), LUA_ERRMEM);
     lua_settop(L, 0);
-    mull__ceiling_lift(L);
+    mull__memory_limit_lift(L);
     assert_int_equal(run(L, "return ('x'):rep(20 << 20)"), LUA_OK);
     lua_close(L);
 }
@@ -256,7 +256,7 @@ static void what_is_apart_from_handlers_has_a_quarter_left(void **state)
 static void json_is_read_within_it(void **state)
 {
     (void)state;
-    mull__ceiling ceiling;
+    mull__memory_limit ceiling;
     lua_State *L = begin(&ceiling);
     mull__open_json(L);
     lua_getfield(L, -1, "decode");

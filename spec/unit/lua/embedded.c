@@ -23,7 +23,7 @@ static void push_dump(lua_State *L, const mull__embedded *file, const char *make
     luaL_requiref(L, LUA_STRLIBNAME, luaopen_string, 0);
     lua_getfield(L, -1, "dump");
     lua_remove(L, -2);
-    assert_int_equal(mull__embedded_load_made(L, file, maker), LUA_OK);
+    assert_int_equal(mull__embedded_load_for(L, file, maker), LUA_OK);
     lua_call(L, 1, 1);
 }
 
@@ -31,12 +31,12 @@ static void bytecode_says_what_the_text_says(void **state)
 {
     (void)state;
     lua_State *L = open_state();
-    assert_string_equal(mull__embedded_maker, lua_ident);
+    assert_string_equal(mull__embedded_lua_ident, lua_ident);
     assert_true(mull__embedded_count > 0);
     for (size_t i = 0; i < mull__embedded_count; i++) {
         const mull__embedded *file = &mull__embedded_files[i];
         assert_non_null(file->code);
-        push_dump(L, file, mull__embedded_maker);
+        push_dump(L, file, mull__embedded_lua_ident);
         push_dump(L, file, "");
         if (!lua_rawequal(L, -1, -2))
             fail_msg("%s: its bytecode isn't that of its text", file->name);
@@ -50,7 +50,7 @@ static void bytecode_says_what_the_text_says(void **state)
 /* used gives which of the two a file is loaded from for a maker: both return what they are. */
 static const char *used(lua_State *L, const mull__embedded *file, const char *maker)
 {
-    assert_int_equal(mull__embedded_load_made(L, file, maker), LUA_OK);
+    assert_int_equal(mull__embedded_load_for(L, file, maker), LUA_OK);
     lua_call(L, 0, 1);
     return lua_tostring(L, -1);
 }

@@ -309,16 +309,16 @@ static int notify(scene *s, const facts *f)
                               .verdict = &verdict,
                               .rule = &verdict.rule,
                               .generation = verdict.generation};
-    mull__seat *seat = mull__decider_seat(s->decider);
+    mull__decider_state *seat = mull__decider_state_ref(s->decider);
     const mull__settings in_force =
-        mull__layer_named(mull__generation_table(mull__decider_generation(s->decider)), "Heard",
-                          NULL)
+        mull__effective_settings_of(mull__generation_table(mull__decider_generation(s->decider)),
+                                    "Heard", NULL)
             .bounds;
     char why[200] = "";
     int64_t steps = MULL__DECISION_STEPS;
-    int status =
-        mull__seat_notify(seat, (uint32_t)(in_force.notify - 1), &event, &steps, why, sizeof why);
-    mull__seat_drop(seat);
+    int status = mull__decider_state_notify(seat, (uint32_t)(in_force.notify - 1), &event, &steps,
+                                            why, sizeof why);
+    mull__decider_state_unref(seat);
     if (status != 0) {
         assert_int_equal(status, MULL_ENOMEM);
         assert_string_equal(why, mull_strerror(MULL_ENOMEM));

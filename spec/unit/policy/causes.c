@@ -14,7 +14,7 @@ static mull_error *chain_of(mull_error *errors, const char *const *types, size_t
     return errors;
 }
 
-static const mull__plain_parent family[] = {{"Timeout", "Network"}, {"Http", "Network"}};
+static const mull__type_parent family[] = {{"Timeout", "Network"}, {"Http", "Network"}};
 
 static const mull__plain_rule on_rules[] = {
     DEAD_LETTER_RULE("Known", 1),
@@ -109,15 +109,15 @@ static void a_matcher_of_a_cause_rule_gets_the_cause(void **state)
 {
     (void)state;
     const mull_value code = {.kind = MULL_INTEGER, .as.integer = 7};
-    const mull__plain_test tests[] = {
+    const mull__field_test tests[] = {
         EQUALS("code", &code),
         {.subject = MULL__OF_CTX, .name = "consumer", .value = {.kind = MULL__PRESENT}},
     };
     mull__plain_rule rules[] = {DEAD_LETTER_RULE("Error", 1), DEAD_LETTER_RULE("Error", 2),
                                 DEAD_LETTER_RULE("Error", 3)};
-    rules[0].matcher = (mull__plain_matcher)FUNCTION(FUNCTION_NO);
-    rules[1].matcher = (mull__plain_matcher)FUNCTION(FUNCTION_RAISES);
-    rules[2].matcher = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = tests, .test_count = 2};
+    rules[0].matcher = (mull__matcher)FUNCTION(FUNCTION_NO);
+    rules[1].matcher = (mull__matcher)FUNCTION(FUNCTION_RAISES);
+    rules[2].matcher = (mull__matcher){MULL__MATCH_TESTS, .tests = tests, .test_count = 2};
     const mull__plain_scope bus = {.kind = MULL__BUS, .cause_rules = rules, .cause_rule_count = 3};
     static const char *const types[] = {"One", "Two", "Three"};
     const mull_field field = {"code", code};
@@ -176,7 +176,7 @@ static void circles_are_cut(void **state)
 {
     (void)state;
     mull__plain_rule rule = DEAD_LETTER_RULE("Error", 5);
-    rule.matcher = (mull__plain_matcher)FUNCTION(FUNCTION_NO);
+    rule.matcher = (mull__matcher)FUNCTION(FUNCTION_NO);
     const mull__plain_scope bus = {.kind = MULL__BUS, .cause_rules = &rule, .cause_rule_count = 1};
     static const char *const types[] = {"One", "Two", "Three"};
     for (size_t back = 0; back < COUNT(types); back++) {
@@ -285,9 +285,9 @@ static void error_itself_may_be_unrecoverable(void **state)
         const mull_error error = error_of(types[i]);
         const mull_failure failure = failure_of(&error);
         probe p = {0};
-        declared.matcher = (mull__plain_matcher){0};
+        declared.matcher = (mull__matcher){0};
         assert_int_equal(probe_bus(&p, &bus, &failure).reason, MULL_REASON_UNRECOVERABLE);
-        declared.matcher = (mull__plain_matcher)FUNCTION(FUNCTION_NO);
+        declared.matcher = (mull__matcher)FUNCTION(FUNCTION_NO);
         assert_int_equal(probe_bus(&p, &bus, &failure).reason,
                          i == 0 ? MULL_REASON_RULE : MULL_REASON_NO_RULE);
     }
@@ -312,8 +312,8 @@ static void the_built_in_declaration(void **state)
 {
     (void)state;
     static const char *const unreadable = "MessageDeserializationError";
-    static const mull__plain_parent parents[] = {{"Mine", "MessageDeserializationError"},
-                                                 {"MessageDeserializationError", "Up"}};
+    static const mull__type_parent parents[] = {{"Mine", "MessageDeserializationError"},
+                                                {"MessageDeserializationError", "Up"}};
     mull__plain_rule rule = DEAD_LETTER_RULE("Up", 1);
     mull__plain_scope bus = {.kind = MULL__BUS, .rules = &rule, .rule_count = 1};
     const struct {
@@ -334,9 +334,9 @@ static void the_built_in_declaration(void **state)
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         rule.type = cases[i].rule_for;
-        rule.matcher = (mull__plain_matcher){0};
+        rule.matcher = (mull__matcher){0};
         if (cases[i].no_match)
-            rule.matcher = (mull__plain_matcher)FUNCTION(FUNCTION_NO);
+            rule.matcher = (mull__matcher)FUNCTION(FUNCTION_NO);
         bus.rules = bus.cause_rules = &rule;
         bus.rule_count = !cases[i].by_cause;
         bus.cause_rule_count = (size_t)cases[i].by_cause;

@@ -10,12 +10,12 @@
 
 static int64_t exponential(int64_t base_ms, double factor, int64_t step)
 {
-    return mull__delay(&(mull__plain_tier){.on = 1,
-                                           .attempts = MULL_UNLIMITED,
-                                           .base_ms = base_ms,
-                                           .backoff = MULL__EXPONENTIAL,
-                                           .factor = factor,
-                                           .max_delay_ms = 365 * DAY_MS},
+    return mull__delay(&(mull__tier_config){.on = 1,
+                                            .attempts = MULL_UNLIMITED,
+                                            .base_ms = base_ms,
+                                            .backoff = MULL__EXPONENTIAL,
+                                            .factor = factor,
+                                            .max_delay_ms = 365 * DAY_MS},
                        step);
 }
 
@@ -39,7 +39,7 @@ static void saturation(void **state)
 {
     (void)state;
     const int64_t steps[] = {60, 64, 65, 1000, INT32_MAX, INT64_MAX - 1, INT64_MAX};
-    mull__plain_tier tier = {.on = 1, .base_ms = 200, .factor = 2, .max_delay_ms = 30000};
+    mull__tier_config tier = {.on = 1, .base_ms = 200, .factor = 2, .max_delay_ms = 30000};
     for (size_t i = 0; i < COUNT(steps); i++) {
         tier.backoff = MULL__EXPONENTIAL;
         assert_int_equal(mull__delay(&tier, steps[i]), 30000);
@@ -66,7 +66,7 @@ static void lists(void **state)
 {
     (void)state;
     const int64_t delays[] = {100, 365 * DAY_MS, 0};
-    mull__plain_tier tier = {
+    mull__tier_config tier = {
         .on = 1, .attempts = 3, .delays = delays, .delay_count = 3, .max_delay_ms = MULL__NO_CAP};
     assert_int_equal(mull__delay(&tier, 1), 100);
     assert_int_equal(mull__delay(&tier, 2), 365 * DAY_MS);
@@ -77,15 +77,15 @@ static void lists(void **state)
 
 /* ---- Jitter ---------------------------------------------------------------------------------- */
 
-static mull__span span(int64_t delay_ms, double jitter, int64_t cap_ms)
+static mull__ms_range span(int64_t delay_ms, double jitter, int64_t cap_ms)
 {
-    return mull__delay_span(&(mull__plain_tier){.jitter = jitter, .max_delay_ms = cap_ms},
-                            delay_ms);
+    return mull__jitter_ms_range(&(mull__tier_config){.jitter = jitter, .max_delay_ms = cap_ms},
+                                 delay_ms);
 }
 
 #define SPANS(delay, jitter, cap, low, high)                                                       \
     do {                                                                                           \
-        mull__span s = span(delay, jitter, cap);                                                   \
+        mull__ms_range s = span(delay, jitter, cap);                                               \
         assert_int_equal(s.low_ms, low);                                                           \
         assert_int_equal(s.high_ms, high);                                                         \
     } while (0)
@@ -108,21 +108,24 @@ static void spans(void **state)
 static void draws(void **state)
 {
     (void)state;
-    mull__span four = {7, 10};
-    assert_int_equal(mull__draw(four.low_ms, mull__choices(four), 0), 7);
-    assert_int_equal(mull__draw(four.low_ms, mull__choices(four), UINT64_C(1) << 62), 8);
-    assert_int_equal(mull__draw(four.low_ms, mull__choices(four), (UINT64_C(1) << 62) - 1), 7);
-    assert_int_equal(mull__draw(four.low_ms, mull__choices(four), UINT64_MAX), 10);
-    mull__span wide = {0, 2 * 365 * DAY_MS};
-    assert_int_equal(mull__draw(wide.low_ms, mull__choices(wide), UINT64_MAX), 2 * 365 * DAY_MS);
-    assert_int_equal(mull__draw(wide.low_ms, mull__choices(wide), UINT64_C(1) << 63), 365 * DAY_MS);
-    assert_int_equal(mull__draw(5, 1, UINT64_MAX), 5);
+    mull__ms_range four = {7, 10};
+    assert_int_equal(mull__draw_jitter(four.low_ms, mull__range_size(four), 0), 7);
+    assert_int_equal(mull__draw_jitter(four.low_ms, mull__range_size(four), UINT64_C(1) << 62), 8);
+    assert_int_equal(
+        mull__draw_jitter(four.low_ms, mull__range_size(four), (UINT64_C(1) << 62) - 1), 7);
+    assert_int_equal(mull__draw_jitter(four.low_ms, mull__range_size(four), UINT64_MAX), 10);
+    mull__ms_range wide = {0, 2 * 365 * DAY_MS};
+    assert_int_equal(mull__draw_jitter(wide.low_ms, mull__range_size(wide), UINT64_MAX),
+                     2 * 365 * DAY_MS);
+    assert_int_equal(mull__draw_jitter(wide.low_ms, mull__range_size(wide), UINT64_C(1) << 63),
+                     365 * DAY_MS);
+    assert_int_equal(mull__draw_jitter(5, 1, UINT64_MAX), 5);
 }
 
 /* ---- Through a verdict ----------------------------------------------------------------------- */
 
 /* one_rule is a table with a default rule of these tiers. */
-static mull__table *one_rule(mull__plain_tier retry, mull__plain_tier redeliver,
+static mull__table *one_rule(mull__tier_config retry, mull__tier_config redeliver,
                              mull__plain_settings settings)
 {
     mull__plain_rule rule = DEAD_LETTER_RULE("Error", 1);
@@ -134,18 +137,18 @@ static mull__table *one_rule(mull__plain_tier retry, mull__plain_tier redeliver,
     return new_table(&(mull__plain){NULL, 0, &bus, 1, 0});
 }
 
-static const mull__plain_tier off = {0};
-static const mull__plain_tier retry_3 = RETRY(3);
-static const mull__plain_tier redeliver_3 = REDELIVER(3);
+static const mull__tier_config off = {0};
+static const mull__tier_config retry_3 = RETRY(3);
+static const mull__tier_config redeliver_3 = REDELIVER(3);
 
 static void jitter_has_all_the_facts_and_no_more(void **state)
 {
     (void)state;
-    mull__plain_tier wide = {.on = 1,
-                             .attempts = 1000,
-                             .base_ms = 100 * DAY_MS,
-                             .max_delay_ms = 365 * DAY_MS,
-                             .jitter = 1};
+    mull__tier_config wide = {.on = 1,
+                              .attempts = 1000,
+                              .base_ms = 100 * DAY_MS,
+                              .max_delay_ms = 365 * DAY_MS,
+                              .jitter = 1};
     mull__table *table = one_rule(wide, wide, (mull__plain_settings){0});
     mull_error error = error_of("Any");
     const mull_failure base = failure_of(&error);
@@ -184,7 +187,7 @@ static void jitter_has_all_the_facts_and_no_more(void **state)
 static void jitter_is_uniform(void **state)
 {
     (void)state;
-    mull__plain_tier tier = retry_3;
+    mull__tier_config tier = retry_3;
     tier.jitter = 0.25;
     mull__table *table = one_rule(tier, off, (mull__plain_settings){0});
     mull_error error = error_of("Any");
@@ -206,7 +209,7 @@ static void jitter_is_uniform(void **state)
 static void unlimited(void **state)
 {
     (void)state;
-    mull__plain_tier tier = redeliver_3;
+    mull__tier_config tier = redeliver_3;
     tier.attempts = MULL_UNLIMITED;
     mull__table *table = one_rule(retry_3, tier, (mull__plain_settings){0});
     mull_error error = error_of("Any");

@@ -13,7 +13,7 @@ enum { RULE_LINE = 7, OVERRIDE_LINE = 30, OVERRIDE = 4 };
 
 /* setup is what a test says of its policy: one rule for "Known", one unrecoverable type. */
 typedef struct setup {
-    mull__plain_tier retry, redeliver;
+    mull__tier_config retry, redeliver;
     mull_action end;
     const char *queue, *note, *default_queue;
     int64_t max_attempts, max_age_ms, max_deliveries; /* MULL__OFF */
@@ -86,7 +86,7 @@ static mull__table *table_of(const setup *s)
                                           .max_attempts = s->max_attempts,
                                           .max_deliveries = s->max_deliveries,
                                           .override = s->without_override ? 0 : OVERRIDE + 1};
-    bus.settings.places[MULL__OVERRIDE] = (mull__plain_place){"policy.lua", OVERRIDE_LINE};
+    bus.settings.places[MULL__OVERRIDE] = (mull__source_pos){"policy.lua", OVERRIDE_LINE};
     return new_table(&(mull__plain){NULL, 0, &bus, 1, OVERRIDE + 1});
 }
 
@@ -323,7 +323,7 @@ static void what_an_override_may_look_at(void **state)
     setup s = plain;
     s.default_queue = "failed";
     s.max_attempts = 50;
-    s.redeliver = (mull__plain_tier){
+    s.redeliver = (mull__tier_config){
         .on = 1, .attempts = 2, .delays = list, .delay_count = 2, .max_delay_ms = MULL__NO_CAP};
     mull_failure failure = known(1, 0);
     given g = {0};
@@ -498,13 +498,13 @@ static setup random_setup(mull__rand *rand)
                .max_deliveries = 1 + (int64_t)below(rand, 3),
                .without_override = below(rand, 4) == 0};
     if (below(rand, 2))
-        s.retry = (mull__plain_tier){
+        s.retry = (mull__tier_config){
             .on = 1, .attempts = (int64_t)below(rand, 3), .base_ms = 200, .max_delay_ms = 30000};
     if (below(rand, 2))
-        s.redeliver = (mull__plain_tier){.on = 1,
-                                         .attempts = (int64_t)below(rand, 3),
-                                         .base_ms = 300000,
-                                         .max_delay_ms = 3600000};
+        s.redeliver = (mull__tier_config){.on = 1,
+                                          .attempts = (int64_t)below(rand, 3),
+                                          .base_ms = 300000,
+                                          .max_delay_ms = 3600000};
     if (s.end == MULL_DEAD_LETTER && below(rand, 2))
         s.queue = "parked";
     if (s.end == MULL_DISCARD && below(rand, 2))

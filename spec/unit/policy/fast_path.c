@@ -44,30 +44,30 @@ static const char *const field_names[] = {"status", "state", "transient", "type"
 enum { LITERALS = COUNT(literals), FIELDS = COUNT(field_names) - 1 };
 
 /* tests has each field with each literal, in the order of both. */
-static const mull__plain_test *test_of(size_t field, size_t literal)
+static const mull__field_test *test_of(size_t field, size_t literal)
 {
-    static mull__plain_test tests[FIELDS][LITERALS][2];
-    mull__plain_test *pair = tests[field][literal];
-    pair[0] = (mull__plain_test)EQUALS(field_names[field], &literals[literal]);
-    pair[1] = (mull__plain_test)EQUALS("type", &literals[literal]);
+    static mull__field_test tests[FIELDS][LITERALS][2];
+    mull__field_test *pair = tests[field][literal];
+    pair[0] = (mull__field_test)EQUALS(field_names[field], &literals[literal]);
+    pair[1] = (mull__field_test)EQUALS("type", &literals[literal]);
     return pair;
 }
 
-static mull__plain_matcher random_matcher(world *w)
+static mull__matcher random_matcher(world *w)
 {
     if (pick(w, 3))
-        return (mull__plain_matcher){.kind = MULL__MATCH_ALWAYS};
+        return (mull__matcher){.kind = MULL__MATCH_ALWAYS};
     /* No type is what the second test wants. */
-    return (mull__plain_matcher){.kind = MULL__MATCH_TESTS,
-                                 .tests = test_of(pick(w, FIELDS), pick(w, LITERALS)),
-                                 .test_count = pick(w, 8) ? 1 : 2};
+    return (mull__matcher){.kind = MULL__MATCH_TESTS,
+                           .tests = test_of(pick(w, FIELDS), pick(w, LITERALS)),
+                           .test_count = pick(w, 8) ? 1 : 2};
 }
 
-static mull__plain_tier random_tier(world *w)
+static mull__tier_config random_tier(world *w)
 {
     if (!pick(w, 3))
-        return (mull__plain_tier){0};
-    mull__plain_tier tier = RETRY((int64_t)pick(w, 12));
+        return (mull__tier_config){0};
+    mull__tier_config tier = RETRY((int64_t)pick(w, 12));
     tier.jitter = pick(w, 2) ? 0.25 : 0;
     tier.jitter_kind = pick(w, 6) ? MULL__JITTER_FRACTION : MULL__JITTER_DECORRELATED;
     tier.hint = pick(w, 6) ? NULL : "status";
@@ -83,7 +83,7 @@ static mull__plain_rule random_rule(world *w, int line)
     rule.retry = random_tier(w);
     rule.redeliver = random_tier(w);
     if (!pick(w, 4))
-        rule.redeliver = (mull__plain_tier)REDELIVER(MULL_UNLIMITED);
+        rule.redeliver = (mull__tier_config)REDELIVER(MULL_UNLIMITED);
     rule.end = pick(w, 3) ? MULL_DEAD_LETTER : MULL_DISCARD;
     return rule;
 }
@@ -129,7 +129,7 @@ static void add_scope(world *w, mull__scope_kind kind, size_t number)
 
 static mull__table *random_table(world *w)
 {
-    static const mull__plain_parent parents[] = {{"Deadlock", "Database"}};
+    static const mull__type_parent parents[] = {{"Deadlock", "Database"}};
     memset(w->names, 0, sizeof w->names);
     w->count = 0;
     w->consumers = pick(w, SCOPES_MAX + 1);
@@ -194,7 +194,7 @@ static void agrees_with_a_naive_reading(const world *w, const mull__table *table
 {
     size_t rule_count;
     const mull__settings wanted = naively(w, consumer, transport, &rule_count);
-    const mull__layer layer = mull__layer_named(table, consumer, transport);
+    const mull__effective_settings layer = mull__effective_settings_of(table, consumer, transport);
     const mull__settings given = layer.bounds;
     assert_string_equal(given.dead_letter_queue, wanted.dead_letter_queue);
     assert_int_equal(given.max_age_ms, wanted.max_age_ms);
@@ -245,7 +245,7 @@ static int overrule(void *state, uint32_t function, const mull_failure *failure,
     return 0;
 }
 
-static void tried(void *data, const mull__trial *trial)
+static void tried(void *data, const mull__match_attempt *trial)
 {
     (void)trial;
     ++*(size_t *)data;
@@ -258,12 +258,12 @@ static void decides_the_same(const mull__table *table, const mull_failure *failu
     size_t trials = 0;
     const mull__runner briefly = {.override = overrule};
     const mull__runner at_length = {.override = overrule, .tried = tried, .data = &trials};
-    uint64_t *seen = malloc(mull__table_seen(table) * sizeof *seen + 1);
+    uint64_t *seen = malloc(mull__table_scratch_words(table) * sizeof *seen + 1);
     mull_verdict brief, full;
     memset(&brief, 0xaa, sizeof brief);
     memset(&full, 0x55, sizeof full);
-    mull__judge(table, failure, &briefly, seen, &brief);
-    mull__judge(table, failure, &at_length, seen, &full);
+    mull__evaluate(table, failure, &briefly, seen, &brief);
+    mull__evaluate(table, failure, &at_length, seen, &full);
     free(seen);
     brief.generation = full.generation = NULL; /* a decider's to write */
     assert_same(&brief, &full);

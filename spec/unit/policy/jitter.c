@@ -12,14 +12,14 @@
 
 /* ---- Ways to ask ----------------------------------------------------------------------------- */
 
-static mull__plain_tier tier_of(mull__jitter_kind kind, int64_t base_ms, int64_t cap_ms)
+static mull__tier_config tier_of(mull__jitter_kind kind, int64_t base_ms, int64_t cap_ms)
 {
-    return (mull__plain_tier){.on = 1,
-                              .attempts = 1000,
-                              .base_ms = base_ms,
-                              .max_delay_ms = cap_ms,
-                              .jitter = 0.5,
-                              .jitter_kind = kind};
+    return (mull__tier_config){.on = 1,
+                               .attempts = 1000,
+                               .base_ms = base_ms,
+                               .max_delay_ms = cap_ms,
+                               .jitter = 0.5,
+                               .jitter_kind = kind};
 }
 
 static mull_error hinting(mull_field *field, mull_value value)
@@ -36,26 +36,26 @@ static mull_error hinting(mull_field *field, mull_value value)
 #define STRING(s)  ((mull_value){.kind = MULL_STRING, .as.string = (s)})
 
 /* wait_by is what a retry waits at a step: `flags` may force chance to an end. */
-static int64_t wait_by(const mull__plain_tier *tier, int64_t step, uint64_t chance, uint32_t flags,
+static int64_t wait_by(const mull__tier_config *tier, int64_t step, uint64_t chance, uint32_t flags,
                        const mull_error *error)
 {
     static const mull_error plain = {.size = sizeof plain, .type = "Any"};
-    const mull__facts facts = {
+    const mull__jitter_inputs facts = {
         .chance = chance, .flags = flags, .tier = MULL_TIER_RETRY, .step = step};
-    return mull__wait(tier, &facts, error ? error : &plain);
+    return mull__tier_delay(tier, &facts, error ? error : &plain);
 }
 
-static int64_t low(const mull__plain_tier *tier, int64_t step)
+static int64_t low(const mull__tier_config *tier, int64_t step)
 {
     return wait_by(tier, step, 0, MULL__JITTER_LOW, NULL);
 }
 
-static int64_t high(const mull__plain_tier *tier, int64_t step)
+static int64_t high(const mull__tier_config *tier, int64_t step)
 {
     return wait_by(tier, step, 0, MULL__JITTER_HIGH, NULL);
 }
 
-static int64_t hinted(const mull__plain_tier *tier, mull_value value, uint32_t flags)
+static int64_t hinted(const mull__tier_config *tier, mull_value value, uint32_t flags)
 {
     mull_field field;
     const mull_error error = hinting(&field, value);
@@ -67,7 +67,7 @@ static int64_t hinted(const mull__plain_tier *tier, mull_value value, uint32_t f
 static void full(void **state)
 {
     (void)state;
-    mull__plain_tier tier = tier_of(MULL__JITTER_FULL, 100, 30000);
+    mull__tier_config tier = tier_of(MULL__JITTER_FULL, 100, 30000);
     tier.backoff = MULL__LINEAR;
     assert_int_equal(low(&tier, 3), 0);
     assert_int_equal(high(&tier, 3), 300);
@@ -86,7 +86,7 @@ static void full(void **state)
 static void decorrelated_at_its_ends(void **state)
 {
     (void)state;
-    mull__plain_tier tier = tier_of(MULL__JITTER_DECORRELATED, 100, 5000);
+    mull__tier_config tier = tier_of(MULL__JITTER_DECORRELATED, 100, 5000);
     tier.backoff = MULL__EXPONENTIAL; /* as a retry's default has it; it says nothing here */
     tier.factor = 2;
     const int64_t highs[] = {300, 900, 2700, 5000, 5000};
@@ -109,19 +109,19 @@ static void decorrelated_at_its_ends(void **state)
 static void decorrelated_remembers(void **state)
 {
     (void)state;
-    const mull__plain_tier tier = tier_of(MULL__JITTER_DECORRELATED, 100, 100000);
+    const mull__tier_config tier = tier_of(MULL__JITTER_DECORRELATED, 100, 100000);
     const mull_error error = error_of("Any");
     int grew = 0, shrank = 0;
     for (uint64_t chance = 0; chance < 2000; chance++) {
         for (int redelivers = 0; redelivers < 2; redelivers++) {
             int64_t before = 100;
             for (int64_t step = 1; step <= 8; step++) {
-                const mull__facts facts = {.chance = chance,
-                                           .tier =
-                                               redelivers ? MULL_TIER_REDELIVER : MULL_TIER_RETRY,
-                                           .redeliveries = redelivers ? step - 1 : 4,
-                                           .step = step};
-                int64_t ms = mull__wait(&tier, &facts, &error);
+                const mull__jitter_inputs facts = {.chance = chance,
+                                                   .tier = redelivers ? MULL_TIER_REDELIVER
+                                                                      : MULL_TIER_RETRY,
+                                                   .redeliveries = redelivers ? step - 1 : 4,
+                                                   .step = step};
+                int64_t ms = mull__tier_delay(&tier, &facts, &error);
                 assert_in_range(ms, 100, before * 3 < 100000 ? before * 3 : 100000);
                 grew += ms > before;
                 shrank += ms < before;
@@ -135,13 +135,13 @@ static void decorrelated_remembers(void **state)
 static void decorrelated_without_end(void **state)
 {
     (void)state;
-    const mull__plain_tier tier = tier_of(MULL__JITTER_DECORRELATED, 1, MULL__NO_CAP);
+    const mull__tier_config tier = tier_of(MULL__JITTER_DECORRELATED, 1, MULL__NO_CAP);
     const int64_t steps[] = {1000, 1001, 1000000, INT64_MAX - 1, INT64_MAX};
     for (size_t i = 0; i < COUNT(steps); i++) {
         assert_in_range(wait_by(&tier, steps[i], 1, 0, NULL), 1, YEAR_MS);
         assert_int_equal(low(&tier, steps[i]), 1);
         assert_int_equal(high(&tier, steps[i]), YEAR_MS);
-        assert_int_equal(mull__tier_span(&tier, steps[i]).high_ms, YEAR_MS);
+        assert_int_equal(mull__tier_ms_range(&tier, steps[i]).high_ms, YEAR_MS);
     }
     /* Other steps, other draws: beyond the memory, too. */
     assert_int_not_equal(wait_by(&tier, INT64_MAX, 1, 0, NULL),
@@ -153,7 +153,7 @@ static void decorrelated_without_end(void **state)
 static void a_hint_is_the_least_there_is(void **state)
 {
     (void)state;
-    mull__plain_tier tier = tier_of(MULL__JITTER_FRACTION, 1000, 60000);
+    mull__tier_config tier = tier_of(MULL__JITTER_FRACTION, 1000, 60000);
     tier.jitter = 0;
     tier.hint = "retry_after";
     assert_int_equal(hinted(&tier, INTEGER(2), 0), 2000);
@@ -176,7 +176,7 @@ static void a_hint_is_the_least_there_is(void **state)
 static void no_hint_is_as_if_none_was_named(void **state)
 {
     (void)state;
-    mull__plain_tier tier = tier_of(MULL__JITTER_FRACTION, 1000, 60000);
+    mull__tier_config tier = tier_of(MULL__JITTER_FRACTION, 1000, 60000);
     tier.hint = "retry_after";
     const mull_value none[] = {
         INTEGER(-1),        NUMBER(-0.5),        NUMBER((double)NAN),
@@ -203,7 +203,7 @@ static void no_hint_is_as_if_none_was_named(void **state)
 static void to_a_hint_jitter_only_adds(void **state)
 {
     (void)state;
-    mull__plain_tier tier = tier_of(MULL__JITTER_FRACTION, 1000, 10000);
+    mull__tier_config tier = tier_of(MULL__JITTER_FRACTION, 1000, 10000);
     tier.hint = "retry_after";
 #define HINTED(value, at_low, at_high, without)                                                    \
     do {                                                                                           \
@@ -261,7 +261,7 @@ static uint64_t below(mull__rand *rand, uint64_t n)
 }
 
 /* naive_delay is the delay before hint and jitter, by the words of the language. */
-static long double naive_delay(const mull__plain_tier *tier, int64_t step)
+static long double naive_delay(const mull__tier_config *tier, int64_t step)
 {
     long double ms = (long double)tier->base_ms, cap = (long double)tier->max_delay_ms;
     if (tier->delays)
@@ -277,7 +277,7 @@ static long double naive_delay(const mull__plain_tier *tier, int64_t step)
 }
 
 /* naive_span is where the delay may be, hinted (from 0) or not (-1). */
-static void naive_span(const mull__plain_tier *tier, int64_t step, long double hint_ms,
+static void naive_span(const mull__tier_config *tier, int64_t step, long double hint_ms,
                        long double *least, long double *most)
 {
     long double d = naive_delay(tier, step), cap = (long double)tier->max_delay_ms;
@@ -300,10 +300,10 @@ static void naive_span(const mull__plain_tier *tier, int64_t step, long double h
         *most = cap;
 }
 
-static mull__plain_tier random_tier(mull__rand *rand, int64_t *delays)
+static mull__tier_config random_tier(mull__rand *rand, int64_t *delays)
 {
     static const double factors[] = {1, 1.5, 2, 3};
-    mull__plain_tier tier = {
+    mull__tier_config tier = {
         .on = 1,
         .attempts = 1 + (int64_t)below(rand, 6),
         .base_ms = (int64_t)below(rand, 2000),
@@ -324,10 +324,10 @@ static mull__plain_tier random_tier(mull__rand *rand, int64_t *delays)
 }
 
 /* check_step: every wait of a step is where the naive reading has it, its forced ends are the whole
- * milliseconds at the ends of that, and mull__tier_span is all of it. */
-static void check_step(mull__rand *rand, const mull__plain_tier *tier, int64_t step)
+ * milliseconds at the ends of that, and mull__tier_ms_range is all of it. */
+static void check_step(mull__rand *rand, const mull__tier_config *tier, int64_t step)
 {
-    const mull__span all = mull__tier_span(tier, step);
+    const mull__ms_range all = mull__tier_ms_range(tier, step);
     int64_t lowest = INT64_MAX, highest = -1;
     const int64_t hints[] = {-1, 0, (int64_t)below(rand, 30), 1000000};
     for (size_t i = 0; i < COUNT(hints); i++) {
@@ -356,12 +356,12 @@ static void as_a_straight_reading(void **state)
     mull__rand_init(&rand, 4711);
     for (int i = 0; i < 20000; i++) {
         int64_t delays[6], sum = 0;
-        const mull__plain_tier tier = random_tier(&rand, delays);
+        const mull__tier_config tier = random_tier(&rand, delays);
         for (int64_t step = 1; step <= tier.attempts; step++) {
             check_step(&rand, &tier, step);
-            sum += mull__tier_span(&tier, step).high_ms;
+            sum += mull__tier_ms_range(&tier, step).high_ms;
         }
-        assert_int_equal(mull__longest_round(&tier), sum);
+        assert_int_equal(mull__longest_retry_round(&tier), sum);
     }
 }
 

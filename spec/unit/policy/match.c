@@ -7,11 +7,11 @@
 /* ---- One value ------------------------------------------------------------------------------- */
 
 /* fits: the value of a field, which is there unless `given` is NULL, is what is wanted. */
-static int fits(const mull__plain_value *wanted, const mull_value *given)
+static int fits(const mull__condition *wanted, const mull_value *given)
 {
     probe p = {0};
-    const mull__plain_test test = {.subject = MULL__OF_ERROR, .name = "field", .value = *wanted};
-    const mull__plain_matcher matcher = {MULL__MATCH_TESTS, .tests = &test, .test_count = 1};
+    const mull__field_test test = {.subject = MULL__OF_ERROR, .name = "field", .value = *wanted};
+    const mull__matcher matcher = {MULL__MATCH_TESTS, .tests = &test, .test_count = 1};
     mull_field fields[] = {{"other", STRING("field")}, {"field", NOTHING}};
     mull_error error = error_of("Any");
     error.fields = fields;
@@ -27,21 +27,21 @@ static int fits(const mull__plain_value *wanted, const mull_value *given)
 #define FITS(wanted, ...)  assert_true(fits(&(wanted), GIVEN(__VA_ARGS__)))
 #define LOSES(wanted, ...) assert_false(fits(&(wanted), GIVEN(__VA_ARGS__)))
 
-static mull__plain_value between(mull_value low, mull_value high)
+static mull__condition between(mull_value low, mull_value high)
 {
-    return (mull__plain_value){.kind = MULL__BETWEEN, .low = low, .high = high};
+    return (mull__condition){.kind = MULL__BETWEEN, .low = low, .high = high};
 }
 
-static mull__plain_value not(const mull__plain_value *inner)
+static mull__condition not(const mull__condition *inner)
 {
-    return (mull__plain_value){.kind = MULL__NOT, .inner = inner};
+    return (mull__condition){.kind = MULL__NOT, .inner = inner};
 }
 
 static void ranges(void **state)
 {
     (void)state;
     const int64_t odd = (INT64_C(1) << 53) + 1; /* no double */
-    mull__plain_value whole = between((mull_value)INTEGER(500), (mull_value)INTEGER(599));
+    mull__condition whole = between((mull_value)INTEGER(500), (mull_value)INTEGER(599));
     FITS(whole, INTEGER(500));
     FITS(whole, INTEGER(599));
     FITS(whole, NUMBER(599));
@@ -54,7 +54,7 @@ static void ranges(void **state)
     LOSES(whole, STRING("550"));
     LOSES(whole, BOOLEAN(1));
     LOSES(whole, NOTHING);
-    mull__plain_value least = between((mull_value)INTEGER(odd), (mull_value)NOTHING);
+    mull__condition least = between((mull_value)INTEGER(odd), (mull_value)NOTHING);
     FITS(least, INTEGER(odd));
     FITS(least, INTEGER(INT64_MAX));
     FITS(least, NUMBER((double)INFINITY));
@@ -63,19 +63,19 @@ static void ranges(void **state)
     LOSES(least, INTEGER(odd - 1));
     LOSES(least, NUMBER((double)NAN));
     LOSES(least, NUMBER(-(double)INFINITY));
-    mull__plain_value most = between((mull_value)NOTHING, (mull_value)NUMBER(-0.5));
+    mull__condition most = between((mull_value)NOTHING, (mull_value)NUMBER(-0.5));
     FITS(most, INTEGER(-1));
     FITS(most, NUMBER(-0.5));
     FITS(most, INTEGER(INT64_MIN));
     FITS(most, NUMBER(-(double)INFINITY));
     LOSES(most, INTEGER(0));
     LOSES(most, NUMBER(-0.0));
-    mull__plain_value below = between((mull_value)NOTHING, (mull_value)NUMBER(0x1p63));
+    mull__condition below = between((mull_value)NOTHING, (mull_value)NUMBER(0x1p63));
     FITS(below, INTEGER(INT64_MAX));
     FITS(below, NUMBER(0x1p63));
-    mull__plain_value above = between((mull_value)NUMBER(0x1p63), (mull_value)NOTHING);
+    mull__condition above = between((mull_value)NUMBER(0x1p63), (mull_value)NOTHING);
     LOSES(above, INTEGER(INT64_MAX));
-    mull__plain_value lowest = between((mull_value)NUMBER(-0x1p63), (mull_value)NUMBER(-0x1p63));
+    mull__condition lowest = between((mull_value)NUMBER(-0x1p63), (mull_value)NUMBER(-0x1p63));
     FITS(lowest, INTEGER(INT64_MIN));
     LOSES(lowest, INTEGER(INT64_MIN + 1));
 }
@@ -83,16 +83,16 @@ static void ranges(void **state)
 static void texts(void **state)
 {
     (void)state;
-    mull__plain_value contains = {.kind = MULL__CONTAINS, .text = "time.out"};
+    mull__condition contains = {.kind = MULL__CONTAINS, .text = "time.out"};
     FITS(contains, STRING("time.out"));
     FITS(contains, STRING("a time.out again"));
     LOSES(contains, STRING("time_out"));
     LOSES(contains, STRING(""));
     LOSES(contains, INTEGER(1));
-    mull__plain_value anything = {.kind = MULL__CONTAINS, .text = ""};
+    mull__condition anything = {.kind = MULL__CONTAINS, .text = ""};
     FITS(anything, STRING(""));
     LOSES(anything, BOOLEAN(1));
-    mull__plain_value digits = {.kind = MULL__CONTAINS, .text = "5"};
+    mull__condition digits = {.kind = MULL__CONTAINS, .text = "5"};
     LOSES(digits, INTEGER(503)); /* a number is no string */
 }
 
@@ -100,7 +100,7 @@ static void lists_of_literals(void **state)
 {
     (void)state;
     const mull_value literals[] = {INTEGER(429), STRING("busy"), BOOLEAN(0), NUMBER(1.5)};
-    mull__plain_value list = {.kind = MULL__ONE_OF, .literals = literals, .literal_count = 4};
+    mull__condition list = {.kind = MULL__ONE_OF, .literals = literals, .literal_count = 4};
     FITS(list, NUMBER(429));
     FITS(list, STRING("busy"));
     FITS(list, BOOLEAN(0));
@@ -115,7 +115,7 @@ static void lists_of_literals(void **state)
 static void what_is_there_and_what_is_not(void **state)
 {
     (void)state;
-    mull__plain_value present = {.kind = MULL__PRESENT}, absent = {.kind = MULL__ABSENT};
+    mull__condition present = {.kind = MULL__PRESENT}, absent = {.kind = MULL__ABSENT};
     const mull_value given[] = {BOOLEAN(0), STRING(""), INTEGER(0), NUMBER((double)NAN)};
     for (size_t i = 0; i < COUNT(given); i++) {
         assert_true(fits(&present, &given[i]));
@@ -134,9 +134,9 @@ static void what_is_not(void **state)
 {
     (void)state;
     const mull_value status = INTEGER(503);
-    mull__plain_value is = {.kind = MULL__ONE_OF, .literals = &status, .literal_count = 1};
-    mull__plain_value present = {.kind = MULL__PRESENT}, absent = {.kind = MULL__ABSENT};
-    mull__plain_value once = not(&is), twice = not(&once), thrice = not(&twice);
+    mull__condition is = {.kind = MULL__ONE_OF, .literals = &status, .literal_count = 1};
+    mull__condition present = {.kind = MULL__PRESENT}, absent = {.kind = MULL__ABSENT};
+    mull__condition once = not(&is), twice = not(&once), thrice = not(&twice);
     FITS(once, INTEGER(504));
     FITS(once, STRING("503"));
     FITS(once, NOTHING);
@@ -146,7 +146,7 @@ static void what_is_not(void **state)
     FITS(twice, INTEGER(503));
     LOSES(twice, INTEGER(504));
     assert_true(fits(&thrice, NULL));
-    mull__plain_value missing = not(&present), there = not(&absent);
+    mull__condition missing = not(&present), there = not(&absent);
     assert_true(fits(&missing, NULL));
     assert_false(fits(&there, NULL));
     FITS(there, INTEGER(1));
@@ -187,21 +187,21 @@ static int is(const mull_failure *failure, mull__subject subject, const char *na
               mull_value literal)
 {
     probe p = {0};
-    const mull__plain_test test = {
+    const mull__field_test test = {
         .subject = subject,
         .name = name,
         .value = {.kind = MULL__ONE_OF, .literals = &literal, .literal_count = 1},
     };
-    const mull__plain_matcher matcher = {MULL__MATCH_TESTS, .tests = &test, .test_count = 1};
+    const mull__matcher matcher = {MULL__MATCH_TESTS, .tests = &test, .test_count = 1};
     return probe_passes(&p, &matcher, failure);
 }
 
 static int is_absent(const mull_failure *failure, mull__subject subject, const char *name)
 {
     probe p = {0};
-    const mull__plain_test test = {
+    const mull__field_test test = {
         .subject = subject, .name = name, .value = {.kind = MULL__ABSENT}};
-    const mull__plain_matcher matcher = {MULL__MATCH_TESTS, .tests = &test, .test_count = 1};
+    const mull__matcher matcher = {MULL__MATCH_TESTS, .tests = &test, .test_count = 1};
     return probe_passes(&p, &matcher, failure);
 }
 
@@ -282,20 +282,20 @@ static void facts_of_the_message(void **state)
         (which), .parts = (list), .part_count = COUNT(list)                                        \
     }
 
-static const mull__plain_matcher no_yes_raises[] = {FUNCTION(FUNCTION_NO), FUNCTION(FUNCTION_YES),
-                                                    FUNCTION(FUNCTION_RAISES)};
-static const mull__plain_matcher yes_no_raises[] = {FUNCTION(FUNCTION_YES), FUNCTION(FUNCTION_NO),
-                                                    FUNCTION(FUNCTION_RAISES)};
-static const mull__plain_matcher no_raises_yes[] = {
-    FUNCTION(FUNCTION_NO), FUNCTION(FUNCTION_RAISES), FUNCTION(FUNCTION_YES)};
-static const mull__plain_matcher yes_yes[] = {FUNCTION(FUNCTION_YES), FUNCTION(FUNCTION_YES)};
-static const mull__plain_matcher no_no[] = {FUNCTION(FUNCTION_NO), FUNCTION(FUNCTION_NO)};
+static const mull__matcher no_yes_raises[] = {FUNCTION(FUNCTION_NO), FUNCTION(FUNCTION_YES),
+                                              FUNCTION(FUNCTION_RAISES)};
+static const mull__matcher yes_no_raises[] = {FUNCTION(FUNCTION_YES), FUNCTION(FUNCTION_NO),
+                                              FUNCTION(FUNCTION_RAISES)};
+static const mull__matcher no_raises_yes[] = {FUNCTION(FUNCTION_NO), FUNCTION(FUNCTION_RAISES),
+                                              FUNCTION(FUNCTION_YES)};
+static const mull__matcher yes_yes[] = {FUNCTION(FUNCTION_YES), FUNCTION(FUNCTION_YES)};
+static const mull__matcher no_no[] = {FUNCTION(FUNCTION_NO), FUNCTION(FUNCTION_NO)};
 
 static void parts_are_looked_at_in_order_and_no_further_than_needed(void **state)
 {
     (void)state;
     const struct {
-        mull__plain_matcher matcher;
+        mull__matcher matcher;
         const char *said;
         int passes;
     } cases[] = {
@@ -323,9 +323,9 @@ static void parts_are_looked_at_in_order_and_no_further_than_needed(void **state
 static void what_raises_fails_the_matcher_as_a_whole(void **state)
 {
     (void)state;
-    const mull__plain_matcher inner[] = {PARTS(MULL__MATCH_NONE, no_raises_yes)};
-    const mull__plain_matcher middle[] = {PARTS(MULL__MATCH_NONE, inner), FUNCTION(FUNCTION_YES)};
-    const mull__plain_matcher outer = PARTS(MULL__MATCH_ANY, middle);
+    const mull__matcher inner[] = {PARTS(MULL__MATCH_NONE, no_raises_yes)};
+    const mull__matcher middle[] = {PARTS(MULL__MATCH_NONE, inner), FUNCTION(FUNCTION_YES)};
+    const mull__matcher outer = PARTS(MULL__MATCH_ANY, middle);
     const mull_error error = error_of("Any");
     const mull_failure failure = failure_of(&error);
     probe p = {.trials = 1};
@@ -337,19 +337,19 @@ static void each_candidate_is_told(void **state)
 {
     (void)state;
     const mull_value status = INTEGER(503), host = STRING("db");
-    const mull__plain_test tests[] = {EQUALS("host", &host), EQUALS("status", &status)};
-    const mull__plain_matcher fields = {MULL__MATCH_TESTS, .tests = tests, .test_count = 2};
-    const mull__plain_matcher parts[] = {FUNCTION(FUNCTION_YES), fields};
+    const mull__field_test tests[] = {EQUALS("host", &host), EQUALS("status", &status)};
+    const mull__matcher fields = {MULL__MATCH_TESTS, .tests = tests, .test_count = 2};
+    const mull__matcher parts[] = {FUNCTION(FUNCTION_YES), fields};
     mull__plain_rule rules[] = {
         DEAD_LETTER_RULE("Http", 1),  DEAD_LETTER_RULE("Http", 2),  DEAD_LETTER_RULE("Http", 3),
         DEAD_LETTER_RULE("Http", 4),  DEAD_LETTER_RULE("Other", 5), DEAD_LETTER_RULE("Error", 6),
         DEAD_LETTER_RULE("Error", 7),
     };
     rules[0].matcher = fields;
-    rules[1].matcher = (mull__plain_matcher)PARTS(MULL__MATCH_ALL, parts);
-    rules[2].matcher = (mull__plain_matcher)PARTS(MULL__MATCH_ANY, no_no);
-    rules[3].matcher = (mull__plain_matcher)FUNCTION(FUNCTION_RAISES);
-    rules[5].matcher = (mull__plain_matcher)FUNCTION(FUNCTION_NO);
+    rules[1].matcher = (mull__matcher)PARTS(MULL__MATCH_ALL, parts);
+    rules[2].matcher = (mull__matcher)PARTS(MULL__MATCH_ANY, no_no);
+    rules[3].matcher = (mull__matcher)FUNCTION(FUNCTION_RAISES);
+    rules[5].matcher = (mull__matcher)FUNCTION(FUNCTION_NO);
     const mull__plain_scope bus = {.kind = MULL__BUS, .rules = rules, .rule_count = COUNT(rules)};
     const mull_field carried[] = {{"host", STRING("db")}, {"status", INTEGER(500)}};
     mull_error error = error_of("Http");
@@ -377,21 +377,21 @@ static void a_pattern_that_takes_too_long_raises(void **state)
     (void)state;
     static char text[20001];
     memset(text, 'a', sizeof text - 1);
-    mull__plain_test tests[] = {
+    mull__field_test tests[] = {
         {.subject = MULL__OF_ERROR,
          .name = "message",
          .value = {.kind = MULL__MATCHES, .text = ".-.-.-.-b"}},
     };
     mull__plain_rule rules[] = {DEAD_LETTER_RULE("Any", 1), DEAD_LETTER_RULE("Any", 2),
                                 DEAD_LETTER_RULE("Any", 3)};
-    rules[0].matcher = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = tests, .test_count = 1};
-    const mull__plain_test half = {.subject = MULL__OF_ERROR,
+    rules[0].matcher = (mull__matcher){MULL__MATCH_TESTS, .tests = tests, .test_count = 1};
+    const mull__field_test half = {.subject = MULL__OF_ERROR,
                                    .name = "message",
                                    .value = {.kind = MULL__MATCHES, .text = "^a*$"}};
-    const mull__plain_test halves[] = {half, half, half, half, half, half, half};
+    const mull__field_test halves[] = {half, half, half, half, half, half, half};
     rules[1].matcher =
-        (mull__plain_matcher){MULL__MATCH_TESTS, .tests = halves, .test_count = COUNT(halves)};
-    rules[2].matcher = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = halves, .test_count = 2};
+        (mull__matcher){MULL__MATCH_TESTS, .tests = halves, .test_count = COUNT(halves)};
+    rules[2].matcher = (mull__matcher){MULL__MATCH_TESTS, .tests = halves, .test_count = 2};
     const mull__plain_scope bus = {.kind = MULL__BUS, .rules = rules, .rule_count = COUNT(rules)};
     mull_error error = error_of("Any");
     error.message = text;
@@ -409,10 +409,10 @@ static void a_pattern_that_is_nested_too_deep_raises(void **state)
     for (size_t i = 0; i < sizeof pattern - 1; i += 2)
         memcpy(pattern + i, "a?", 2);
     memset(text, 'a', sizeof text - 1);
-    const mull__plain_test test = {.subject = MULL__OF_ERROR,
+    const mull__field_test test = {.subject = MULL__OF_ERROR,
                                    .name = "stack",
                                    .value = {.kind = MULL__MATCHES, .text = pattern}};
-    const mull__plain_matcher matcher = {MULL__MATCH_TESTS, .tests = &test, .test_count = 1};
+    const mull__matcher matcher = {MULL__MATCH_TESTS, .tests = &test, .test_count = 1};
     mull_error error = error_of("Any");
     error.stack = text;
     const mull_failure failure = failure_of(&error);

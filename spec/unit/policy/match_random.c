@@ -27,9 +27,9 @@ static const mull_value numbers[] = {
 /* nursery is where a random matcher lives. */
 typedef struct nursery {
     sample chance;
-    mull__plain_matcher matchers[64];
-    mull__plain_test tests[64];
-    mull__plain_value values[64];
+    mull__matcher matchers[64];
+    mull__field_test tests[64];
+    mull__condition values[64];
     mull_value literals[256];
     size_t matcher_count, test_count, value_count, literal_count;
 } nursery;
@@ -60,9 +60,9 @@ static mull_value random_scalar(nursery *n)
     }
 }
 
-static mull__plain_value random_value(nursery *n, int depth)
+static mull__condition random_value(nursery *n, int depth)
 {
-    mull__plain_value value = {.kind = (mull__value_kind)pick(n, MULL__NOT + 1u)};
+    mull__condition value = {.kind = (mull__value_kind)pick(n, MULL__NOT + 1u)};
     mull_value low = random_number(n), high = random_number(n);
     switch (value.kind) {
     case MULL__ONE_OF:
@@ -85,7 +85,7 @@ static mull__plain_value random_value(nursery *n, int depth)
         break;
     case MULL__NOT:
         if (depth == 0)
-            return (mull__plain_value){.kind = MULL__PRESENT};
+            return (mull__condition){.kind = MULL__PRESENT};
         value.inner = &n->values[n->value_count++];
         n->values[n->value_count - 1] = random_value(n, depth - 1);
         break;
@@ -96,9 +96,9 @@ static mull__plain_value random_value(nursery *n, int depth)
     return value;
 }
 
-static mull__plain_test random_test(nursery *n)
+static mull__field_test random_test(nursery *n)
 {
-    mull__plain_test test = {.subject = (mull__subject)pick(n, MULL__OF_HEADER + 1u)};
+    mull__field_test test = {.subject = (mull__subject)pick(n, MULL__OF_HEADER + 1u)};
     switch (test.subject) {
     case MULL__OF_ERROR:
         test.name = ONE_OF(n, names);
@@ -117,24 +117,24 @@ static mull__plain_test random_test(nursery *n)
     return test;
 }
 
-static mull__plain_matcher random_matcher(nursery *n, int depth)
+static mull__matcher random_matcher(nursery *n, int depth)
 {
     size_t kind = pick(n, depth == 0 ? 8 : 14), count = 1 + pick(n, PARTS_MAX);
     if (kind < 3)
-        return (mull__plain_matcher)FUNCTION((uint32_t)kind);
+        return (mull__matcher)FUNCTION((uint32_t)kind);
     if (kind < 8) {
-        mull__plain_test *tests = &n->tests[n->test_count];
+        mull__field_test *tests = &n->tests[n->test_count];
         n->test_count += count;
         for (size_t i = 0; i < count; i++)
             tests[i] = random_test(n);
-        return (mull__plain_matcher){MULL__MATCH_TESTS, .tests = tests, .test_count = count};
+        return (mull__matcher){MULL__MATCH_TESTS, .tests = tests, .test_count = count};
     }
-    mull__plain_matcher *parts = &n->matchers[n->matcher_count];
+    mull__matcher *parts = &n->matchers[n->matcher_count];
     n->matcher_count += count;
     for (size_t i = 0; i < count; i++)
         parts[i] = random_matcher(n, depth - 1);
-    return (mull__plain_matcher){(mull__matcher_kind)(MULL__MATCH_ALL + kind % 3), .parts = parts,
-                                 .part_count = count};
+    return (mull__matcher){(mull__matcher_kind)(MULL__MATCH_ALL + kind % 3), .parts = parts,
+                           .part_count = count};
 }
 
 /* naive is what a slow reader needs. */
@@ -188,7 +188,7 @@ static mull_value naive_message(const mull_message *m, const char *name)
                                                  : m->type);
 }
 
-static mull_value naive_fact(const mull_failure *f, const mull__plain_test *test)
+static mull_value naive_fact(const mull_failure *f, const mull__field_test *test)
 {
     switch (test->subject) {
     case MULL__OF_ERROR:
@@ -241,7 +241,7 @@ static int naive_find(lua_State *L, const char *text, const char *pattern, int p
     return found;
 }
 
-static int naive_value(naive *n, const mull__plain_value *wanted, mull_value given)
+static int naive_value(naive *n, const mull__condition *wanted, mull_value given)
 {
     int there = given.kind != MULL_NIL && given.kind != MULL_LIST && given.kind != MULL_MAP;
     switch (wanted->kind) {
@@ -268,10 +268,10 @@ static int naive_value(naive *n, const mull__plain_value *wanted, mull_value giv
     return 0;
 }
 
-static int naive_matcher(naive *n, const mull__plain_matcher *m);
+static int naive_matcher(naive *n, const mull__matcher *m);
 
 /* naive_parts: -1 where one raised before it was clear. */
-static int naive_parts(naive *n, const mull__plain_matcher *m)
+static int naive_parts(naive *n, const mull__matcher *m)
 {
     for (size_t i = 0; i < m->part_count; i++) {
         int answer = naive_matcher(n, &m->parts[i]);
@@ -287,7 +287,7 @@ static int naive_parts(naive *n, const mull__plain_matcher *m)
     return m->kind != MULL__MATCH_ANY;
 }
 
-static int naive_tests(naive *n, const mull__plain_matcher *m)
+static int naive_tests(naive *n, const mull__matcher *m)
 {
     for (size_t i = 0; i < m->test_count; i++) {
         int answer = naive_value(n, &m->tests[i].value, naive_fact(n->failure, &m->tests[i]));
@@ -298,7 +298,7 @@ static int naive_tests(naive *n, const mull__plain_matcher *m)
     return 1;
 }
 
-static int naive_matcher(naive *n, const mull__plain_matcher *m)
+static int naive_matcher(naive *n, const mull__matcher *m)
 {
     int answer = 1;
     if (m->kind == MULL__MATCH_TESTS) {
@@ -350,7 +350,7 @@ static void compare_one(nursery *n, naive *reader)
     mull_message message;
     mull_header carried[2];
     n->matcher_count = n->test_count = n->value_count = n->literal_count = 0;
-    const mull__plain_matcher matcher = random_matcher(n, DEPTH);
+    const mull__matcher matcher = random_matcher(n, DEPTH);
     random_failure(n, &failure, &error, fields, &message, carried);
     probe p = {0};
     int answer = probe_passes(&p, &matcher, &failure);

@@ -5,38 +5,38 @@
 #include "fixtures.h"
 #include "policy/name_index.h"
 
-static mull__names room_for(size_t count)
+static mull__name_index room_for(size_t count)
 {
     static purse plenty;
     const mull_allocator a = purse_allocator(&plenty);
     mull__arena arena = {.allocator = a};
-    mull__names names;
-    assert_int_equal(mull__names_init(&names, &arena, count), 0);
+    mull__name_index names;
+    assert_int_equal(mull__name_index_init(&names, &arena, count), 0);
     return names;
 }
 
-static void drop(mull__names *names)
+static void drop(mull__name_index *names)
 {
     static purse plenty;
     const mull_allocator a = purse_allocator(&plenty);
     a.resize(names->slots, 0, a.data);
 }
 
-static uint32_t find(const mull__names *names, const char *text)
+static uint32_t find(const mull__name_index *names, const char *text)
 {
     uint64_t hash;
-    return mull__names_look_up(names, text, &hash);
+    return mull__name_index_find(names, text, &hash);
 }
 
-static void add(mull__names *names, const char *text, uint32_t number)
+static void add(mull__name_index *names, const char *text, uint32_t number)
 {
-    mull__names_add(names, text, number);
+    mull__name_index_add(names, text, number);
 }
 
 static void nothing_is_in_an_empty_table(void **state)
 {
     (void)state;
-    mull__names names = room_for(0);
+    mull__name_index names = room_for(0);
     assert_int_equal(find(&names, ""), MULL__NONE);
     assert_int_equal(find(&names, "Error"), MULL__NONE);
     drop(&names);
@@ -58,7 +58,7 @@ static void each_byte_of_a_name_counts(void **state)
     (void)state;
     enum { LONGEST = 41 };
     for (size_t length = 0; length <= LONGEST; length++) {
-        mull__names names = room_for(1);
+        mull__name_index names = room_for(1);
         char *name = text_of(length, length, 0);
         assert_int_equal(find(&names, name), MULL__NONE);
         add(&names, name, 7);
@@ -101,7 +101,7 @@ static void names_that_collide_are_told_apart(void **state)
     uint32_t count = 0;
     while (count < COUNTED)
         count += (uint32_t)collider(colliders[count], first++);
-    mull__names names = room_for(COUNTED);
+    mull__name_index names = room_for(COUNTED);
     const uint64_t hash = mull__name_of(colliders[0]).hash;
     for (uint32_t i = 0; i < COUNTED; i += 2)
         add(&names, colliders[i], i);
@@ -123,7 +123,7 @@ static void a_hundred_thousand_names(void **state)
                                         "%05u.warehouse.example.PaymentHandler"};
     for (size_t form = 0; form < COUNT(forms); form++) {
         char(*texts)[64] = malloc(sizeof *texts * NAMES);
-        mull__names names = room_for(NAMES);
+        mull__name_index names = room_for(NAMES);
         for (uint32_t i = 0; i < NAMES; i++) {
             snprintf(texts[i], sizeof *texts, forms[form], i);
             add(&names, texts[i], i);

@@ -9,7 +9,7 @@
 
 /* ---- Lineages -------------------------------------------------------------------------------- */
 
-static const mull__plain_parent family[] = {
+static const mull__type_parent family[] = {
     {"Deadlock", "Database"},
     {"Database", "Storage"},
     {"Storage", "Error"},
@@ -114,11 +114,11 @@ static void many_types(void **state)
     (void)state;
     enum { TYPES = 300 };
     static char names[TYPES + 1][16];
-    static mull__plain_parent parents[TYPES];
+    static mull__type_parent parents[TYPES];
     snprintf(names[0], sizeof names[0], "Error");
     for (int i = 0; i < TYPES; i++) {
         snprintf(names[i + 1], sizeof names[0], "T%d", i + 1);
-        parents[i] = (mull__plain_parent){names[i + 1], names[i]};
+        parents[i] = (mull__type_parent){names[i + 1], names[i]};
     }
     mull__plain_rule rule = DEAD_LETTER_RULE("T1", 9);
     mull__plain_scope bus = {.kind = MULL__BUS, .rules = &rule, .rule_count = 1};
@@ -140,9 +140,9 @@ static void many_types(void **state)
 /* matches: a rule for { field = literal } passes for an error that carries `actual` there. */
 static int matches(const char *field, mull_value literal, mull_value actual)
 {
-    mull__plain_test named = EQUALS(field, &literal);
+    mull__field_test named = EQUALS(field, &literal);
     mull__plain_rule rule = DEAD_LETTER_RULE("Error", 1);
-    rule.matcher = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = &named, .test_count = 1};
+    rule.matcher = (mull__matcher){MULL__MATCH_TESTS, .tests = &named, .test_count = 1};
     mull__plain_scope bus = {.kind = MULL__BUS, .rules = &rule, .rule_count = 1};
     mull__table *table = new_table(&(mull__plain){NULL, 0, &bus, 1, 0});
     mull_field carried[] = {{"other", INTEGER_VALUE(1)}, {field, actual}, {field, literal}};
@@ -197,17 +197,17 @@ static void literals_for_what_every_error_has(void **state)
 
 /* sample has something of everything. */
 typedef struct sample {
-    mull__plain_parent parents[1];
+    mull__type_parent parents[1];
     mull_value literals[2];
-    mull__plain_test tests[2];
+    mull__field_test tests[2];
     int64_t delays[2];
     mull__plain_rule rules[3], causes[1];
-    mull__plain_value inner;
-    mull__plain_test deep[4];
-    mull__plain_matcher parts[2];
+    mull__condition inner;
+    mull__field_test deep[4];
+    mull__matcher parts[2];
     mull__plain_unrecoverable unrecoverable[1];
     mull_rule includes[1];
-    mull__plain_replaced replaced[1];
+    mull__replaced_rule replaced[1];
     mull__plain_scope scopes[3];
     mull__plain plain;
     char text[1024];
@@ -229,21 +229,21 @@ static const char *sample_text(sample *s, const char *text)
 /* sample_rest: the rest of the language, in the consumer's scope. */
 static void sample_rest(sample *s, mull__plain_scope *scope)
 {
-    s->inner = (mull__plain_value){.kind = MULL__CONTAINS, .text = T("time")};
-    s->deep[0] = (mull__plain_test){.subject = MULL__OF_ERROR,
+    s->inner = (mull__condition){.kind = MULL__CONTAINS, .text = T("time")};
+    s->deep[0] = (mull__field_test){.subject = MULL__OF_ERROR,
                                     .name = T("message"),
                                     .value = {.kind = MULL__NOT, .inner = &s->inner}};
-    s->deep[1] = (mull__plain_test){
+    s->deep[1] = (mull__field_test){
         .subject = MULL__OF_HEADER,
         .name = T("tenant"),
         .value = {.kind = MULL__BETWEEN, .low = INTEGER_VALUE(5), .high = NUMBER_VALUE(6)}};
-    s->deep[2] = (mull__plain_test){.subject = MULL__OF_CTX,
+    s->deep[2] = (mull__field_test){.subject = MULL__OF_CTX,
                                     .name = T("consumer"),
                                     .value = {.kind = MULL__MATCHES, .text = T("^P")}};
-    s->deep[3] = (mull__plain_test){
+    s->deep[3] = (mull__field_test){
         .subject = MULL__OF_MESSAGE, .name = T("key"), .value = {.kind = MULL__PRESENT}};
-    s->parts[0] = (mull__plain_matcher){MULL__MATCH_TESTS, .tests = s->deep, .test_count = 4};
-    s->parts[1] = (mull__plain_matcher){MULL__MATCH_FUNCTION, .function = 0};
+    s->parts[0] = (mull__matcher){MULL__MATCH_TESTS, .tests = s->deep, .test_count = 4};
+    s->parts[1] = (mull__matcher){MULL__MATCH_FUNCTION, .function = 0};
     s->causes[0] =
         (mull__plain_rule){.type = T("Cause"),
                            .file = T("more.lua"),
@@ -261,7 +261,7 @@ static void sample_rest(sample *s, mull__plain_scope *scope)
         T("Fatal"), T("policy.lua"), 7, {MULL__MATCH_TESTS, .tests = s->deep, .test_count = 1}};
     s->includes[0] = (mull_rule){.file = T("policy.lua"), .line = 8, .scope = T("bus")};
     s->replaced[0] =
-        (mull__plain_replaced){T("Child"), T("bus"), T("old.lua"), 9, T("policy.lua"), 10, 0};
+        (mull__replaced_rule){T("Child"), T("bus"), T("old.lua"), 9, T("policy.lua"), 10, 0};
     scope->cause_rules = s->causes;
     scope->cause_rule_count = 1;
     scope->unrecoverable = s->unrecoverable;
@@ -274,17 +274,17 @@ static void sample_rest(sample *s, mull__plain_scope *scope)
     scope->settings.rate_wait_ms = 5000;
     scope->settings.override = 1;
     scope->settings.notify = 2;
-    scope->settings.places[MULL__RATE_LIMIT] = (mull__plain_place){T("policy.lua"), 11};
+    scope->settings.places[MULL__RATE_LIMIT] = (mull__source_pos){T("policy.lua"), 11};
 }
 
 static void sample_init(sample *s)
 {
     memset(s, 0, sizeof *s);
-    s->parents[0] = (mull__plain_parent){T("Child"), T("Parent")};
+    s->parents[0] = (mull__type_parent){T("Child"), T("Parent")};
     s->literals[0] = STRING_VALUE(T("40P01"));
     s->literals[1] = INTEGER_VALUE(503);
-    s->tests[0] = (mull__plain_test)EQUALS(T("code"), &s->literals[0]);
-    s->tests[1] = (mull__plain_test)EQUALS(T("status"), &s->literals[1]);
+    s->tests[0] = (mull__field_test)EQUALS(T("code"), &s->literals[0]);
+    s->tests[1] = (mull__field_test)EQUALS(T("status"), &s->literals[1]);
     s->delays[0] = 1000;
     s->delays[1] = 60000;
     s->rules[0] =
@@ -510,23 +510,25 @@ static void in_force(void **state)
     s.scopes[2].settings.has_max_age = 1;
     s.scopes[2].settings.max_age_ms = MULL__OFF;
     mull__table *table = new_table(&s.plain);
-    mull__settings f = mull__layer_named(table, NULL, NULL).bounds;
+    mull__settings f = mull__effective_settings_of(table, NULL, NULL).bounds;
     assert_string_equal(f.dead_letter_queue, "bus-dead");
     assert_int_equal(f.max_age_ms, 5000);
     assert_int_equal(f.max_attempts, 9);
     assert_int_equal(f.max_deliveries, MULL__OFF);
-    assert_int_equal(mull__scope_rules(mull__layer_named(table, NULL, NULL).rules), 3);
-    f = mull__layer_named(table, "Nobody", "orders").bounds;
+    assert_int_equal(mull__scope_rules(mull__effective_settings_of(table, NULL, NULL).rules), 3);
+    f = mull__effective_settings_of(table, "Nobody", "orders").bounds;
     assert_string_equal(f.dead_letter_queue, "dead");
     assert_int_equal(f.max_age_ms, 5000);
     assert_int_equal(f.max_attempts, MULL__OFF);
-    assert_int_equal(mull__scope_rules(mull__layer_named(table, "Nobody", "orders").rules), 3);
-    f = mull__layer_named(table, "Payments", "orders").bounds;
+    assert_int_equal(
+        mull__scope_rules(mull__effective_settings_of(table, "Nobody", "orders").rules), 3);
+    f = mull__effective_settings_of(table, "Payments", "orders").bounds;
     assert_string_equal(f.dead_letter_queue, "error");
     assert_int_equal(f.max_age_ms, MULL__OFF);
     assert_int_equal(f.max_attempts, 7);
     assert_int_equal(f.max_deliveries, MULL__OFF);
-    assert_int_equal(mull__scope_rules(mull__layer_named(table, "Payments", "orders").rules), 2);
+    assert_int_equal(
+        mull__scope_rules(mull__effective_settings_of(table, "Payments", "orders").rules), 2);
     assert_int_equal(f.rate_limit.after, 10);
     assert_int_equal(f.rate_limit.wait_ms, 5000);
     assert_int_equal(f.override, 1);
@@ -541,18 +543,19 @@ static void rules_in_force(void **state)
     sample_init(&s);
     s.rules[0].retry.jitter = 0.25;
     mull__table *table = new_table(&s.plain);
-    const mull__rule *rule = mull__rule_at(mull__layer_named(table, NULL, "orders").rules, 0);
+    const mull__rule *rule =
+        mull__rule_at(mull__effective_settings_of(table, NULL, "orders").rules, 0);
     assert_int_equal(rule->retry.attempts, 3);
     assert_int_equal(rule->redeliver.attempts, 0);
-    assert_int_equal(mull__longest_round(&rule->retry), 250 + 500 + 1000);
+    assert_int_equal(mull__longest_retry_round(&rule->retry), 250 + 500 + 1000);
     assert_int_equal(rule->end, MULL_DISCARD);
     assert_int_equal(rule->source.line, 3);
-    rule = mull__rule_at(mull__layer_named(table, NULL, NULL).rules, 1);
+    rule = mull__rule_at(mull__effective_settings_of(table, NULL, NULL).rules, 1);
     assert_int_equal(rule->retry.attempts, 0);
     assert_int_not_equal(rule->redeliver.attempts, 0);
-    assert_int_equal(mull__longest_round(&rule->retry), 0);
+    assert_int_equal(mull__longest_retry_round(&rule->retry), 0);
     assert_string_equal(rule->queue, "parked");
-    rule = mull__rule_at(mull__layer_named(table, "Payments", NULL).rules, 0);
+    rule = mull__rule_at(mull__effective_settings_of(table, "Payments", NULL).rules, 0);
     assert_string_equal(rule->source.scope, "consumer:Payments");
     mull__table_free(table);
 }

@@ -34,7 +34,7 @@ static void data_free(void *data)
     (void)data;
 }
 
-static const mull__guest guest = {
+static const mull__language_ops guest = {
     .compile = compile, .source_free = nothing_kept, .data_free = data_free};
 
 static void on_problem(const char *file, int line, const char *text, void *data)
@@ -113,7 +113,7 @@ static mull__plain_scope limited(mull__scope_kind kind, const char *name, int64_
     mull__plain_scope scope = {.kind = kind, .name = name};
     scope.settings.rate_after = after;
     scope.settings.rate_wait_ms = 1000;
-    scope.settings.places[MULL__RATE_LIMIT] = (mull__plain_place){"policy.lua", line};
+    scope.settings.places[MULL__RATE_LIMIT] = (mull__source_pos){"policy.lua", line};
     return scope;
 }
 
@@ -164,11 +164,11 @@ static void the_longest_round_knows_every_jitter_and_hints(void **state)
     (void)state;
     scene s;
     mull__plain_rule rule = DEAD_LETTER_RULE("Error", 3);
-    rule.retry = (mull__plain_tier){.on = 1,
-                                    .attempts = 3,
-                                    .base_ms = 1000,
-                                    .max_delay_ms = MULL__NO_CAP,
-                                    .jitter_kind = MULL__JITTER_DECORRELATED};
+    rule.retry = (mull__tier_config){.on = 1,
+                                     .attempts = 3,
+                                     .base_ms = 1000,
+                                     .max_delay_ms = MULL__NO_CAP,
+                                     .jitter_kind = MULL__JITTER_DECORRELATED};
     assert_int_equal(by_rule(CLAIMS, &rule, 0, &s), MULL_EREFUSED);
     assert_int_equal(s.line, 3);
     assert_non_null(strstr(s.text, "delays 39000 ms")); /* 3, 9 and 27 seconds */
@@ -197,7 +197,7 @@ static void cause_rules_are_looked_at_too(void **state)
     assert_non_null(strstr(s.text, "consumer 'D' reads the queue 'other'"));
     rule.queue = "parked";
     assert_int_equal(by_rule("memory:", &rule, 1, &s), 0);
-    rule.retry = (mull__plain_tier)RETRY(3);
+    rule.retry = (mull__tier_config)RETRY(3);
     assert_int_equal(by_rule("memory:?retry=no", &rule, 1, &s), MULL_EREFUSED);
     assert_int_equal(s.line, 8);
 }
@@ -207,7 +207,7 @@ static void redeliveries_without_end_need_a_delay_as_well(void **state)
     (void)state;
     scene s;
     mull__plain_rule rule = DEAD_LETTER_RULE("Error", 3);
-    rule.redeliver = (mull__plain_tier)REDELIVER(MULL_UNLIMITED);
+    rule.redeliver = (mull__tier_config)REDELIVER(MULL_UNLIMITED);
     assert_int_equal(by_rule("memory:?delay=no", &rule, 0, &s), MULL_EREFUSED);
     assert_non_null(strstr(s.text, "no delayed delivery"));
     assert_int_equal(by_rule("memory:", &rule, 0, &s), 0);

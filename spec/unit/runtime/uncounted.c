@@ -46,7 +46,7 @@ static const mull_error failure = {.size = sizeof failure, .type = "Error"};
 static int uncounted(held *h, int index)
 {
     assert_int_equal(mull_done(h->r.engine, h->calls[index], &failure), 0);
-    int was_alone = mull__uncount(h->r.engine, h->calls[index]);
+    int was_alone = mull__call_uncount(h->r.engine, h->calls[index]);
     turn(h);
     return was_alone;
 }
@@ -154,12 +154,12 @@ static void what_has_ended_well_or_was_cut_off_is_left_alone(void **state)
     open_with(&h, "", 1000);
     publish(&h, (const char *[]){"a", "b", NULL});
     assert_int_equal(mull_done(h.r.engine, h.calls[0], NULL), 0);
-    mull__uncount(h.r.engine, h.calls[0]);
+    mull__call_uncount(h.r.engine, h.calls[0]);
     rig_advance(&h.r, 1000);
     assert_int_equal(mull_done(h.r.engine, h.calls[1], &failure), MULL_EDONE);
-    mull__uncount(h.r.engine, h.calls[1]);
+    mull__call_uncount(h.r.engine, h.calls[1]);
     turn(&h);
-    mull__uncount(h.r.engine, h.calls[0]); /* nobody's any more */
+    mull__call_uncount(h.r.engine, h.calls[0]); /* nobody's any more */
     turn(&h);
     assert_int_equal(h.count, 2);
     assert_int_equal(rig_counts(&h.r).done, 1);
@@ -175,8 +175,8 @@ static void where_the_engine_stops_for_want_of_memory_all_goes_back(void **state
     publish(&h, (const char *[]){"a", "b", "c", "d", NULL});
     assert_false(uncounted(&h, 0)); /* it waits for b's end */
     assert_int_equal(mull_engine_status(h.r.engine), 0);
-    mull__stop_short(h.r.engine, "there is none");
-    mull__stop_short(h.r.engine, "nor now");
+    mull__stop_out_of_memory(h.r.engine, "there is none");
+    mull__stop_out_of_memory(h.r.engine, "nor now");
     turn(&h);
     assert_int_equal(mull_engine_status(h.r.engine), MULL_ENOMEM);
     assert_int_equal(h.count, 2);
@@ -194,9 +194,9 @@ static void a_stop_that_was_asked_for_goes_on_without_a_status(void **state)
     open_with(&h, "", 0);
     publish(&h, (const char *[]){"a", "b", NULL});
     mull_stop(h.r.engine);
-    mull__stop_short(h.r.engine, "there is none");
+    mull__stop_out_of_memory(h.r.engine, "there is none");
     turn(&h);
-    mull__stop_short(h.r.engine, "there is none");
+    mull__stop_out_of_memory(h.r.engine, "there is none");
     assert_false(uncounted(&h, 0));
     succeed(&h, 1);
     assert_int_equal(mull_engine_status(h.r.engine), 0);

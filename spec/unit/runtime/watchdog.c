@@ -25,11 +25,11 @@ typedef struct stage {
     mull__watchdog *watchdog;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    mull__held told[MOST];
+    mull__stall told[MOST];
     int count;
 } stage;
 
-static void keep(const mull__held *held, void *data)
+static void keep(const mull__stall *held, void *data)
 {
     stage *s = data;
     pthread_mutex_lock(&s->lock);
@@ -65,7 +65,7 @@ static int count_of(stage *s)
 }
 
 /* await waits until so much was told, and gives the last of it. */
-static const mull__held *await(stage *s, int count)
+static const mull__stall *await(stage *s, int count)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -84,23 +84,23 @@ static void what_holds_it_is_told_once_and_that_it_goes_on(void **state)
     begin(&s, HELD_MS);
     mull__work work = {
         .consumer = "C", .message = "m-1", .begins_in = "service.lua", .begins_at = 3};
-    mull__watchdog_at(s.watchdog, &work);
-    mull__watchdog_seen(s.watchdog, "other.lua", 7);
-    mull__watchdog_turned(s.watchdog);
-    const mull__held *held = await(&s, 1);
-    assert_int_equal(held->state, MULL__HELD);
+    mull__watchdog_set_work(s.watchdog, &work);
+    mull__watchdog_set_line(s.watchdog, "other.lua", 7);
+    mull__watchdog_heartbeat(s.watchdog);
+    const mull__stall *held = await(&s, 1);
+    assert_int_equal(held->state, MULL__STALLED);
     assert_int_equal(held->ms, HELD_MS);
     assert_string_equal(held->consumer, "C");
     assert_string_equal(held->message, "m-1");
     assert_string_equal(held->file, "other.lua");
     assert_int_equal(held->line, 7);
-    mull__watchdog_at(s.watchdog, NULL);
-    assert_int_equal(await(&s, 2)->state, MULL__HELD_NO_MORE);
+    mull__watchdog_set_work(s.watchdog, NULL);
+    assert_int_equal(await(&s, 2)->state, MULL__STALL_OVER);
     assert_string_equal(s.told[1].message, "m-1");
-    assert_int_equal(await(&s, 3)->state, MULL__HELD);
+    assert_int_equal(await(&s, 3)->state, MULL__STALLED);
     assert_string_equal(s.told[2].consumer, "");
-    mull__watchdog_turned(s.watchdog);
-    assert_int_equal(await(&s, 4)->state, MULL__HELD_NO_MORE);
+    mull__watchdog_heartbeat(s.watchdog);
+    assert_int_equal(await(&s, 4)->state, MULL__STALL_OVER);
     end(&s);
     assert_true(s.count >= 4);
 }
@@ -116,9 +116,9 @@ static void long_names_and_ids_are_cut_at_whole_characters(void **state)
     text[sizeof text - 1] = '\0';
     begin(&s, HELD_MS);
     mull__work work = {.consumer = text, .message = NULL};
-    mull__watchdog_at(s.watchdog, &work);
-    mull__watchdog_turned(s.watchdog);
-    const mull__held *held = await(&s, 1);
+    mull__watchdog_set_work(s.watchdog, &work);
+    mull__watchdog_heartbeat(s.watchdog);
+    const mull__stall *held = await(&s, 1);
     assert_int_equal(strlen(held->consumer), sizeof held->consumer - 1);
     assert_memory_equal(held->consumer, text, sizeof held->consumer - 2);
     assert_string_equal(held->message, "");
@@ -132,11 +132,11 @@ static void what_goes_on_or_rests_is_not_held(void **state)
     stage goes_on, rests, is_held;
     begin(&goes_on, LONGER_MS);
     begin(&rests, LONGER_MS);
-    mull__watchdog_turned(goes_on.watchdog);
+    mull__watchdog_heartbeat(goes_on.watchdog);
     begin(&is_held, LONGER_MS);
-    mull__watchdog_turned(is_held.watchdog);
+    mull__watchdog_heartbeat(is_held.watchdog);
     while (count_of(&is_held) == 0) {
-        mull__watchdog_turned(goes_on.watchdog);
+        mull__watchdog_heartbeat(goes_on.watchdog);
         poll(NULL, 0, 1);
     }
     end(&goes_on);
@@ -153,13 +153,13 @@ static void a_stop_is_over_after_the_grace_time_where_it_is_held(void **state)
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         stage s;
         begin(&s, HELD_MS);
-        mull__watchdog_turned(s.watchdog);
+        mull__watchdog_heartbeat(s.watchdog);
         await(&s, 1);
         assert_int_equal(kill(getpid(), numbers[i]), 0);
-        assert_int_equal(await(&s, 2)->state, MULL__HELD_TOO_LONG);
+        assert_int_equal(await(&s, 2)->state, MULL__STALL_PAST_GRACE);
         assert_true(s.told[1].ms >= GRACE_MS);
-        mull__watchdog_turned(s.watchdog);
-        assert_int_equal(await(&s, 3)->state, MULL__HELD_NO_MORE);
+        mull__watchdog_heartbeat(s.watchdog);
+        assert_int_equal(await(&s, 3)->state, MULL__STALL_OVER);
         end(&s);
     }
 }
@@ -170,9 +170,9 @@ static void one_that_leaves_is_over_after_the_grace_time_too(void **state)
     stage s;
     begin(&s, HELD_MS);
     assert_int_equal(kill(getpid(), SIGHUP), 0);
-    mull__watchdog_leave(s.watchdog);
-    assert_int_equal(await(&s, 1)->state, MULL__HELD);
-    assert_int_equal(await(&s, 2)->state, MULL__HELD_TOO_LONG);
+    mull__watchdog_exiting(s.watchdog);
+    assert_int_equal(await(&s, 1)->state, MULL__STALLED);
+    assert_int_equal(await(&s, 2)->state, MULL__STALL_PAST_GRACE);
     end(&s);
 }
 
@@ -181,10 +181,10 @@ static void no_signal_means_that_it_may_be_held_for_ever(void **state)
     (void)state;
     stage s, other;
     begin(&s, HELD_MS);
-    mull__watchdog_turned(s.watchdog);
+    mull__watchdog_heartbeat(s.watchdog);
     await(&s, 1);
     begin(&other, 2 * (HELD_MS + GRACE_MS));
-    mull__watchdog_turned(other.watchdog);
+    mull__watchdog_heartbeat(other.watchdog);
     await(&other, 1);
     assert_int_equal(count_of(&s), 1);
     end(&s);
@@ -198,7 +198,7 @@ static int goes_on_until_closed(int ready, int closed)
     struct pollfd there = {.fd = closed, .events = POLLIN};
     begin(&s, LONGER_MS);
     do {
-        mull__watchdog_turned(s.watchdog);
+        mull__watchdog_heartbeat(s.watchdog);
         if (ready >= 0)
             close(ready);
         ready = -1;

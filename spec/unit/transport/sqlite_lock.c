@@ -35,7 +35,8 @@ static int set_up_stores(void **state)
     port = (mull_port){.engine = &engine};
     return mull__store_open(&one, &port, path, why, sizeof why) != 0 ||
            mull__store_open(&other, &port, path, why, sizeof why) != 0 ||
-           mull__store_own(&one) != SQLITE_OK || mull__store_own(&other) != SQLITE_OK;
+           mull__store_register_owner(&one) != SQLITE_OK ||
+           mull__store_register_owner(&other) != SQLITE_OK;
 }
 
 static int tear_down_stores(void **state)
@@ -55,11 +56,11 @@ static void who_moved_on_is_alive_in_the_file_before(void **state)
 {
     (void)state;
     move(lock, kept);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     move(kept, lock); /* where the other one has been all the time */
-    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
-    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
+    assert_int_equal(mull__lock_owner_state(&other, one.owner), MULL__OWNER_ALIVE);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_owner_state(&other, one.owner), MULL__OWNER_ALIVE);
 }
 
 static void nobody_is_dead_by_a_file_that_was_replaced(void **state)
@@ -67,11 +68,11 @@ static void nobody_is_dead_by_a_file_that_was_replaced(void **state)
     (void)state;
     for (int times = 0; times < 2; times++) { /* one has no byte in the other's file any more */
         assert_int_equal(unlink(lock), 0);
-        assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+        assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     }
-    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__MAY_LIVE);
-    assert_int_equal(mull__lock_tend(&other), SQLITE_OK);
-    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
+    assert_int_equal(mull__lock_owner_state(&other, one.owner), MULL__OWNER_UNKNOWN);
+    assert_int_equal(mull__lock_refresh(&other), SQLITE_OK);
+    assert_int_equal(mull__lock_owner_state(&other, one.owner), MULL__OWNER_ALIVE);
 }
 
 /* come makes one more owner. */
@@ -79,7 +80,7 @@ static void come(mull__store *store)
 {
     char why[256];
     assert_int_equal(mull__store_open(store, &port, path, why, sizeof why), 0);
-    assert_int_equal(mull__store_own(store), SQLITE_OK);
+    assert_int_equal(mull__store_register_owner(store), SQLITE_OK);
 }
 
 /* Who came when the file was away has no byte in it, and lives all the same: for who stayed with
@@ -89,17 +90,18 @@ static void nobody_is_dead_by_a_file_that_was_put_back(void **state)
     mull__store third, late;
     (void)state;
     move(lock, kept);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     come(&third);
     move(kept, lock);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     come(&late);
-    mull__life by_other = mull__lock_ask(&other, third.owner);
-    mull__life by_one = mull__lock_ask(&one, third.owner);
-    mull__life by_late = mull__lock_ask(&late, third.owner);
+    mull__life by_other = mull__lock_owner_state(&other, third.owner);
+    mull__life by_one = mull__lock_owner_state(&one, third.owner);
+    mull__life by_late = mull__lock_owner_state(&late, third.owner);
     mull__store_close(&third);
     mull__store_close(&late);
-    assert_true(by_other != MULL__DEAD && by_one != MULL__DEAD && by_late != MULL__DEAD);
+    assert_true(by_other != MULL__OWNER_DEAD && by_one != MULL__OWNER_DEAD &&
+                by_late != MULL__OWNER_DEAD);
 }
 
 static void who_comes_is_known_to_be_dead_at_once(void **state)
@@ -108,9 +110,9 @@ static void who_comes_is_known_to_be_dead_at_once(void **state)
     (void)state;
     come(&third);
     int64_t owner = third.owner;
-    assert_int_equal(mull__lock_ask(&one, owner), MULL__ALIVE);
+    assert_int_equal(mull__lock_owner_state(&one, owner), MULL__OWNER_ALIVE);
     mull__store_close(&third); /* as by a kill: its row stays */
-    assert_int_equal(mull__lock_ask(&one, owner), MULL__DEAD);
+    assert_int_equal(mull__lock_owner_state(&one, owner), MULL__OWNER_DEAD);
 }
 
 static void who_comes_to_a_new_file_declares_nobody_dead(void **state)
@@ -119,9 +121,9 @@ static void who_comes_to_a_new_file_declares_nobody_dead(void **state)
     (void)state;
     assert_int_equal(unlink(lock), 0);
     come(&third);
-    mull__life life = mull__lock_ask(&third, one.owner);
+    mull__life life = mull__lock_owner_state(&third, one.owner);
     mull__store_close(&third);
-    assert_int_equal(life, MULL__TO_BE_ASKED);
+    assert_int_equal(life, MULL__OWNER_UNCHECKED);
 }
 
 /* However many come and die meanwhile, who was waited for first isn't waited for longer. */
@@ -129,9 +131,9 @@ static void a_wait_goes_on_whoever_else_is_asked_for(void **state)
 {
     (void)state;
     assert_int_equal(unlink(lock), 0);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     transact(&one);
-    assert_int_equal(mull__lock_ask(&one, one.owner + 100), MULL__MAY_LIVE);
+    assert_int_equal(mull__lock_owner_state(&one, one.owner + 100), MULL__OWNER_UNKNOWN);
     assert_true(one.lock.since_ms != 0);
 }
 
@@ -142,21 +144,21 @@ static void nobody_is_dead_by_a_file_that_comes_back_late(void **state)
     (void)state;
     snprintf(second, sizeof second, "%s-kept-wal", path);
     move(lock, kept);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     move(lock, second);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     move(kept, lock);
-    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__ALIVE);
+    assert_int_equal(mull__lock_owner_state(&other, one.owner), MULL__OWNER_ALIVE);
 }
 
 static void the_time_to_wait_begins_with_a_transaction(void **state)
 {
     (void)state;
     assert_int_equal(unlink(lock), 0);
-    assert_int_equal(mull__lock_tend(&other), SQLITE_OK);
-    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__TO_BE_ASKED);
+    assert_int_equal(mull__lock_refresh(&other), SQLITE_OK);
+    assert_int_equal(mull__lock_owner_state(&other, one.owner), MULL__OWNER_UNCHECKED);
     transact(&other);
-    assert_int_equal(mull__lock_ask(&other, one.owner), MULL__MAY_LIVE);
+    assert_int_equal(mull__lock_owner_state(&other, one.owner), MULL__OWNER_UNKNOWN);
 }
 
 static void who_comes_at_the_last_moment_isnt_buried(void **state)
@@ -164,15 +166,15 @@ static void who_comes_at_the_last_moment_isnt_buried(void **state)
     int news;
     (void)state;
     assert_int_equal(unlink(lock), 0);
-    assert_int_equal(mull__lock_tend(&other), SQLITE_OK);
+    assert_int_equal(mull__lock_refresh(&other), SQLITE_OK);
     transact(&other);
     for (news = 0; other.lock.marked_to < one.owner || !news; sqlite3_sleep(1))
-        assert_int_equal(mull__store_look(&other, 0, &news), SQLITE_OK);
+        assert_int_equal(mull__store_poll(&other, 0, &news), SQLITE_OK);
     assert_int_equal(other.other_count, 1);
-    assert_int_equal(other.others[0].life, MULL__DEAD);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(other.others[0].life, MULL__OWNER_DEAD);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     assert_int_equal(mull__store_begin(&other), SQLITE_OK);
-    assert_int_equal(mull__store_bury(&other, 0), SQLITE_OK);
+    assert_int_equal(mull__store_reap_dead_owners(&other, 0), SQLITE_OK);
     assert_int_equal(mull__store_commit(&other), SQLITE_OK);
     sqlite3 *db = look_in();
     assert_string_equal(ask(db, "SELECT count(*) FROM owners"), "2");
@@ -191,14 +193,14 @@ static void it_is_as_open_as_the_database(void **state)
     char why[256];
     mode_t before = umask(077);
     int opened = mull__store_open(&other, &port, path, why, sizeof why);
-    assert_int_equal(mull__lock_tend(&one), SQLITE_OK);
+    assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     umask(before);
     assert_int_equal(opened, 0);
     assert_int_equal(stat(lock, &there), 0);
     assert_int_equal(there.st_mode & 0777, 0664);
     if (may_give)
         assert_true(there.st_uid == 12345 && there.st_gid == 54321);
-    assert_int_equal(mull__store_own(&other), SQLITE_OK);
+    assert_int_equal(mull__store_register_owner(&other), SQLITE_OK);
 }
 
 #define STORES_TEST(name) cmocka_unit_test_setup_teardown(name, set_up_stores, tear_down_stores)

@@ -35,7 +35,7 @@ static int set_up_store(void **state)
     if (mull__store_open(&store, &port, path, why, sizeof why) != 0)
         return -1;
     other = look_in();
-    return mull__store_own(&store) != SQLITE_OK;
+    return mull__store_register_owner(&store) != SQLITE_OK;
 }
 
 static int tear_down_store(void **state)
@@ -61,17 +61,17 @@ static void put_rows(int count, const char *due_ms, int deliveries)
 static void search(void)
 {
     int news, over = 0;
-    assert_int_equal(mull__store_look(&store, 1, &news), SQLITE_OK);
-    assert_int_equal(mull__store_search(&store, &over), SQLITE_OK);
+    assert_int_equal(mull__store_poll(&store, 1, &news), SQLITE_OK);
+    assert_int_equal(mull__store_find_hidden(&store, &over), SQLITE_OK);
 }
 
 static mull_depth depth_of(int thoroughly)
 {
     mull__list jobs;
-    mull__counting counting = {.queue = (char[]){"q"}};
+    mull__depth_job counting = {.queue = (char[]){"q"}};
     mull__list_init(&jobs);
     mull__list_push(&jobs, &counting.job.link);
-    assert_int_equal(mull__store_count(&store, &jobs, thoroughly), SQLITE_OK);
+    assert_int_equal(mull__store_depths(&store, &jobs, thoroughly), SQLITE_OK);
     return counting.depth;
 }
 
@@ -84,13 +84,13 @@ static void what_could_not_be_shown_is_still_to_be_shown(void **state)
     sql(other, "UPDATE messages SET deliveries = -1 WHERE number = 1");
     search();
     assert_int_equal(mull__store_begin(&store), SQLITE_OK);
-    assert_int_equal(mull__store_show(&store), SQLITE_OK);
+    assert_int_equal(mull__store_repair_hidden(&store), SQLITE_OK);
     mull__store_rollback(&store);
     for (int i = 0; i < 5; i++)
         search();
     assert_int_equal(depth_of(1).ready + depth_of(1).delayed, 2500);
     assert_int_equal(mull__store_begin(&store), SQLITE_OK);
-    assert_int_equal(mull__store_show(&store), SQLITE_OK);
+    assert_int_equal(mull__store_repair_hidden(&store), SQLITE_OK);
     assert_int_equal(mull__store_commit(&store), SQLITE_OK);
     assert_int_equal(count(other, "deliveries < 0"), 0);
 }

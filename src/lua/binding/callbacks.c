@@ -19,7 +19,7 @@ const char *mull__level_name(mull_level level)
 }
 
 /* make_host makes itself known last: where an error jumps out before, it is made anew. */
-static mull__host *make_host(lua_State *L)
+static mull__callbacks *make_host(lua_State *L)
 {
     lua_newtable(L);
     lua_createtable(L, 0, 1);
@@ -28,7 +28,7 @@ static mull__host *make_host(lua_State *L)
     lua_setmetatable(L, -2);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &owners_key);
 
-    mull__host *host = lua_newuserdatauv(L, sizeof *host, 1);
+    mull__callbacks *host = lua_newuserdatauv(L, sizeof *host, 1);
     host->job = NULL;
     host->jobs = 0;
     host->begun = 0;
@@ -39,15 +39,15 @@ static mull__host *make_host(lua_State *L)
     return host;
 }
 
-mull__host *mull__host_of(lua_State *L)
+mull__callbacks *mull__callbacks_of(lua_State *L)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &host_key);
-    mull__host *host = lua_touserdata(L, -1);
+    mull__callbacks *host = lua_touserdata(L, -1);
     lua_pop(L, 1);
     return host ? host : make_host(L);
 }
 
-void mull__own(lua_State *L, int index, const void *address)
+void mull__register_owner(lua_State *L, int index, const void *address)
 {
     index = lua_absindex(L, index);
     lua_rawgetp(L, LUA_REGISTRYINDEX, &owners_key);
@@ -56,7 +56,7 @@ void mull__own(lua_State *L, int index, const void *address)
     lua_pop(L, 1);
 }
 
-void mull__disown(lua_State *L, const void *address)
+void mull__unregister_owner(lua_State *L, const void *address)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &owners_key);
     if (lua_rawgetp(L, -1, address) != LUA_TNIL) {
@@ -67,7 +67,7 @@ void mull__disown(lua_State *L, const void *address)
     lua_pop(L, 2);
 }
 
-int mull__anchors(lua_State *L, const void *address)
+int mull__push_references(lua_State *L, const void *address)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &owners_key);
     if (lua_rawgetp(L, -1, address) != LUA_TUSERDATA) {
@@ -98,7 +98,7 @@ struct line {
 static int give_line(lua_State *L)
 {
     struct line *line = lua_touserdata(L, 1);
-    if (!mull__anchors(L, line->address) || lua_getfield(L, -1, "log") != LUA_TFUNCTION)
+    if (!mull__push_references(L, line->address) || lua_getfield(L, -1, "log") != LUA_TFUNCTION)
         return 0;
     lua_pushstring(L, mull__level_name(line->level));
     lua_pushstring(L, line->text);
@@ -109,38 +109,39 @@ static int give_line(lua_State *L)
 
 /* call_apart calls a function of a callback, which isn't part of the handler that may be at work.
  */
-static int call_apart(mull__host *host, lua_CFunction function, void *argument)
+static int call_apart(mull__callbacks *host, lua_CFunction function, void *argument)
 {
     struct mull__job *outer = mull__switch_job(host, NULL);
-    int was_apart = mull__ceiling_apart(host->L, 1);
+    int was_apart = mull__memory_limit_exempt(host->L, 1);
     lua_pushcfunction(host->L, function);
     lua_pushlightuserdata(host->L, argument);
     int status = lua_pcall(host->L, 1, 0, 0);
-    mull__ceiling_apart(host->L, was_apart);
+    mull__memory_limit_exempt(host->L, was_apart);
     mull__switch_job(host, outer);
     return status;
 }
 
-void mull__host_log(mull__host *host, const void *address, mull_level level, const char *text)
+void mull__callback_log(mull__callbacks *host, const void *address, mull_level level,
+                        const char *text)
 {
     lua_State *L = host->L;
     struct line line = {.address = address, .level = level, .text = text};
     if (lua_checkstack(L, 4)) {
         if (call_apart(host, give_line, &line) != LUA_OK) {
-            mull__complain("the log function raised: %s", text_of(L, -1));
+            mull__stderr_print("the log function raised: %s", text_of(L, -1));
             lua_pop(L, 1);
         }
     }
     if (!line.taken && level >= MULL_WARNING)
-        mull__complain("%s: %s", mull__level_name(level), text);
+        mull__stderr_print("%s: %s", mull__level_name(level), text);
 }
 
-int mull__protect(mull__host *host, const void *address, const char *what, lua_CFunction function,
-                  void *argument)
+int mull__call_protected(mull__callbacks *host, const void *address, const char *what,
+                         lua_CFunction function, void *argument)
 {
     lua_State *L = host->L;
     if (!lua_checkstack(L, 6)) {
-        mull__host_log(host, address, MULL_ERROR_LEVEL, "out of memory");
+        mull__callback_log(host, address, MULL_ERROR_LEVEL, "out of memory");
         return -1;
     }
     if (call_apart(host, function, argument) == LUA_OK)
@@ -148,11 +149,11 @@ int mull__protect(mull__host *host, const void *address, const char *what, lua_C
     char text[1024];
     snprintf(text, sizeof text, "%s: %s", what, text_of(L, -1));
     lua_pop(L, 1);
-    mull__host_log(host, address, MULL_ERROR_LEVEL, text);
+    mull__callback_log(host, address, MULL_ERROR_LEVEL, text);
     return -1;
 }
 
-int mull__host_quiet(lua_State *L)
+int mull__callback_mute_events(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TUSERDATA);
     luaL_checktype(L, 2, LUA_TTABLE);
@@ -182,7 +183,7 @@ struct told {
 static int tell(lua_State *L)
 {
     const struct told *told = lua_touserdata(L, 1);
-    if (!mull__anchors(L, told->address) || is_quiet(L, told->event) ||
+    if (!mull__push_references(L, told->address) || is_quiet(L, told->event) ||
         lua_getfield(L, 2, "event") != LUA_TFUNCTION)
         return 0;
     mull__push_event(L, told->event);
@@ -190,10 +191,10 @@ static int tell(lua_State *L)
     return 0;
 }
 
-void mull__host_event(mull__host *host, const void *address, const mull_event *event)
+void mull__callback_event(mull__callbacks *host, const void *address, const mull_event *event)
 {
     struct told told = {.address = address, .event = event};
-    mull__protect(host, address, "the event function raised", tell, &told);
+    mull__call_protected(host, address, "the event function raised", tell, &told);
 }
 
 /* ---- Codes ----------------------------------------------------------------------------------- */

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void mull__problem_keep(const char *file, int line, const char *text, void *data)
+void mull__diagnostic_keep(const char *file, int line, const char *text, void *data)
 {
-    mull__problems *problems = data;
+    mull__diagnostics *problems = data;
     size_t file_size = strlen(file ? file : "") + 1, text_size = strlen(text) + 1;
-    mull__problem *kept = malloc(sizeof *kept + file_size + text_size);
+    mull__diagnostic *kept = malloc(sizeof *kept + file_size + text_size);
     if (!kept)
         return;
     kept->next = NULL;
@@ -26,17 +26,17 @@ void mull__problem_keep(const char *file, int line, const char *text, void *data
     problems->last = kept;
 }
 
-void mull__problems_drop(mull__problems *problems)
+void mull__diagnostics_drop(mull__diagnostics *problems)
 {
     while (problems->first) {
-        mull__problem *first = problems->first;
+        mull__diagnostic *first = problems->first;
         problems->first = first->next;
         free(first);
     }
     problems->last = NULL;
 }
 
-static void add_line(luaL_Buffer *message, const mull__problem *p)
+static void add_line(luaL_Buffer *message, const mull__diagnostic *p)
 {
     if (p->file[0] && p->line > 0)
         lua_pushfstring(message->L, "%s:%d: %s", p->file, p->line, p->text);
@@ -47,11 +47,11 @@ static void add_line(luaL_Buffer *message, const mull__problem *p)
         luaL_addchar(message, '\n');
 }
 
-void mull__problems_push(lua_State *L, const mull__problems *problems)
+void mull__diagnostics_push(lua_State *L, const mull__diagnostics *problems)
 {
     lua_newtable(L);
     lua_Integer count = 0;
-    for (const mull__problem *p = problems->first; p; p = p->next) {
+    for (const mull__diagnostic *p = problems->first; p; p = p->next) {
         lua_createtable(L, 0, 3);
         mull__set_text(L, "file", p->file[0] ? p->file : NULL);
         if (p->line > 0)
@@ -61,15 +61,15 @@ void mull__problems_push(lua_State *L, const mull__problems *problems)
     }
 }
 
-int mull__problems_fail(lua_State *L, mull__problems *problems, int code)
+int mull__diagnostics_fail(lua_State *L, mull__diagnostics *problems, int code)
 {
     luaL_Buffer message;
     luaL_buffinit(L, &message);
-    for (const mull__problem *p = problems->first; p; p = p->next)
+    for (const mull__diagnostic *p = problems->first; p; p = p->next)
         add_line(&message, p);
     luaL_pushresult(&message);
     mull__fail(L, code, lua_tostring(L, -1));
-    mull__problems_push(L, problems);
-    mull__problems_drop(problems);
+    mull__diagnostics_push(L, problems);
+    mull__diagnostics_drop(problems);
     return 4;
 }

@@ -6,28 +6,28 @@
 
 #include <lua.h>
 
-typedef struct mull__problem {
-    struct mull__problem *next;
+typedef struct mull__diagnostic {
+    struct mull__diagnostic *next;
     int line;
     const char *text; /* behind `file`; "" as file: none */
     char file[];
-} mull__problem;
+} mull__diagnostic;
 
-typedef struct mull__problems {
-    mull__problem *first, *last;
-} mull__problems;
+typedef struct mull__diagnostics {
+    mull__diagnostic *first, *last;
+} mull__diagnostics;
 
-/* mull__problem_keep is a mull_problem_fn whose data is a mull__problems. What finds no memory is
- * left out. */
-void mull__problem_keep(const char *file, int line, const char *text, void *data);
+/* mull__diagnostic_keep is a mull_problem_fn whose data is a mull__diagnostics. What finds no
+ * memory is left out. */
+void mull__diagnostic_keep(const char *file, int line, const char *text, void *data);
 
-void mull__problems_drop(mull__problems *problems);
+void mull__diagnostics_drop(mull__diagnostics *problems);
 
-/* mull__problems_push pushes a list of { file =, line =, text = }. */
-void mull__problems_push(lua_State *L, const mull__problems *problems);
+/* mull__diagnostics_push pushes a list of { file =, line =, text = }. */
+void mull__diagnostics_push(lua_State *L, const mull__diagnostics *problems);
 
-/* mull__problems_fail pushes nil, a message of one line each, the code's name, and the list of
+/* mull__diagnostics_fail pushes nil, a message of one line each, the code's name, and the list of
  * { file =, line =, text = }; the problems are dropped. Without any, the message is the code's. */
-int mull__problems_fail(lua_State *L, mull__problems *problems, int code);
+int mull__diagnostics_fail(lua_State *L, mull__diagnostics *problems, int code);
 
 #endif

@@ -18,13 +18,13 @@ static const char type_name[] = "mulligan.engine";
 static void on_problem(const char *file, int line, const char *text, void *data)
 {
     mull__lua_engine *engine = data;
-    mull__problem_keep(file, line, text, &engine->problems);
+    mull__diagnostic_keep(file, line, text, &engine->problems);
 }
 
 static void on_event(const mull_event *event, void *data)
 {
     mull__lua_engine *engine = data;
-    mull__host_event(engine->host, engine, event);
+    mull__callback_event(engine->host, engine, event);
 }
 
 static void on_stopped(void *data)
@@ -50,8 +50,8 @@ static void drop(mull__lua_engine *engine)
         next = consumer->next;
         free(consumer);
     }
-    mull__problems_drop(&engine->problems);
-    mull__problems_drop(&engine->lines);
+    mull__diagnostics_drop(&engine->problems);
+    mull__diagnostics_drop(&engine->lines);
     pthread_mutex_destroy(&engine->lines_lock);
     drop_policy(engine);
     free(engine);
@@ -61,7 +61,7 @@ static void on_closed(void *data)
 {
     mull__lua_engine *engine = data;
     engine->engine = NULL;
-    mull__lines_hand_out(engine);
+    mull__log_deliver_lines(engine);
     drop_policy(engine); /* it may be closed now, even if this value is still around */
     drop(engine);
 }
@@ -86,7 +86,7 @@ mull__lua_engine *mull__engine_at(lua_State *L, int index)
     mull__lua_engine **slot = luaL_checkudata(L, index, type_name);
     if (is_over(*slot))
         luaL_error(L, "the engine is closed");
-    mull__lines_here(*slot);
+    mull__log_set_thread(*slot);
     return *slot;
 }
 
@@ -94,7 +94,7 @@ static int close_engine(lua_State *L)
 {
     mull__lua_engine **slot = luaL_checkudata(L, 1, type_name);
     if (*slot) {
-        mull__lines_here(*slot);
+        mull__log_set_thread(*slot);
         close_now(*slot);
     }
     return 0;
@@ -102,7 +102,7 @@ static int close_engine(lua_State *L)
 
 static int own_again(lua_State *L)
 {
-    mull__own(L, 1, lua_touserdata(L, 2));
+    mull__register_owner(L, 1, lua_touserdata(L, 2));
     return 0;
 }
 
@@ -120,9 +120,9 @@ static int collect(lua_State *L)
     lua_pushlightuserdata(L, engine);
     if (lua_pcall(L, 2, 0, 0) != LUA_OK)
         lua_pop(L, 1);
-    mull__lines_here(engine);
+    mull__log_set_thread(engine);
     close_now(engine);
-    mull__disown(L, engine);
+    mull__unregister_owner(L, engine);
     drop(engine);
     return 0;
 }
@@ -141,7 +141,7 @@ static void push_anchors(lua_State *L, int options)
  * could close after an error. */
 static mull__lua_engine *push_engine(lua_State *L, int options)
 {
-    mull__host *host = mull__host_of(L);
+    mull__callbacks *host = mull__callbacks_of(L);
     mull__lua_engine **slot = lua_newuserdatauv(L, sizeof(mull__lua_engine *), 1);
     *slot = NULL;
     luaL_setmetatable(L, type_name);
@@ -156,8 +156,8 @@ static mull__lua_engine *push_engine(lua_State *L, int options)
     engine->users = 1;
     pthread_mutex_init(&engine->lines_lock, NULL);
     *slot = engine;
-    mull__own(L, -1, engine);
-    mull__lines_here(engine);
+    mull__register_owner(L, -1, engine);
+    mull__log_set_thread(engine);
     return engine;
 }
 
@@ -192,7 +192,7 @@ int mull__lua_engine_new(lua_State *L)
     options.stop_on_signals = flag_field(L, 1, "stop_on_signals");
     options.reload_on_sighup = flag_field(L, 1, "reload_on_sighup");
     options.reload_on_change = flag_field(L, 1, "reload_on_change");
-    options.log = mull__line_take;
+    options.log = mull__log_queue_line;
     if (lua_getfield(L, 1, "event") == LUA_TFUNCTION)
         options.event = on_event;
     options.problem = on_problem;
@@ -200,18 +200,18 @@ int mull__lua_engine_new(lua_State *L)
     options.data = engine;
     mull_clock clock;
     if (lua_getfield(L, 1, "clock") != LUA_TNIL) {
-        mull__clock_use(L, lua_gettop(L), made, &clock);
+        mull__test_clock_use(L, lua_gettop(L), made, &clock);
         options.clock = &clock;
     }
     engine->real_clock = !options.clock;
     engine->counts_patterns = flag_field(L, 1, "count_patterns");
     if (engine->counts_patterns)
-        mull__count_patterns(L);
+        mull__meter_patterns(L);
     engine->policy = policy;
     policy->users++;
     int status = mull_engine_new(&engine->engine, &options);
     if (status != 0) {
-        int results = mull__problems_fail(L, &engine->problems, status);
+        int results = mull__diagnostics_fail(L, &engine->problems, status);
         drop_policy(engine);
         return results;
     }
@@ -225,10 +225,10 @@ int mull__lua_engine_new(lua_State *L)
 /* answer gives what a method that can fail returns. */
 static int answer(lua_State *L, mull__lua_engine *engine, int status)
 {
-    mull__lines_hand_out(engine);
+    mull__log_deliver_lines(engine);
     if (status != 0)
-        return mull__problems_fail(L, &engine->problems, status);
-    mull__problems_drop(&engine->problems);
+        return mull__diagnostics_fail(L, &engine->problems, status);
+    mull__diagnostics_drop(&engine->problems);
     lua_pushboolean(L, 1);
     return 1;
 }
@@ -269,9 +269,9 @@ static mull__lua_consumer *add_consumer(lua_State *L, mull__lua_engine *engine, 
     consumer->next = engine->consumers;
     consumer->engine = engine;
     lua_pushvalue(L, handler);
-    mull__note_begin(L, consumer);
+    mull__note_handler_position(L, consumer);
     engine->consumers = consumer;
-    mull__anchors(L, engine);
+    mull__push_references(L, engine);
     lua_pushvalue(L, handler);
     lua_rawsetp(L, -2, consumer);
     lua_pop(L, 1);
@@ -314,18 +314,18 @@ static int run(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
     if (engine->real_clock)
-        mull__lines_look(engine);
-    mull__watchdog_turned(engine->host->watchdog);
+        mull__log_poll_lines(engine);
+    mull__watchdog_heartbeat(engine->host->watchdog);
     int status = mull_engine_run(engine->engine);
     if (engine->is_main)
-        mull__ceiling_lift(L);
+        mull__memory_limit_lift(L);
     return answer(L, engine, status);
 }
 
 int mull__engine_make_main(lua_State *L)
 {
     mull__engine_at(L, 1)->is_main = 1;
-    return mull__ceiling_start(L);
+    return mull__memory_limit_start(L);
 }
 
 /* status() is true, or nil and why the engine stops by itself. */
@@ -344,7 +344,7 @@ static int turn(lua_State *L)
     if (engine->real_clock)
         return luaL_error(L, "turn needs a test's clock; run goes by the real ones");
     int64_t next = mull_engine_turn(engine->engine);
-    mull__lines_hand_out(engine);
+    mull__log_deliver_lines(engine);
     if (next == INT64_MAX)
         luaL_pushfail(L);
     else
@@ -453,5 +453,5 @@ void mull__open_engine(lua_State *L)
                                        {NULL, NULL}};
     static const luaL_Reg meta[] = {
         {"__gc", collect}, {"__close", close_engine}, {"__tostring", show}, {NULL, NULL}};
-    mull__type_open(L, type_name, meta, methods);
+    mull__type_define(L, type_name, meta, methods);
 }

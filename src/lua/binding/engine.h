@@ -30,12 +30,12 @@ typedef struct mull__lua_consumer {
 /* mull__lua_engine lives until both the Lua value and the engine are gone. */
 typedef struct mull__lua_engine {
     mull_engine *engine; /* NULL: closed */
-    mull__host *host;
+    mull__callbacks *host;
     mull__lua_policy *policy;
-    mull__problems problems;
+    mull__diagnostics problems;
     mull__lua_consumer *consumers;
     pthread_mutex_t lines_lock;
-    mull__problems lines;      /* of log, under the lock; the number of each is its level */
+    mull__diagnostics lines;   /* of log, under the lock; the number of each is its level */
     _Atomic(uintptr_t) thread; /* the one that uses it: see log.c */
     int lines_timer;           /* one is set to hand them out */
     int handing_out, looks;
@@ -70,47 +70,48 @@ int mull__engine_later(lua_State *L);
 
 /* ---- handler.c: Lua functions as handlers ---------------------------------------------------- */
 
-/* mull__note_begin keeps where a consumer's handler, which is on top and is popped, begins. */
-void mull__note_begin(lua_State *L, mull__lua_consumer *consumer);
+/* mull__note_handler_position keeps where a consumer's handler, which is on top and is popped,
+ * begins. */
+void mull__note_handler_position(lua_State *L, mull__lua_consumer *consumer);
 
 void mull__handle(mull_engine *engine, mull_call call, const mull_message *message, void *data);
 void mull__cancel(mull_engine *engine, mull_call call, void *data);
 
-/* mull__watch sets the hook that ends handlers on a coroutine, and on those that it will make.
- * Handlers' own have it; outside of a handler it does nothing. */
-void mull__watch(lua_State *L);
+/* mull__set_count_hook sets the hook that ends handlers on a coroutine, and on those that it will
+ * make. Handlers' own have it; outside of a handler it does nothing. */
+void mull__set_count_hook(lua_State *L);
 
-/* mull__count_patterns: from now on `string.find`, `match`, `gmatch` and `gsub` end at a handler's
+/* mull__meter_patterns: from now on `string.find`, `match`, `gmatch` and `gsub` end at a handler's
  * timeout, in handlers of engines that count them. Elsewhere they are Lua's. May raise. */
-void mull__count_patterns(lua_State *L);
+void mull__meter_patterns(lua_State *L);
 
 int mull__lua_sleep(lua_State *L);
 int mull__lua_send(lua_State *L);
 
 /* ---- log.c: lines of log, on their way into Lua ---------------------------------------------- */
 
-/* mull__line_take is a mull_log_fn whose data is a mull__lua_engine: it only keeps the line, since
- * it is called with the engine's lock held, and on any thread. */
-void mull__line_take(mull_level level, const char *text, void *data);
+/* mull__log_queue_line is a mull_log_fn whose data is a mull__lua_engine: it only keeps the line,
+ * since it is called with the engine's lock held, and on any thread. */
+void mull__log_queue_line(mull_level level, const char *text, void *data);
 
-/* mull__lines_hand_out gives what is kept to the log function. On the Lua state's thread. */
-void mull__lines_hand_out(mull__lua_engine *engine);
+/* mull__log_deliver_lines gives what is kept to the log function. On the Lua state's thread. */
+void mull__log_deliver_lines(mull__lua_engine *engine);
 
-/* mull__lines_look hands out lines of other threads every now and then, from now on. On the real
- * clock: a test's has turns, each of which hands out. */
-void mull__lines_look(mull__lua_engine *engine);
+/* mull__log_poll_lines hands out lines of other threads every now and then, from now on. On the
+ * real clock: a test's has turns, each of which hands out. */
+void mull__log_poll_lines(mull__lua_engine *engine);
 
-/* mull__lines_here notes that this thread is the Lua state's. */
-void mull__lines_here(mull__lua_engine *engine);
+/* mull__log_set_thread notes that this thread is the Lua state's. */
+void mull__log_set_thread(mull__lua_engine *engine);
 
 /* ---- clock.c: a test's clock ----------------------------------------------------------------- */
 
-/* mull__clock_use fills in the callbacks for the clock at `index`, or raises, and makes the engine
- * at `engine` one of those that the clock knows. */
-void mull__clock_use(lua_State *L, int index, int engine, mull_clock *clock);
+/* mull__test_clock_use fills in the callbacks for the clock at `index`, or raises, and makes the
+ * engine at `engine` one of those that the clock knows. */
+void mull__test_clock_use(lua_State *L, int index, int engine, mull_clock *clock);
 
-/* mull__lua_clock is clock(wall_ms). */
-int mull__lua_clock(lua_State *L);
-void mull__open_clock(lua_State *L);
+/* mull__test_clock_new is clock(wall_ms). */
+int mull__test_clock_new(lua_State *L);
+void mull__test_clock_open(lua_State *L);
 
 #endif

@@ -55,12 +55,12 @@ static const mull_error ran_over = {.size = sizeof ran_over,
 
 /* ---- For the watchdog ------------------------------------------------------------------------ */
 
-mull__job *mull__switch_job(mull__host *host, mull__job *job)
+mull__job *mull__switch_job(mull__callbacks *host, mull__job *job)
 {
     mull__job *outer = host->job;
     host->job = job;
     if (outer != job)
-        mull__watchdog_at(host->watchdog, job ? &job->work : NULL);
+        mull__watchdog_set_work(host->watchdog, job ? &job->work : NULL);
     return outer;
 }
 
@@ -69,19 +69,19 @@ static const char *file_of(const lua_Debug *function)
     return *function->source == '@' ? function->source + 1 : function->short_src;
 }
 
-void mull__note_place(lua_State *L)
+void mull__note_position(lua_State *L)
 {
-    const mull__host *host = mull__host_of(L);
+    const mull__callbacks *host = mull__callbacks_of(L);
     lua_Debug function = {.currentline = -1};
     if (!host->watchdog || !host->job)
         return;
     for (int level = 0; function.currentline < 0 && lua_getstack(L, level, &function); level++)
         lua_getinfo(L, "Sl", &function);
     if (function.currentline >= 0)
-        mull__watchdog_seen(host->watchdog, file_of(&function), function.currentline);
+        mull__watchdog_set_line(host->watchdog, file_of(&function), function.currentline);
 }
 
-void mull__note_begin(lua_State *L, mull__lua_consumer *consumer)
+void mull__note_handler_position(lua_State *L, mull__lua_consumer *consumer)
 {
     lua_Debug handler;
     lua_getinfo(L, ">S", &handler);
@@ -93,7 +93,7 @@ void mull__note_begin(lua_State *L, mull__lua_consumer *consumer)
 
 static void on_count(lua_State *L, lua_Debug *where);
 
-void mull__watch(lua_State *L)
+void mull__set_count_hook(lua_State *L)
 {
     lua_sethook(L, on_count, LUA_MASKCOUNT, LOOK_EVERY);
 }
@@ -108,12 +108,12 @@ typedef struct once_more {
 
 static once_more begin_once_more(mull__job *job, lua_State *L)
 {
-    mull__host *host = job->consumer->engine->host;
+    mull__callbacks *host = job->consumer->engine->host;
     once_more before = {mull__switch_job(host, job), job->over, lua_gethook(L), lua_gethookmask(L),
                         lua_gethookcount(L)};
     job->over = 0;
     job->resumed_ms = mull__monotonic_ms();
-    mull__watch(L);
+    mull__set_count_hook(L);
     return before;
 }
 
@@ -139,7 +139,7 @@ static void forget(mull__job *job)
 {
     lua_State *L = job->consumer->engine->host->L;
     job->consumer->engine->host->jobs--;
-    if (!lua_checkstack(L, 4) || !mull__anchors(L, job->consumer->engine))
+    if (!lua_checkstack(L, 4) || !mull__push_references(L, job->consumer->engine))
         return;
     lua_pushnil(L); /* the key is there: this allocates nothing */
     lua_rawseti(L, -2, (lua_Integer)job->call);
@@ -150,13 +150,13 @@ static void forget(mull__job *job)
 static void finish(mull__job *job, const mull_error *error)
 {
     if (mull_done(job->engine, job->call, error) == MULL_ENOMEM)
-        mull__done_short(job->engine, job->call);
+        mull__done_out_of_memory(job->engine, job->call);
     forget(job);
 }
 
 static void finish_short(mull__job *job)
 {
-    mull__done_short(job->engine, job->call);
+    mull__done_out_of_memory(job->engine, job->call);
     forget(job);
 }
 
@@ -182,7 +182,7 @@ static int report(lua_State *L)
 {
     mull__job *job = lua_touserdata(L, 1);
     lua_xmove(job->co, L, 1);
-    if (mull__is_raised(L, 2))
+    if (mull__is_error_value(L, 2))
         lua_pushnil(L); /* it has a stack of its own */
     else
         push_trace(L, job->co);
@@ -190,9 +190,9 @@ static int report(lua_State *L)
     mull__arena *arena = mull__arena_new(L);
     /* A __tostring runs here, which is the handler's. */
     once_more before = begin_once_more(job, L);
-    const mull_error *error = mull__read_raised(L, 2, arena, lua_tostring(L, 3));
+    const mull_error *error = mull__read_error_value(L, 2, arena, lua_tostring(L, 3));
     end_once_more(job, L, before);
-    finish(job, job->over && !mull__is_raised(L, 2) ? &ran_over : error);
+    finish(job, job->over && !mull__is_error_value(L, 2) ? &ran_over : error);
     mull__arena_free(arena);
     return 0;
 }
@@ -211,7 +211,7 @@ static void end_call(mull__job *job, int status)
             finish_short(job); /* there was no memory for its timer */
         else
             finish(job, &stray_yield);
-    } else if (mull__protect(engine->host, engine, "a handler's error", report, job) != 0) {
+    } else if (mull__call_protected(engine->host, engine, "a handler's error", report, job) != 0) {
         close_coroutine(job);
         finish_short(job);
     }
@@ -227,8 +227,8 @@ static int was_alone(const mull__job *job)
  * memory, and what others at work hold, or held, is free by then. */
 static int waits_for_memory(mull__lua_engine *of, mull_engine *engine, mull_call call)
 {
-    int was_again = mull__uncount(engine, call);
-    return of->host->jobs > 0 ? !was_again : mull__ceiling_is_free(of->host->L);
+    int was_again = mull__call_uncount(engine, call);
+    return of->host->jobs > 0 ? !was_again : mull__memory_limit_is_free(of->host->L);
 }
 
 /* look_at_memory comes after a call that failed and was refused memory; what it held is free by
@@ -238,14 +238,14 @@ static int waits_for_memory(mull__lua_engine *of, mull_engine *engine, mull_call
 static void look_at_memory(mull__lua_engine *of, mull_engine *engine, mull_call call, int is_own)
 {
     lua_State *L = of->host->L;
-    if (!of->is_main || !mull__ceiling_is_short(L))
+    if (!of->is_main || !mull__memory_limit_is_short(L))
         return;
     of->was_short = !is_own && waits_for_memory(of, engine, call);
-    if (of->was_short || (is_own && mull__ceiling_is_free(L)))
+    if (of->was_short || (is_own && mull__memory_limit_is_free(L)))
         return;
     char why[512];
-    mull__ceiling_show(L, of->host->jobs, why, sizeof why);
-    mull__stop_short(engine, why);
+    mull__memory_limit_describe(L, of->host->jobs, why, sizeof why);
+    mull__stop_out_of_memory(engine, why);
 }
 
 /* is_still_short: all others have ended, and there is no memory yet. For a call that is made alone
@@ -253,11 +253,12 @@ static void look_at_memory(mull__lua_engine *of, mull_engine *engine, mull_call 
 static int is_still_short(mull__lua_engine *of, mull_engine *engine, mull_call call)
 {
     lua_State *L = of->host->L;
-    if (!of->is_main || of->host->jobs > 0 || !(of->was_short || mull__is_alone(engine, call)))
+    if (!of->is_main || of->host->jobs > 0 ||
+        !(of->was_short || mull__call_is_isolated(engine, call)))
         return 0;
     int was_short = of->was_short;
     of->was_short = 0;
-    return mull__ceiling_is_short(L) && was_short && !mull__ceiling_is_free(L);
+    return mull__memory_limit_is_short(L) && was_short && !mull__memory_limit_is_free(L);
 }
 
 static void end(mull__job *job, int status)
@@ -268,7 +269,7 @@ static void end(mull__job *job, int status)
     int failed = !job->cancelled && (status != LUA_OK || job->over), refused = job->refused;
     int is_own = was_alone(job), over = job->over; /* which has nothing to do with memory */
     end_call(job, status);                         /* the job may be gone */
-    if (failed && !over && (refused || mull__ceiling_refused(of->host->L)))
+    if (failed && !over && (refused || mull__memory_limit_refused(of->host->L)))
         look_at_memory(of, engine, call, is_own);
 }
 
@@ -284,15 +285,15 @@ static int has_run_over(const mull__job *job)
 /* may_go says whether what runs is within the time of the handler that it is part of. */
 static int may_go(lua_State *L)
 {
-    const mull__host *host = mull__host_of(L);
-    mull__note_place(L);
+    const mull__callbacks *host = mull__callbacks_of(L);
+    mull__note_position(L);
     return !host->job || !has_run_over(host->job);
 }
 
 static int give_up(lua_State *L)
 {
     /* From now on at every instruction, so that no pcall in a loop gets away with it. */
-    mull__host_of(L)->job->over = 1;
+    mull__callbacks_of(L)->job->over = 1;
     lua_sethook(L, on_count, LUA_MASKCOUNT, 1);
     return mull__raise(L, "HandlerTimeoutError", "the handler ran past its timeout");
 }
@@ -306,14 +307,14 @@ static void on_count(lua_State *L, lua_Debug *where)
 
 static int counts_patterns(lua_State *L)
 {
-    const mull__host *host = mull__host_of(L);
+    const mull__callbacks *host = mull__callbacks_of(L);
     return host->job && host->job->consumer->engine->counts_patterns;
 }
 
-void mull__count_patterns(lua_State *L)
+void mull__meter_patterns(lua_State *L)
 {
-    static mull__pattern_meter meter = {counts_patterns, may_go, give_up};
-    mull__patterns_meter(L, &meter);
+    static mull__pattern_limiter meter = {counts_patterns, may_go, give_up};
+    mull__patterns_limit(L, &meter);
 }
 
 static void on_wake(void *data);
@@ -326,16 +327,16 @@ static int fall_asleep(mull__job *job)
 
 static void resume(mull__job *job, int arguments)
 {
-    mull__host *host = job->consumer->engine->host;
+    mull__callbacks *host = job->consumer->engine->host;
     mull__job *outer = mull__switch_job(host, job);
     job->running = 1;
     job->asleep = 0;
     job->resumed_ms = mull__monotonic_ms();
-    mull__watch(job->co);
-    mull__ceiling_watch(host->L);
+    mull__set_count_hook(job->co);
+    mull__memory_limit_watch(host->L);
     int results = 0;
     int status = lua_resume(job->co, host->L, arguments, &results);
-    job->refused |= mull__ceiling_refused(host->L);
+    job->refused |= mull__memory_limit_refused(host->L);
     job->running = 0;
     mull__switch_job(host, outer);
     if (status == LUA_YIELD) {
@@ -365,7 +366,7 @@ struct start {
 static int make(lua_State *L)
 {
     struct start *start = lua_touserdata(L, 1);
-    if (!mull__anchors(L, start->consumer->engine))
+    if (!mull__push_references(L, start->consumer->engine))
         return luaL_error(L, "the engine is gone");
     mull__job *job = lua_newuserdatauv(L, sizeof *job, 1);
     *job = (mull__job){.consumer = start->consumer, .engine = start->engine, .call = start->call};
@@ -380,8 +381,8 @@ static int make(lua_State *L)
     mull__push_message(L, start->message);
     lua_xmove(L, job->co, 2);
     lua_rawseti(L, 2, (lua_Integer)start->call);
-    mull__host *host = start->consumer->engine->host;
-    job->is_first = host->jobs == 0 && mull__ceiling_is_free(L);
+    mull__callbacks *host = start->consumer->engine->host;
+    job->is_first = host->jobs == 0 && mull__memory_limit_is_free(L);
     job->begun = ++host->begun;
     host->jobs++;
     start->job = job;
@@ -394,10 +395,10 @@ void mull__handle(mull_engine *engine, mull_call call, const mull_message *messa
     mull__lua_engine *of = consumer->engine;
     struct start start = {.consumer = consumer, .engine = engine, .call = call, .message = message};
     if (!is_still_short(of, engine, call) &&
-        mull__protect(of->host, of, "a handler can't start", make, &start) == 0) {
+        mull__call_protected(of->host, of, "a handler can't start", make, &start) == 0) {
         resume(start.job, 1);
     } else {
-        mull__done_short(engine, call);
+        mull__done_out_of_memory(engine, call);
         look_at_memory(of, engine, call, 0);
     }
 }
@@ -406,7 +407,7 @@ void mull__handle(mull_engine *engine, mull_call call, const mull_message *messa
 static mull__job *job_of(mull__lua_engine *engine, mull_call call)
 {
     lua_State *L = engine->host->L;
-    if (!lua_checkstack(L, 4) || !mull__anchors(L, engine))
+    if (!lua_checkstack(L, 4) || !mull__push_references(L, engine))
         return NULL;
     lua_rawgeti(L, -1, (lua_Integer)call);
     mull__job *job = lua_touserdata(L, -1);
@@ -434,7 +435,7 @@ void mull__cancel(mull_engine *engine, mull_call call, void *data)
 
 static mull__job *job_at_work(lua_State *L, const char *what)
 {
-    mull__job *job = mull__host_of(L)->job;
+    mull__job *job = mull__callbacks_of(L)->job;
     if (!job)
         luaL_error(L, "%s works in a handler only", what);
     if (job->cancelled)
@@ -450,7 +451,7 @@ int mull__lua_sleep(lua_State *L)
         return luaL_error(L, "mulligan.sleep works in the handler's own coroutine only");
     if (!lua_isyieldable(L))
         return luaL_error(L, "mulligan.sleep can't work inside of a function that C called");
-    mull__note_place(L);
+    mull__note_position(L);
     job->sleep_ms = sleep_ms;
     job->asleep = 1;
     return lua_yield(L, 0);

@@ -77,10 +77,10 @@ static int put_out(mull__writer *w, const char *text, size_t size)
 static void tell_lost(mull__writer *w)
 {
     const char *time = strstr(w->notice, "@time@"), *count = strstr(w->notice, "@count@");
-    char moment[MULL__MOMENT_SIZE], text[640];
+    char moment[MULL__TIMESTAMP_SIZE], text[640];
     if (w->lost == 0)
         return;
-    mull__moment_write(mull__wall_ms(), moment);
+    mull__timestamp_write(mull__wall_ms(), moment);
     snprintf(text, sizeof text, "%.*s%s%.*s%" PRIu64 "%s\n", (int)(time - w->notice), w->notice,
              moment, (int)(count - time) - 6, time + 6, w->lost, count + 7);
     if ((!w->torn || put_out(w, "\n", 1) == 0) && put_out(w, text, strlen(text)) == 0)

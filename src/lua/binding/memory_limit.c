@@ -15,13 +15,13 @@ enum { ROOM = 2 * 1024 * 1024 };
  * buffer of its library finds none: that of string.rep, table.concat or file:read. So objects may
  * have three quarters, which keeps garbage there, and the last one is for buffers, which nothing
  * tells from the vectors of tables. */
-static size_t most_of(const mull__ceiling *ceiling, int is_object)
+static size_t most_of(const mull__memory_limit *ceiling, int is_object)
 {
     return is_object && !ceiling->is_apart ? ceiling->most - ceiling->most / 4 : ceiling->most;
 }
 
 /* note keeps in mind what is refused: for good, where the same isn't asked for and granted next. */
-static void note(mull__ceiling *ceiling, size_t wanted, int granted)
+static void note(mull__memory_limit *ceiling, size_t wanted, int granted)
 {
     int again = ceiling->once == wanted;
     if (ceiling->once != 0 && !(again && granted))
@@ -30,7 +30,7 @@ static void note(mull__ceiling *ceiling, size_t wanted, int granted)
 }
 
 /* fits_at_all says whether handlers would have room for it if they had nothing else. */
-static int fits_at_all(const mull__ceiling *ceiling, size_t wanted, size_t most)
+static int fits_at_all(const mull__memory_limit *ceiling, size_t wanted, size_t most)
 {
     return wanted <= most && ceiling->at_start <= most - wanted;
 }
@@ -38,7 +38,7 @@ static int fits_at_all(const mull__ceiling *ceiling, size_t wanted, size_t most)
 /* resize refuses what is above the ceiling, and Lua raises "not enough memory". */
 static void *resize(void *data, void *pointer, size_t old, size_t wanted)
 {
-    mull__ceiling *ceiling = data;
+    mull__memory_limit *ceiling = data;
     int is_object = !pointer && old != 0; /* Lua puts its kind there */
     old = pointer ? old : 0;
     if (wanted == 0) {
@@ -58,10 +58,10 @@ static void *resize(void *data, void *pointer, size_t old, size_t wanted)
     return memory;
 }
 
-void mull__ceiling_over(mull__ceiling *ceiling, lua_State *L)
+void mull__memory_limit_install(mull__memory_limit *ceiling, lua_State *L)
 {
     uint64_t most = mull__machine_memory() / 4 * 3;
-    *ceiling = (mull__ceiling){.most = most < SIZE_MAX ? (size_t)most : SIZE_MAX};
+    *ceiling = (mull__memory_limit){.most = most < SIZE_MAX ? (size_t)most : SIZE_MAX};
     ceiling->used = (size_t)lua_gc(L, LUA_GCCOUNT) * 1024 + (size_t)lua_gc(L, LUA_GCCOUNTB);
     /* The state's blocks are realloc's so far, too. */
     lua_setallocf(L, resize, ceiling);
@@ -69,15 +69,15 @@ void mull__ceiling_over(mull__ceiling *ceiling, lua_State *L)
 
 /* ---- Apart from handlers --------------------------------------------------------------------- */
 
-static mull__ceiling *ceiling_of(lua_State *L)
+static mull__memory_limit *ceiling_of(lua_State *L)
 {
     void *data;
     return lua_getallocf(L, &data) == resize ? data : NULL;
 }
 
-int mull__ceiling_apart(lua_State *L, int is_apart)
+int mull__memory_limit_exempt(lua_State *L, int is_apart)
 {
-    mull__ceiling *ceiling = ceiling_of(L);
+    mull__memory_limit *ceiling = ceiling_of(L);
     if (!ceiling)
         return 0;
     int before = ceiling->is_apart;
@@ -87,18 +87,18 @@ int mull__ceiling_apart(lua_State *L, int is_apart)
 
 /* ---- Is memory used up? ---------------------------------------------------------------------- */
 
-void mull__ceiling_watch(lua_State *L)
+void mull__memory_limit_watch(lua_State *L)
 {
-    mull__ceiling *ceiling = ceiling_of(L);
+    mull__memory_limit *ceiling = ceiling_of(L);
     if (ceiling) {
         ceiling->refused = 0;
         ceiling->once = 0;
     }
 }
 
-int mull__ceiling_refused(lua_State *L)
+int mull__memory_limit_refused(lua_State *L)
 {
-    const mull__ceiling *ceiling = ceiling_of(L);
+    const mull__memory_limit *ceiling = ceiling_of(L);
     return ceiling && (ceiling->refused || ceiling->once != 0);
 }
 
@@ -111,24 +111,24 @@ static void collect(lua_State *L)
 
 /* has_grown_over says whether more than a share, one of so many, of what there was for handlers is
  * in use. */
-static int has_grown_over(const mull__ceiling *ceiling, size_t shares)
+static int has_grown_over(const mull__memory_limit *ceiling, size_t shares)
 {
     return ceiling->used > ceiling->at_start &&
            ceiling->used - ceiling->at_start > (most_of(ceiling, 1) - ceiling->at_start) / shares;
 }
 
-int mull__ceiling_is_short(lua_State *L)
+int mull__memory_limit_is_short(lua_State *L)
 {
-    const mull__ceiling *ceiling = ceiling_of(L);
+    const mull__memory_limit *ceiling = ceiling_of(L);
     if (!ceiling)
         return 0;
     collect(L);
     return has_grown_over(ceiling, 8);
 }
 
-int mull__ceiling_is_free(lua_State *L)
+int mull__memory_limit_is_free(lua_State *L)
 {
-    const mull__ceiling *ceiling = ceiling_of(L);
+    const mull__memory_limit *ceiling = ceiling_of(L);
     return !ceiling || !has_grown_over(ceiling, 2);
 }
 
@@ -137,9 +137,9 @@ static double mib(size_t bytes)
     return (double)bytes / (1024 * 1024);
 }
 
-void mull__ceiling_show(lua_State *L, unsigned at_work, char *line, size_t size)
+void mull__memory_limit_describe(lua_State *L, unsigned at_work, char *line, size_t size)
 {
-    const mull__ceiling *ceiling = ceiling_of(L);
+    const mull__memory_limit *ceiling = ceiling_of(L);
     char handlers[32] = "no handler";
     if (at_work > 0)
         snprintf(handlers, sizeof handlers, "%u handler(s)", at_work);
@@ -152,9 +152,9 @@ void mull__ceiling_show(lua_State *L, unsigned at_work, char *line, size_t size)
         mib(most_of(ceiling, 1)));
 }
 
-void mull__ceiling_lift(lua_State *L)
+void mull__memory_limit_lift(lua_State *L)
 {
-    mull__ceiling *ceiling = ceiling_of(L);
+    mull__memory_limit *ceiling = ceiling_of(L);
     if (ceiling)
         ceiling->most = SIZE_MAX;
 }
@@ -162,7 +162,7 @@ void mull__ceiling_lift(lua_State *L)
 /* ---- Its limit ------------------------------------------------------------------------------- */
 
 /* fits pushes true, or nil and why a limit would leave too little to work with. */
-static int fits(lua_State *L, const mull__ceiling *ceiling, uint64_t limit)
+static int fits(lua_State *L, const mull__memory_limit *ceiling, uint64_t limit)
 {
     size_t least = (ceiling->used + ROOM) / 3 * 4;
     if (limit >= least) {
@@ -177,7 +177,7 @@ static int fits(lua_State *L, const mull__ceiling *ceiling, uint64_t limit)
 
 static int memory_limit(lua_State *L)
 {
-    mull__ceiling *ceiling = ceiling_of(L);
+    mull__memory_limit *ceiling = ceiling_of(L);
     lua_Integer bytes = luaL_checkinteger(L, 1);
     uint64_t limit = bytes < 0 ? 0 : (uint64_t)bytes;
     collect(L);
@@ -187,14 +187,14 @@ static int memory_limit(lua_State *L)
     return results;
 }
 
-void mull__ceiling_open(lua_State *L)
+void mull__memory_limit_push(lua_State *L)
 {
     lua_pushcfunction(L, memory_limit);
 }
 
-int mull__ceiling_start(lua_State *L)
+int mull__memory_limit_start(lua_State *L)
 {
-    mull__ceiling *ceiling = ceiling_of(L);
+    mull__memory_limit *ceiling = ceiling_of(L);
     collect(L);
     ceiling->at_start = ceiling->used;
     return fits(L, ceiling, ceiling->most);

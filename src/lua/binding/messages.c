@@ -27,7 +27,7 @@ static request *push_request(lua_State *L, mull__lua_engine *engine, const char 
     *made = (request){.engine = engine, .what = what};
     lua_pushvalue(L, function);
     lua_setiuservalue(L, -2, 1);
-    if (mull__anchors(L, engine)) {
+    if (mull__push_references(L, engine)) {
         lua_pushvalue(L, -2);
         lua_rawsetp(L, -2, made);
         lua_pop(L, 1);
@@ -37,7 +37,7 @@ static request *push_request(lua_State *L, mull__lua_engine *engine, const char 
 
 static void forget(lua_State *L, const request *asked)
 {
-    if (!mull__anchors(L, asked->engine))
+    if (!mull__push_references(L, asked->engine))
         return;
     lua_pushnil(L);
     lua_rawsetp(L, -2, asked);
@@ -77,7 +77,7 @@ static int call_back(lua_State *L)
 {
     struct reply *reply = lua_touserdata(L, 1);
     request *asked = reply->asked;
-    if (!mull__anchors(L, asked->engine))
+    if (!mull__push_references(L, asked->engine))
         return 0;
     lua_rawgetp(L, -1, asked);
     int is_function = lua_getiuservalue(L, -1, 1) == LUA_TFUNCTION;
@@ -97,7 +97,7 @@ static void give_answer(void *data)
 {
     struct reply reply = {.asked = data};
     mull__lua_engine *engine = reply.asked->engine;
-    if (mull__protect(engine->host, engine, reply.asked->what, call_back, &reply) != 0 &&
+    if (mull__call_protected(engine->host, engine, reply.asked->what, call_back, &reply) != 0 &&
         !reply.given)
         mull__engine_after(engine->engine, AGAIN_MS, give_answer, data);
 }
@@ -112,7 +112,7 @@ static void on_published(int status, void *data)
 /* answer gives what a request returns, which can only be invalid for its transport. */
 static int answer(lua_State *L, const request *asked, int status, const char *transport)
 {
-    mull__lines_hand_out(asked->engine);
+    mull__log_deliver_lines(asked->engine);
     if (status == 0) {
         lua_pushboolean(L, 1);
         return 1;
@@ -121,7 +121,7 @@ static int answer(lua_State *L, const request *asked, int status, const char *tr
     if (status != MULL_EINVAL)
         return mull__fail(L, status, NULL);
     char shown[256]; /* somebody may have given the URL for its name */
-    mull__mask(shown, sizeof shown, transport, transport);
+    mull__redact(shown, sizeof shown, transport, transport);
     lua_pushfstring(L, "there is no transport \"%s\"", shown);
     return mull__fail(L, status, lua_tostring(L, -1));
 }

@@ -33,7 +33,7 @@ static void push_literal(lua_State *L, const void *value)
     mull__push_value(L, value);
 }
 
-static void push_plain_value(lua_State *L, const mull__plain_value *value)
+static void push_plain_value(lua_State *L, const mull__condition *value)
 {
     luaL_checkstack(L, 8, NULL);
     lua_newtable(L);
@@ -57,7 +57,7 @@ static void push_plain_value(lua_State *L, const mull__plain_value *value)
 
 void mull__push_test(lua_State *L, const void *item)
 {
-    const mull__plain_test *test = item;
+    const mull__field_test *test = item;
     lua_newtable(L);
     mull__set_text(L, "subject", mull__subject_words[test->subject]);
     mull__set_text(L, "name", test->name);
@@ -70,7 +70,7 @@ static void push_part(lua_State *L, const void *matcher)
     mull__push_matcher(L, matcher);
 }
 
-void mull__push_matcher(lua_State *L, const mull__plain_matcher *matcher)
+void mull__push_matcher(lua_State *L, const mull__matcher *matcher)
 {
     if (matcher->kind == MULL__MATCH_ALWAYS) {
         lua_pushnil(L);
@@ -91,13 +91,13 @@ void mull__push_matcher(lua_State *L, const mull__plain_matcher *matcher)
 /* ---- Tiers ----------------------------------------------------------------------------------- */
 
 /* set_steps: the delays before jitter, and where they may end. */
-static void set_steps(lua_State *L, const mull__plain_tier *tier, int64_t most)
+static void set_steps(lua_State *L, const mull__tier_config *tier, int64_t most)
 {
     int64_t count =
         tier->attempts == MULL_UNLIMITED || tier->attempts > most ? most : tier->attempts;
     mull__push_list(L);
     for (int64_t step = 1; step <= count; step++) {
-        mull__span span = mull__tier_span(tier, step);
+        mull__ms_range span = mull__tier_ms_range(tier, step);
         lua_createtable(L, 0, 3);
         mull__set_integer(L, "delay_ms", mull__delay(tier, step));
         mull__set_integer(L, "shortest_ms", span.low_ms);
@@ -107,7 +107,7 @@ static void set_steps(lua_State *L, const mull__plain_tier *tier, int64_t most)
     lua_setfield(L, -2, "steps");
 }
 
-static void set_tier(lua_State *L, const char *field, const mull__plain_tier *tier, int64_t steps)
+static void set_tier(lua_State *L, const char *field, const mull__tier_config *tier, int64_t steps)
 {
     static const char *const jitters[] = {NULL, "full", "decorrelated"};
     if (!tier->on)
@@ -159,7 +159,7 @@ static void set_limit(lua_State *L, const char *field, int64_t limit)
         mull__set_integer(L, field, limit);
 }
 
-void mull__set_extent(lua_State *L, const mull__extent *extent)
+void mull__set_range(lua_State *L, const mull__range *extent)
 {
     set_limit(L, "calls", extent->calls);
     set_limit(L, "shortest_ms", extent->shortest_ms);
@@ -167,17 +167,17 @@ void mull__set_extent(lua_State *L, const mull__extent *extent)
     mull__set_flag(L, "rough", extent->rough);
 }
 
-mull__extent *mull__extents_of_rules(const mull__scope *scope, const mull__mixes *mixes,
-                                     int64_t *effort)
+mull__range *mull__ranges_of_rules(const mull__scope *scope,
+                                   const mull__effective_limit_list *mixes, int64_t *effort)
 {
     size_t count = mull__scope_rules(scope);
     const mull__rule *before = NULL;
-    mull__extent *extents = calloc(count + 1, sizeof *extents);
+    mull__range *extents = calloc(count + 1, sizeof *extents);
     for (size_t i = 0; i < count && extents; i++) {
         const mull__rule *rule = mull__rule_at(scope, i);
         if (before)
             extents[i] = extents[i - 1];
-        mull__extent_of_rule(&extents[i], rule, before, mixes, effort);
+        mull__range_of_rule(&extents[i], rule, before, mixes, effort);
         before = rule;
     }
     return extents;

@@ -35,8 +35,8 @@ static int open_file(lua_State *L)
 /* moment() is the time of day as text, in UTC. */
 static int moment(lua_State *L)
 {
-    char text[MULL__MOMENT_SIZE];
-    mull__moment_write(mull__wall_ms(), text);
+    char text[MULL__TIMESTAMP_SIZE];
+    mull__timestamp_write(mull__wall_ms(), text);
     lua_pushstring(L, text);
     return 1;
 }
@@ -67,7 +67,7 @@ static int open_core(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"load", mull__lua_load},
                                          {"engine", mull__lua_engine_new},
-                                         {"clock", mull__lua_clock},
+                                         {"clock", mull__test_clock_new},
                                          {"sleep", mull__lua_sleep},
                                          {"send", mull__lua_send},
                                          {"error", mull__lua_error},
@@ -80,12 +80,12 @@ static int open_core(lua_State *L)
     luaL_newlib(L, functions);
     set_type(L, "policy", mull__open_policy);
     set_type(L, "engine", mull__open_engine);
-    set_type(L, "clock", mull__open_clock);
+    set_type(L, "clock", mull__test_clock_open);
     mull__open_json(L);
     lua_setfield(L, -2, "json");
     push_events(L);
     lua_setfield(L, -2, "events");
-    mull__push_settings(L);
+    mull__settings_push(L);
     lua_setfield(L, -2, "settings");
     lua_pushstring(L, mull_version());
     lua_setfield(L, -2, "version");

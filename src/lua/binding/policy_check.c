@@ -17,17 +17,17 @@ typedef struct report {
     mull__generation *generation;
     const mull__table *table;
     mull_allocator allocator;
-    mull__users users;
-    mull__user *user_list;
+    mull__scope_users users;
+    mull__scope_user *user_list;
     mull__worker *workers;
     const char **transports;
     mull__finding *findings;
     size_t finding_count, finding_room;
     int status;
-    mull__problems refused;
+    mull__diagnostics refused;
     mull__fates fates;
-    mull__mixes mixes;
-    mull__extent *extents; /* of the rules of one scope */
+    mull__effective_limit_list mixes;
+    mull__range *extents; /* of the rules of one scope */
     /* The efforts that are left: for mixes, and for the walks by any rule and by one. */
     int64_t mixing, following, following_one;
 } report;
@@ -39,15 +39,15 @@ static int drop(lua_State *L)
 {
     report *r = lua_touserdata(L, 1);
     if (r->generation)
-        mull__generation_drop(r->generation);
+        mull__generation_unref(r->generation);
     free(r->user_list);
     free(r->workers);
     free(r->transports);
     free(r->findings);
     free(r->extents);
-    mull__problems_drop(&r->refused);
+    mull__diagnostics_drop(&r->refused);
     if (r->mixes.allocator)
-        mull__mixes_free(&r->mixes);
+        mull__effective_limits_free(&r->mixes);
     if (r->fates.allocator)
         mull__fates_free(&r->fates);
     *r = (report){0};
@@ -84,12 +84,12 @@ static void read_consumer(lua_State *L, report *r, size_t at)
     lua_getfield(L, -1, "timeout_ms");
     worker->timeout_ms = luaL_optinteger(L, -1, 0);
     lua_pop(L, 1);
-    if (url && mull__worker_look(worker, url, why, sizeof why))
-        mull__problem_keep(NULL, 0, why, &r->refused);
+    if (url && mull__worker_probe(worker, url, why, sizeof why))
+        mull__diagnostic_keep(NULL, 0, why, &r->refused);
     int64_t timeout_ms = worker->timeout_ms;
-    r->user_list[at] = (mull__user){worker->name, worker->transport, worker->queue,
-                                    timeout_ms == MULL_NEVER ? MULL__FOREVER : timeout_ms,
-                                    worker->can.longest_delay_ms};
+    r->user_list[at] = (mull__scope_user){worker->name, worker->transport, worker->queue,
+                                          timeout_ms == MULL_NEVER ? MULL__FOREVER : timeout_ms,
+                                          worker->can.longest_delay_ms};
 }
 
 /* read_users takes the consumers at 2 and the transports' names at 3. */
@@ -149,39 +149,40 @@ static void push_finding(lua_State *L, const void *item)
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
 static void push_rule(lua_State *L, const mull__scope *scope, const mull__rule *rule,
-                      const mull__extent *extent)
+                      const mull__range *extent)
 {
     mull__push_source(L, &rule->source);
     mull__set_flag(L, "cause", mull__is_cause_rule(scope, rule));
     mull__set_flag(L, "matcher", rule->matcher.kind != MULL__MATCH_ALWAYS);
-    mull__set_extent(L, extent);
+    mull__set_range(L, extent);
 }
 
 /* measure gives a scope's extent, and those of its rules in the report; 0: its rules are nowhere in
  * force. */
-static int measure(lua_State *L, report *r, const mull__scope *scope, mull__extent *extent)
+static int measure(lua_State *L, report *r, const mull__scope *scope, mull__range *extent)
 {
-    if (mull__mixes_of(&r->mixes, r->table, scope, &r->users, &r->mixing, &r->allocator) ||
-        mull__extent_of_scope(extent, &r->fates, scope, &r->mixes, &r->following))
+    if (mull__effective_limits_of(&r->mixes, r->table, scope, &r->users, &r->mixing,
+                                  &r->allocator) ||
+        mull__range_of_scope(extent, &r->fates, scope, &r->mixes, &r->following))
         need(L, NULL);
-    r->extents = need(L, mull__extents_of_rules(scope, &r->mixes, &r->following_one));
+    r->extents = need(L, mull__ranges_of_rules(scope, &r->mixes, &r->following_one));
     return r->mixes.count > 0;
 }
 
 static void forget(report *r)
 {
-    mull__mixes_free(&r->mixes);
-    r->mixes = (mull__mixes){0};
+    mull__effective_limits_free(&r->mixes);
+    r->mixes = (mull__effective_limit_list){0};
     free(r->extents);
     r->extents = NULL;
 }
 
 static void push_scope(lua_State *L, const report *r, const mull__scope *scope,
-                       const mull__extent *extent)
+                       const mull__range *extent)
 {
     lua_newtable(L);
     mull__set_text(L, "scope", scope->label);
-    mull__set_extent(L, extent);
+    mull__set_range(L, extent);
     lua_newtable(L);
     for (size_t i = 0; i < mull__scope_rules(scope); i++) {
         push_rule(L, scope, mull__rule_at(scope, i), &r->extents[i]);
@@ -196,7 +197,7 @@ static void set_bounds(lua_State *L, report *r)
     lua_newtable(L);
     for (size_t i = 0; i < r->table->scope_count; i++) {
         const mull__scope *scope = &r->table->scopes[i];
-        mull__extent extent;
+        mull__range extent;
         if (mull__scope_rules(scope) == 0)
             continue;
         if (measure(L, r, scope, &extent)) {
@@ -214,8 +215,9 @@ static void set_bounds(lua_State *L, report *r)
 static void set_refused(lua_State *L, report *r)
 {
     if (r->workers && !r->refused.first)
-        mull__check_workers(r->workers, r->users.count, r->table, mull__problem_keep, &r->refused);
-    mull__problems_push(L, &r->refused);
+        mull__check_workers(r->workers, r->users.count, r->table, mull__diagnostic_keep,
+                            &r->refused);
+    mull__diagnostics_push(L, &r->refused);
     lua_setfield(L, -2, "refused");
 }
 
@@ -225,7 +227,7 @@ static report *new_report(lua_State *L)
     static const char type_name[] = "mulligan.policy.check";
     mull__lua_policy *policy = mull__policy_at(L, 1);
     lua_settop(L, 3);
-    report *r = mull__scoped_new(L, sizeof *r, type_name, drop);
+    report *r = mull__scoped_userdata(L, sizeof *r, type_name, drop);
     r->generation = mull__policy_current(policy->policy);
     r->table = mull__generation_table(r->generation);
     r->allocator = mull__allocator_or_default((mull_allocator){0});
@@ -240,9 +242,9 @@ int mull__policy_check(lua_State *L)
     r->mixing = MIXING;
     r->following = r->following_one = FOLLOWING;
     if (names_only)
-        mull__find_not_there(r->table, &r->users, keep_finding, r);
+        mull__lint_not_there(r->table, &r->users, keep_finding, r);
     else if (mull__fates_of(&r->fates, r->table, NULL, &r->allocator) ||
-             mull__findings(&r->fates, &r->users, &r->allocator, keep_finding, r))
+             mull__lint_run(&r->fates, &r->users, &r->allocator, keep_finding, r))
         need(L, NULL);
     if (r->status != MULL_OK)
         need(L, NULL);

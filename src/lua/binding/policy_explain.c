@@ -26,7 +26,7 @@ static int drop(lua_State *L)
         mull__explanation_drop(&f->explanation);
     f->explanation = (mull__explanation){.status = 0};
     if (f->generation)
-        mull__generation_drop(f->generation);
+        mull__generation_unref(f->generation);
     f->generation = NULL;
     return 0;
 }
@@ -92,7 +92,7 @@ static void push_step(lua_State *L, const void *item)
     mull__set_integer(L, "calls", step->calls);
 }
 
-static void set_strip(lua_State *L, const char *field, const mull__strip *strip)
+static void set_strip(lua_State *L, const char *field, const mull__timeline_part *strip)
 {
     lua_createtable(L, 0, 3);
     mull__set_list(L, "first", strip->first, strip->first_count, sizeof *strip->first, push_step);
@@ -133,7 +133,7 @@ static void set_failure(lua_State *L, const mull_failure *failure)
     lua_createtable(L, 0, 8);
     mull__set_text(L, "type", failure->error->type);
     mull__set_text(L, "message", failure->error->message);
-    mull__set_place(L, failure);
+    mull__set_failure_counters(L, failure);
     lua_setfield(L, -2, "failure");
 }
 
@@ -160,14 +160,14 @@ int mull__policy_explain(lua_State *L)
     lua_settop(L, 3);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
-    int status = mull__policy_asked(L, policy, arena, &failure);
-    finding *f = mull__scoped_new(L, sizeof *f, type_name, drop);
+    int status = mull__policy_read_failure(L, policy, arena, &failure);
+    finding *f = mull__scoped_userdata(L, sizeof *f, type_name, drop);
     f->allocator = mull__allocator_or_default((mull_allocator){.resize = NULL});
     if (status == MULL_OK)
-        status = mull__decider_look(policy->decider, &failure, look, f);
+        status = mull__decider_inspect(policy->decider, &failure, look, f);
     if (status != MULL_OK)
         return mull__fail(L, status, NULL);
-    f->generation = mull__generation_keep(mull__decider_generation(policy->decider));
+    f->generation = mull__generation_ref(mull__decider_generation(policy->decider));
     push_finding(L, f);
     return 1;
 }

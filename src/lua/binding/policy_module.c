@@ -19,7 +19,7 @@ static void on_problem(const char *file, int line, const char *text, void *data)
 {
     mull__lua_policy *policy = data;
     if (policy->collecting)
-        mull__problem_keep(file, line, text, &policy->problems);
+        mull__diagnostic_keep(file, line, text, &policy->problems);
 }
 
 /* An engine decides by the policy as well, so these are what says whether the policy is busy. */
@@ -27,7 +27,7 @@ static void on_log(mull_level level, const char *text, void *data)
 {
     mull__lua_policy *policy = data;
     policy->busy++;
-    mull__host_log(policy->host, policy, level, text);
+    mull__callback_log(policy->host, policy, level, text);
     policy->busy--;
 }
 
@@ -35,7 +35,7 @@ static void on_event(const mull_event *event, void *data)
 {
     mull__lua_policy *policy = data;
     policy->busy++;
-    mull__host_event(policy->host, policy, event);
+    mull__callback_event(policy->host, policy, event);
     policy->busy--;
 }
 
@@ -47,7 +47,7 @@ void mull__policy_drop(mull__lua_policy *policy)
         return;
     mull_decider_free(policy->decider);
     mull_policy_free(policy->policy);
-    mull__problems_drop(&policy->problems);
+    mull__diagnostics_drop(&policy->problems);
     free(policy);
 }
 
@@ -55,7 +55,7 @@ static int collect(lua_State *L)
 {
     mull__lua_policy **slot = luaL_checkudata(L, 1, type_name);
     if (*slot) {
-        mull__disown(L, *slot);
+        mull__unregister_owner(L, *slot);
         mull__policy_drop(*slot);
     }
     *slot = NULL;
@@ -73,7 +73,7 @@ mull__lua_policy *mull__policy_at(lua_State *L, int index)
 /* push_policy pushes a policy that isn't loaded yet, with the functions at `log` and after it. */
 static mull__lua_policy *push_policy(lua_State *L, int log)
 {
-    mull__host *host = mull__host_of(L);
+    mull__callbacks *host = mull__callbacks_of(L);
     mull__lua_policy **slot = lua_newuserdatauv(L, sizeof(mull__lua_policy *), 1);
     *slot = NULL;
     luaL_setmetatable(L, type_name);
@@ -89,7 +89,7 @@ static mull__lua_policy *push_policy(lua_State *L, int log)
         return NULL;
     }
     **slot = (mull__lua_policy){.host = host, .users = 1};
-    mull__own(L, -1, *slot);
+    mull__register_owner(L, -1, *slot);
     return *slot;
 }
 
@@ -115,7 +115,7 @@ int mull__lua_load(lua_State *L)
     policy->collecting = 0;
     if (status == 0)
         return 1;
-    return mull__problems_fail(L, &policy->problems, status);
+    return mull__diagnostics_fail(L, &policy->problems, status);
 }
 
 /* ---- Methods --------------------------------------------------------------------------------- */
@@ -127,8 +127,8 @@ static void refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
         luaL_error(L, "not possible in the policy's own log or event function");
 }
 
-int mull__policy_asked(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
-                       mull_failure *failure)
+int mull__policy_read_failure(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
+                              mull_failure *failure)
 {
     refuse_if_busy(L, policy);
     mull__read_failure(L, 2, arena, failure);
@@ -153,7 +153,7 @@ static int decide(lua_State *L)
     lua_settop(L, 3);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
-    int status = mull__policy_asked(L, policy, arena, &failure);
+    int status = mull__policy_read_failure(L, policy, arena, &failure);
     mull_verdict verdict = MULL_INIT(mull_verdict);
     if (status == 0)
         status = mull_decide(policy->decider, &failure, &verdict);
@@ -174,7 +174,7 @@ static int reload(lua_State *L)
     int status = mull_policy_reload(policy->policy, text, size);
     policy->collecting = 0;
     if (status < 0)
-        return mull__problems_fail(L, &policy->problems, status);
+        return mull__diagnostics_fail(L, &policy->problems, status);
     if (status == 0)
         lua_pushboolean(L, 1);
     else
@@ -204,7 +204,7 @@ static int scopes(lua_State *L)
     lua_Integer count = 0;
     for (size_t i = 0; i < table->scope_count; i++)
         count += mull__scope_rules(&table->scopes[i]) > 0;
-    mull__generation_drop(generation);
+    mull__generation_unref(generation);
     lua_pushinteger(L, count);
     return 1;
 }
@@ -265,5 +265,5 @@ void mull__open_policy(lua_State *L)
                                        {NULL, NULL}};
     static const luaL_Reg meta[] = {
         {"__gc", collect}, {"__close", leave}, {"__tostring", show}, {NULL, NULL}};
-    mull__type_open(L, type_name, meta, methods);
+    mull__type_define(L, type_name, meta, methods);
 }

@@ -10,8 +10,8 @@
 typedef struct mull__lua_policy {
     mull_policy *policy;
     mull_decider *decider; /* made by the first decide */
-    mull__host *host;
-    mull__problems problems;
+    mull__callbacks *host;
+    mull__diagnostics problems;
     int collecting; /* a load or reload by call is under way, which returns the problems */
     int users;
     int busy; /* its log or event function is at work: one in the other, perhaps */
@@ -20,11 +20,11 @@ typedef struct mull__lua_policy {
 /* mull__policy_at gives the open policy at `index`, or raises. */
 mull__lua_policy *mull__policy_at(lua_State *L, int index);
 
-/* mull__policy_asked reads the failure at 2 and at 3 a table { seed =, no_jitter = } or nil, for a
- * policy whose own functions may not ask; raises. It makes the policy's decider where there is none
- * yet: MULL_ENOMEM or MULL_EPOLICY, as mull_decider_new. */
-int mull__policy_asked(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
-                       mull_failure *failure);
+/* mull__policy_read_failure reads the failure at 2 and at 3 a table { seed =, no_jitter = } or nil,
+ * for a policy whose own functions may not ask; raises. It makes the policy's decider where there
+ * is none yet: MULL_ENOMEM or MULL_EPOLICY, as mull_decider_new. */
+int mull__policy_read_failure(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
+                              mull_failure *failure);
 
 /* mull__policy_drop ends one use. */
 void mull__policy_drop(mull__lua_policy *policy);
@@ -33,7 +33,7 @@ void mull__policy_drop(mull__lua_policy *policy);
 int mull__lua_load(lua_State *L);
 
 /* mull__open_policy makes the type; its functions and methods are left on the stack, as by
- * mull__type_open. */
+ * mull__type_define. */
 void mull__open_policy(lua_State *L);
 
 #endif

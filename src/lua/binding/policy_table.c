@@ -27,7 +27,7 @@ static void push_include(lua_State *L, const void *item)
 }
 
 static void add_scope(lua_State *L, mull__scope_kind kind, const char *name,
-                      const mull__scope *scope, const mull__layer *layer)
+                      const mull__scope *scope, const mull__effective_settings *layer)
 {
     lua_newtable(L);
     lua_pushfstring(L, name ? "%s:%s" : "%s", mull__scope_words[kind], name);
@@ -44,7 +44,7 @@ static void add_scope(lua_State *L, mull__scope_kind kind, const char *name,
 void mull__set_scopes(lua_State *L, const mull__table *table, const char *consumer,
                       const char *transport)
 {
-    const mull__layer layer = mull__layer_named(table, consumer, transport);
+    const mull__effective_settings layer = mull__effective_settings_of(table, consumer, transport);
     const char *const names[MULL__SCOPE_KINDS] = {consumer, transport, NULL, NULL};
     mull__push_list(L);
     for (int i = 0; i < MULL__SCOPE_KINDS; i++) {
@@ -56,7 +56,8 @@ void mull__set_scopes(lua_State *L, const mull__table *table, const char *consum
 }
 
 /* set_others: the scopes of consumers and transports that this isn't the table of. */
-static void set_others(lua_State *L, const mull__table *table, const mull__layer *layer)
+static void set_others(lua_State *L, const mull__table *table,
+                       const mull__effective_settings *layer)
 {
     mull__push_list(L);
     for (size_t i = 0; i < table->scope_count; i++) {
@@ -78,15 +79,15 @@ typedef struct view {
     mull__generation *generation;
     const mull__scope *scope; /* whose rules are in force; NULL */
     const char *queue;        /* where dead letters go of which the rule says nothing */
-    mull__extent bounds;      /* of whatever happens by these rules */
-    mull__extent *extents;    /* of each alone, as by mull__rule_at; from malloc */
+    mull__range bounds;       /* of whatever happens by these rules */
+    mull__range *extents;     /* of each alone, as by mull__rule_at; from malloc */
 } view;
 
 static int drop(lua_State *L)
 {
     view *v = lua_touserdata(L, 1);
     if (v->generation)
-        mull__generation_drop(v->generation);
+        mull__generation_unref(v->generation);
     free(v->extents);
     *v = (view){0};
     return 0;
@@ -99,7 +100,7 @@ static void push_rule(lua_State *L, const view *v, size_t index)
     int64_t steps = mull__scope_rules(v->scope) > MANY_RULES ? FEW_STEPS : STEPS;
     mull__push_rule(L, mull__rule_at(v->scope, index), v->queue, steps);
     lua_createtable(L, 0, 4);
-    mull__set_extent(L, &v->extents[index]);
+    mull__set_range(L, &v->extents[index]);
     lua_setfield(L, -2, "bounds");
 }
 
@@ -130,30 +131,31 @@ static void set_rules(lua_State *L, const char *field, size_t first, size_t coun
 }
 
 /* measure finds all bounds. Without a rule the first failure ends it. */
-static void measure(lua_State *L, view *v, const mull__mix *mix)
+static void measure(lua_State *L, view *v, const mull__effective_limits *mix)
 {
     const mull__table *table = mull__generation_table(v->generation);
     const mull_allocator allocator = mull__allocator_or_default((mull_allocator){.resize = NULL});
-    mull__mix only = *mix;
-    const mull__mixes mixes = {.items = &only, .count = 1, .allocator = &allocator};
+    mull__effective_limits only = *mix;
+    const mull__effective_limit_list mixes = {.items = &only, .count = 1, .allocator = &allocator};
     int64_t effort = EFFORT;
     mull__fates fates;
-    v->bounds = (mull__extent){.calls = 1};
+    v->bounds = (mull__range){.calls = 1};
     if (!v->scope)
         return;
     int status = mull__fates_of(&fates, table, v->scope, &allocator);
     if (status == MULL_OK)
-        status = mull__extent_of_scope(&v->bounds, &fates, v->scope, &mixes, &effort);
+        status = mull__range_of_scope(&v->bounds, &fates, v->scope, &mixes, &effort);
     mull__fates_free(&fates);
     effort = EFFORT;
     if (status == MULL_OK)
-        v->extents = mull__extents_of_rules(v->scope, &mixes, &effort);
+        v->extents = mull__ranges_of_rules(v->scope, &mixes, &effort);
     if (status != MULL_OK || !v->extents)
         luaL_error(L, "not enough memory");
 }
 
 /* set_unrecoverable: those of every scope hold, and the built-in one. */
-static void set_unrecoverable(lua_State *L, const mull__table *table, const mull__layer *layer)
+static void set_unrecoverable(lua_State *L, const mull__table *table,
+                              const mull__effective_settings *layer)
 {
     const mull__rule built_in = {.source.type = table->types[MULL__UNREADABLE_TYPE].name};
     mull__push_list(L);
@@ -164,7 +166,7 @@ static void set_unrecoverable(lua_State *L, const mull__table *table, const mull
             add_item(L);
         }
     }
-    if (mull__built_in_holds(layer)) {
+    if (mull__builtin_unrecoverable_applies(layer)) {
         mull__push_declaration(L, &built_in);
         add_item(L);
     }
@@ -173,7 +175,7 @@ static void set_unrecoverable(lua_State *L, const mull__table *table, const mull
 
 static void push_replaced(lua_State *L, const void *item)
 {
-    const mull__plain_replaced *replaced = item;
+    const mull__replaced_rule *replaced = item;
     const mull_rule place = {replaced->file, replaced->line, replaced->scope, replaced->type};
     mull__push_source(L, &place);
     mull__set_text(L, "word", replaced->by_cause ? "on_cause" : "on");
@@ -245,12 +247,13 @@ static void set_setting(lua_State *L, const char *name, const mull__scope *scope
     lua_setfield(L, -2, name);
 }
 
-static void set_settings(lua_State *L, const mull__table *table, const mull__layer *layer)
+static void set_settings(lua_State *L, const mull__table *table,
+                         const mull__effective_settings *layer)
 {
     lua_newtable(L);
 #define SET(NUMBER, field, kind, ...)                                                              \
     push_##kind(L, layer->bounds.field);                                                           \
-    set_setting(L, #field, mull__setting_scope(table, layer, MULL__##NUMBER), MULL__##NUMBER);
+    set_setting(L, #field, mull__scope_that_sets(table, layer, MULL__##NUMBER), MULL__##NUMBER);
     MULL__EACH_SETTING(SET)
 #undef SET
     lua_setfield(L, -2, "settings");
@@ -259,13 +262,14 @@ static void set_settings(lua_State *L, const mull__table *table, const mull__lay
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 /* mix_of gives the settings that the rules are in force with. */
-static mull__mix mix_of(const mull__table *table, const mull__layer *layer,
-                        const mull__settings *in_force)
+static mull__effective_limits mix_of(const mull__table *table,
+                                     const mull__effective_settings *layer,
+                                     const mull__settings *in_force)
 {
-    mull__mix mix = {.max_age_ms = in_force->max_age_ms,
-                     .max_attempts = in_force->max_attempts,
-                     .handler_ms = MULL__HANDLER_MS,
-                     .overridden = in_force->override != MULL__OFF};
+    mull__effective_limits mix = {.max_age_ms = in_force->max_age_ms,
+                                  .max_attempts = in_force->max_attempts,
+                                  .handler_ms = MULL__HANDLER_MS,
+                                  .overridden = in_force->override != MULL__OFF};
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
         const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
         mix.unrecoverable |= scope && scope->unrecoverable.count > 0;
@@ -278,9 +282,9 @@ static void push_table(lua_State *L, view *v, const char *consumer, const char *
                        int index)
 {
     const mull__table *table = mull__generation_table(v->generation);
-    const mull__layer layer = mull__layer_named(table, consumer, transport);
-    const mull__settings in_force = mull__layer_named(table, consumer, transport).bounds;
-    mull__mix mix = mix_of(table, &layer, &in_force);
+    const mull__effective_settings layer = mull__effective_settings_of(table, consumer, transport);
+    const mull__settings in_force = mull__effective_settings_of(table, consumer, transport).bounds;
+    mull__effective_limits mix = mix_of(table, &layer, &in_force);
     v->scope = layer.rules;
     v->queue = in_force.dead_letter_queue;
     measure(L, v, &mix);
@@ -295,7 +299,7 @@ static void push_table(lua_State *L, view *v, const char *consumer, const char *
     set_rules(L, "rules", 0, rules, index);
     set_rules(L, "cause_rules", rules, causes, index);
     lua_createtable(L, 0, 4);
-    mull__set_extent(L, &v->bounds);
+    mull__set_range(L, &v->bounds);
     lua_setfield(L, -2, "bounds");
     set_unrecoverable(L, table, &layer);
     mull__set_list(L, "replaced", v->scope ? v->scope->replaced : NULL,
@@ -311,7 +315,7 @@ int mull__policy_table(lua_State *L)
     mull__lua_policy *policy = mull__policy_at(L, 1);
     const char *consumer = luaL_optstring(L, 2, NULL), *transport = luaL_optstring(L, 3, NULL);
     lua_settop(L, 3);
-    view *v = mull__kept_new(L, sizeof *v, type_name, drop);
+    view *v = mull__collected_userdata(L, sizeof *v, type_name, drop);
     v->generation = mull__policy_current(policy->policy);
     push_table(L, v, consumer, transport, 4);
     lua_pushvalue(L, 4);

@@ -38,7 +38,7 @@ void mull__set_list(lua_State *L, const char *field, const void *items, size_t c
 void mull__push_list(lua_State *L);
 
 /* mull__push_matcher pushes what docs/plain-rules.md has for a matcher; nil for none. */
-void mull__push_matcher(lua_State *L, const mull__plain_matcher *matcher);
+void mull__push_matcher(lua_State *L, const mull__matcher *matcher);
 void mull__push_test(lua_State *L, const void *test);
 
 /* mull__push_rule pushes a rule with its chain; `queue` is where its dead letters go if it names no
@@ -50,13 +50,13 @@ void mull__push_declaration(lua_State *L, const void *rule);
 /* The timeout of a consumer that names none: what a handler may take where none is known. */
 enum { MULL__HANDLER_MS = 30 * 1000 };
 
-/* mull__set_extent sets the fields of an extent in the table on top; what has no bound is left out.
+/* mull__set_range sets the fields of an extent in the table on top; what has no bound is left out.
  */
-void mull__set_extent(lua_State *L, const mull__extent *extent);
+void mull__set_range(lua_State *L, const mull__range *extent);
 
-/* mull__extents_of_rules gives those of a scope's rules each alone, by mull__rule_at, to be freed
+/* mull__ranges_of_rules gives those of a scope's rules each alone, by mull__rule_at, to be freed
  * by free(); NULL: there is no memory. */
-mull__extent *mull__extents_of_rules(const mull__scope *scope, const mull__mixes *mixes,
-                                     int64_t *effort);
+mull__range *mull__ranges_of_rules(const mull__scope *scope,
+                                   const mull__effective_limit_list *mixes, int64_t *effort);
 
 #endif

@@ -43,7 +43,7 @@ static void close_queue(void)
     atomic_store(&queue, NULL);
 }
 
-void mull__complain(const char *format, ...)
+void mull__stderr_print(const char *format, ...)
 {
     char text[2048] = "mulligan: ";
     size_t begun = strlen(text), room = sizeof text - begun - 1;

@@ -4,8 +4,8 @@
 
 #include <lua.h>
 
-/* mull__complain says "mulligan: ..." in one line, as printf, cut at 2 KiB. */
-__attribute__((format(printf, 1, 2))) void mull__complain(const char *format, ...);
+/* mull__stderr_print says "mulligan: ..." in one line, as printf, cut at 2 KiB. */
+__attribute__((format(printf, 1, 2))) void mull__stderr_print(const char *format, ...);
 
 /* mull__stderr_flush waits a while for what is queued, on any thread. */
 void mull__stderr_flush(void);

@@ -28,7 +28,7 @@ static test_clock *clock_at(lua_State *L, int index)
     return luaL_checkudata(L, index, type_name);
 }
 
-void mull__clock_use(lua_State *L, int index, int engine, mull_clock *clock)
+void mull__test_clock_use(lua_State *L, int index, int engine, mull_clock *clock)
 {
     test_clock *given = clock_at(L, index);
     *clock = (mull_clock){.monotonic_ms = read_now, .wall_ms = read_wall, .data = given};
@@ -39,7 +39,7 @@ void mull__clock_use(lua_State *L, int index, int engine, mull_clock *clock)
     lua_pop(L, 1);
 }
 
-int mull__lua_clock(lua_State *L)
+int mull__test_clock_new(lua_State *L)
 {
     lua_Integer wall_ms = luaL_checkinteger(L, 1);
     test_clock *made = lua_newuserdatauv(L, sizeof *made, 1);
@@ -85,17 +85,17 @@ static int engines(lua_State *L)
 static int show(lua_State *L)
 {
     const test_clock *given = clock_at(L, 1);
-    char moment[MULL__MOMENT_SIZE];
-    mull__moment_write(atomic_load(&given->wall_ms), moment);
+    char moment[MULL__TIMESTAMP_SIZE];
+    mull__timestamp_write(atomic_load(&given->wall_ms), moment);
     lua_pushfstring(L, "%s: %I ms, %s", type_name, (LUAI_UACINT)atomic_load(&given->now_ms),
                     moment);
     return 1;
 }
 
-void mull__open_clock(lua_State *L)
+void mull__test_clock_open(lua_State *L)
 {
     static const luaL_Reg methods[] = {
         {"now", now}, {"wall", wall}, {"move", move}, {"engines", engines}, {NULL, NULL}};
     static const luaL_Reg meta[] = {{"__tostring", show}, {NULL, NULL}};
-    mull__type_open(L, type_name, meta, methods);
+    mull__type_define(L, type_name, meta, methods);
 }

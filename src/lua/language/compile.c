@@ -18,7 +18,7 @@ typedef struct reader {
     size_t parts;      /* of matchers, their tests, and the values in these */
     mull__report *report;
     size_t problem_count;
-    mull__plain_parent *parents;
+    mull__type_parent *parents;
     size_t parent_count;
 } reader;
 
@@ -179,7 +179,7 @@ static void count_parts(reader *r, size_t more)
                    MOST_PARTS);
 }
 
-static void read_value(reader *r, mull__plain_value *value)
+static void read_value(reader *r, mull__condition *value)
 {
     value->kind = (mull__value_kind)word_of(r, "kind", mull__value_words);
     value->literals =
@@ -189,7 +189,7 @@ static void read_value(reader *r, mull__plain_value *value)
     value->high = scalar_of(r, "high");
     value->text = text_of(r, "text");
     if (value->kind == MULL__NOT) {
-        mull__plain_value *inner = take(r, 1, sizeof *inner);
+        mull__condition *inner = take(r, 1, sizeof *inner);
         lua_getfield(r->L, -1, "value");
         read_value(r, inner);
         lua_pop(r->L, 1);
@@ -199,10 +199,10 @@ static void read_value(reader *r, mull__plain_value *value)
 
 static void read_test(reader *r, void *item)
 {
-    mull__plain_test *test = item;
+    mull__field_test *test = item;
     test->subject = (mull__subject)word_of(r, "subject", mull__subject_words);
     test->name = text_of(r, "name");
-    test->fact = mull__fact_named(test->subject, test->name);
+    test->fact = mull__attribute_named(test->subject, test->name);
     lua_getfield(r->L, -1, "value");
     read_value(r, &test->value);
     lua_pop(r->L, 1);
@@ -210,7 +210,7 @@ static void read_test(reader *r, void *item)
 
 static void read_matcher(reader *r, void *item)
 {
-    mull__plain_matcher *matcher = item;
+    mull__matcher *matcher = item;
     matcher->kind = (mull__matcher_kind)word_of(r, "kind", mull__matcher_words);
     matcher->function = (uint32_t)integer_of(r, "number", 0);
     matcher->parts = each(r, &matcher->part_count, "parts", sizeof *matcher, read_matcher);
@@ -230,7 +230,7 @@ static void read_tier(reader *r, void *item)
     static const char *const jitters[] = {"full", "decorrelated", "a fraction", NULL};
     static const mull__jitter_kind jitter_kinds[] = {MULL__JITTER_FULL, MULL__JITTER_DECORRELATED,
                                                      MULL__JITTER_FRACTION};
-    mull__plain_tier *tier = item;
+    mull__tier_config *tier = item;
     tier->on = 1;
     tier->attempts = integer_of(r, "attempts", MULL_UNLIMITED); /* else "unlimited" */
     tier->delays = each(r, &tier->delay_count, "delays", sizeof *tier->delays, read_delay);
@@ -241,7 +241,7 @@ static void read_tier(reader *r, void *item)
     tier->jitter_kind = jitter_kinds[word_of(r, "jitter", jitters)];
     tier->jitter = number_of(r, "jitter");
     tier->hint = text_of(r, "hint");
-    if (mull__tier_prepare(&r->table->arena, tier))
+    if (mull__tier_precompute(&r->table->arena, tier))
         refuse_memory(r);
 }
 
@@ -320,16 +320,16 @@ static void read_queue(reader *r, const char **value)
 }
 
 /* place_of gives where a setting was said; the scope's places are below its settings. */
-static mull__plain_place place_of(reader *r, const char *name)
+static mull__source_pos place_of(reader *r, const char *name)
 {
-    mull__plain_place place = {0};
+    mull__source_pos place = {0};
     if (lua_getfield(r->L, -2, name) == LUA_TTABLE)
-        place = (mull__plain_place){text_of(r, "file"), (int)integer_of(r, "line", 0)};
+        place = (mull__source_pos){text_of(r, "file"), (int)integer_of(r, "line", 0)};
     lua_pop(r->L, 1);
     return place;
 }
 
-static void read_settings(reader *r, mull__settings *settings, mull__plain_place *places)
+static void read_settings(reader *r, mull__settings *settings, mull__source_pos *places)
 {
     lua_getfield(r->L, -1, "places");
     lua_getfield(r->L, -2, "settings");
@@ -358,7 +358,7 @@ static void read_include(reader *r, void *item)
 static void read_replaced(reader *r, void *item)
 {
     static const char *const words[] = {"on", "on_cause", NULL};
-    *(mull__plain_replaced *)item = (mull__plain_replaced){
+    *(mull__replaced_rule *)item = (mull__replaced_rule){
         .type = text_of(r, "type"),
         .scope = text_of(r, "scope"),
         .file = text_of(r, "file"),
@@ -388,7 +388,7 @@ static void read_scope(reader *r, void *item)
 
 static void read_parent(reader *r, void *item)
 {
-    *(mull__plain_parent *)item = (mull__plain_parent){text_of(r, "child"), text_of(r, "parent")};
+    *(mull__type_parent *)item = (mull__type_parent){text_of(r, "child"), text_of(r, "parent")};
 }
 
 /* read_problem calls the embedder, so not with the state's locale. */

@@ -159,7 +159,7 @@ static void add_setting(lua_State *L, const char *field, const char *kind, const
     lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
-void mull__push_settings(lua_State *L)
+void mull__settings_push(lua_State *L)
 {
     lua_newtable(L);
 #define ADD(NUMBER, field, kind, otherwise, example) add_setting(L, #field, #kind, example);
@@ -167,11 +167,11 @@ void mull__push_settings(lua_State *L)
 #undef ADD
 }
 
-void mull__hearing_push(lua_State *L)
+void mull__dsl_dispatch_push(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"place", place}, {"word", word}, {"is_name", is_name}, {"recall", recall}, {NULL, NULL}};
     luaL_newlib(L, functions);
-    mull__push_settings(L);
+    mull__settings_push(L);
     lua_setfield(L, -2, "settings");
 }

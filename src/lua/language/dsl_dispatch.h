@@ -5,7 +5,7 @@
 
 #include <lua.h>
 
-/* mull__hearing_push pushes the module, a table:
+/* mull__dsl_dispatch_push pushes the module, a table:
  *
  *   place()              where the policy is now: { file =, line = }
  *   word(say, object, word)
@@ -15,12 +15,12 @@
  *   recall(known, ...)   the value in the table `known` under what follows, and the key that stands
  *                        for it; nothing where there is no key. Strings, whole numbers, booleans,
  *                        nil and flat tables of these have one, if it isn't too long
- *   settings             what mull__push_settings pushes */
-void mull__hearing_push(lua_State *L);
+ *   settings             what mull__settings_push pushes */
+void mull__dsl_dispatch_push(lua_State *L);
 
-/* mull__push_settings pushes the rows of policy/settings.h: { { field =, kind =, example = }, ...
+/* mull__settings_push pushes the rows of policy/settings.h: { { field =, kind =, example = }, ...
  * }.
  */
-void mull__push_settings(lua_State *L);
+void mull__settings_push(lua_State *L);
 
 #endif

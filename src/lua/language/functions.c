@@ -25,13 +25,13 @@ static void keep_functions(lua_State *L)
 {
     lua_getfield(L, -1, "functions");
     lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
-    mull__views_own *own = lua_newuserdatauv(L, (size_t)count * sizeof *own + 1, 0);
+    mull__proxy_pair *own = lua_newuserdatauv(L, (size_t)count * sizeof *own + 1, 0);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &owns);
     ((mull__sandbox *)mull__vm_of(L))->owns = own;
     for (lua_Integer i = 0; i < count; i++) {
         lua_rawgeti(L, -1, i + 1);
         lua_rawseti(L, LUA_REGISTRYINDEX, i * APART + FUNCTION);
-        mull__views_push_own(L, &own[i]);
+        mull__proxies_push_pair(L, &own[i]);
         lua_rawseti(L, LUA_REGISTRYINDEX, i * APART + CTX);
         lua_rawseti(L, LUA_REGISTRYINDEX, i * APART + ERR);
     }
@@ -42,7 +42,7 @@ static int ready(lua_State *L)
 {
     mull__sandbox_result(L);
     lua_getfield(L, -1, "parent_of");
-    mull__views_open(L);
+    mull__proxies_open(L);
     keep_functions(L);
     lua_getfield(L, -1, "answer");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &read_answer);
@@ -83,7 +83,7 @@ static void begin_call(lua_State *L, const question *q, int has_error, const cha
     if (!has_error)
         lua_rawgeti(L, LUA_REGISTRYINDEX, at + ERR);
     lua_rawgeti(L, LUA_REGISTRYINDEX, at + CTX);
-    mull__views_begin(&sandbox->views, &sandbox->owns[q->number], q->failure, has_error, given);
+    mull__proxies_begin(&sandbox->views, &sandbox->owns[q->number], q->failure, has_error, given);
 }
 
 /* place_of says where a function begins; a raise of which no line of the policy is known is told
@@ -115,8 +115,8 @@ static int failed(mull__sandbox *sandbox, uint32_t number, int status, char *why
 /* call calls the function that a question is about, by `body`. */
 static int call(mull__sandbox *sandbox, lua_CFunction body, question *q, char *why, size_t why_size)
 {
-    int status = mull__vm_call(&sandbox->vm, body, q, &mull__call_budget);
-    mull__views_end(sandbox->vm.lua, &sandbox->views);
+    int status = mull__vm_call(&sandbox->vm, body, q, &mull__function_budget);
+    mull__proxies_end(sandbox->vm.lua, &sandbox->views);
     if (q->steps)
         *q->steps -= sandbox->vm.taken;
     return status ? failed(sandbox, q->number, status, why, why_size) : status;
@@ -180,7 +180,7 @@ static void push_config(lua_State *L, const mull__config *config)
     lua_setfield(L, -2, "unrecoverable");
     set_tier(L, "retry", &config->retry);
     set_tier(L, "redeliver", &config->redeliver);
-    mull__views_cover(L);
+    mull__proxy_wrap(L);
 }
 
 static const char *text_of(lua_State *L, const char *name)
@@ -214,7 +214,7 @@ static int ask(lua_State *L)
     question *q = lua_touserdata(L, 1);
     begin_call(L, q, 1, "failure, verdict and config are");
     mull__push_verdict(L, q->verdict);
-    mull__views_cover(L);
+    mull__proxy_wrap(L);
     push_config(L, q->config);
     lua_call(L, 3, 1);
     if (lua_isnil(L, -1))
@@ -257,7 +257,7 @@ static void push_event(lua_State *L, const mull_event *event)
         lua_pushnil(L);
     }
     lua_setfield(L, -2, "failure");
-    mull__views_cover(L);
+    mull__proxy_wrap(L);
 }
 
 static int tell(lua_State *L)

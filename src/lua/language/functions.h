@@ -1,7 +1,7 @@
 /* functions.h: calls of a policy's functions: matchers, overrides, notifies. The signatures are
- * those of mull__guest, for a mull__sandbox that was loaded. Each call has the budget of
- * mull__call_budget; what it took of it is subtracted from `steps`. What it is given lives for the
- * call only. Where one raises, the answer is negative, and `why` says where and what. */
+ * those of mull__language_ops, for a mull__sandbox that was loaded. Each call has the budget of
+ * mull__function_budget; what it took of it is subtracted from `steps`. What it is given lives for
+ * the call only. Where one raises, the answer is negative, and `why` says where and what. */
 #ifndef MULL__FUNCTIONS_H
 #define MULL__FUNCTIONS_H
 

@@ -71,7 +71,7 @@ static int run_at_rest(mull__sandbox **sandbox, mull__source **source, guest *g,
         int status = open_source(source, g, load);
         if (status == MULL_OK)
             status = run(sandbox, g, *source, 0, load->quietly);
-        int moved = status == MULL_ENOMEM ? status : mull__source_moved(*source);
+        int moved = status == MULL_ENOMEM ? status : mull__source_changed(*source);
         if (moved == MULL_ENOMEM)
             return moved;
         if (moved)
@@ -183,7 +183,7 @@ static int copy(guest *g, const mull_policy_options *options)
 
 int mull_policy_load(mull_policy **out, const mull_policy_options *given)
 {
-    static const mull__guest of_lua = {
+    static const mull__language_ops of_lua = {
         .compile = compile,
         .source_free = source_free,
         .state_new = state_new,
@@ -197,7 +197,7 @@ int mull_policy_load(mull_policy **out, const mull_policy_options *given)
         return MULL_EINVAL;
     *out = NULL;
     mull_policy_options options;
-    if (!mull__struct_take(&options, sizeof options, MULL__POLICY_OPTIONS_LEAST, given))
+    if (!mull__struct_copy_in(&options, sizeof options, MULL__POLICY_OPTIONS_LEAST, given))
         return MULL_EINVAL;
     if (!options.path && !options.text) {
         if (options.problem)

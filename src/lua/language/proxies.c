@@ -27,12 +27,12 @@ typedef enum view_kind { ERROR, CONTEXT, PLAIN, KINDS } view_kind;
 #define NAME(kind, field, least) #field,
 static const char *const names[KINDS][10] = {
     [ERROR] = {"type", "message", "stack", "cause", "is"},
-    [CONTEXT] = {"message", "error", MULL__PLACE_FIELDS(NAME)}};
+    [CONTEXT] = {"message", "error", MULL__FAILURE_FIELDS(NAME)}};
 #undef NAME
 
-const mull__views_own mull__views_nobody = {NULL, NULL};
+const mull__proxy_pair mull__proxies_none = {NULL, NULL};
 
-static inline mull__views *views_of(lua_State *L)
+static inline mull__proxies *views_of(lua_State *L)
 {
     return &((mull__sandbox *)mull__vm_of(L))->views;
 }
@@ -66,14 +66,14 @@ static const void *shown(lua_State *L)
 /* error_of and failure_of give the same for what may be an err or a ctx of a function's own. */
 static const mull_error *error_of(lua_State *L)
 {
-    const mull__views *views = views_of(L);
+    const mull__proxies *views = views_of(L);
     int is_own = lua_topointer(L, 1) == views->own->err && views->failure->error;
     return is_own ? views->failure->error : shown(L);
 }
 
 static const mull_failure *failure_of(lua_State *L)
 {
-    const mull__views *views = views_of(L);
+    const mull__proxies *views = views_of(L);
     return lua_topointer(L, 1) == views->own->ctx ? views->failure : shown(L);
 }
 
@@ -99,7 +99,7 @@ static view_kind kind_of(lua_State *L, int index)
 /* push_made pushes the table of what the call has made. */
 static void push_made(lua_State *L)
 {
-    mull__views *views = views_of(L);
+    mull__proxies *views = views_of(L);
     if (!views->has_made) {
         lua_newtable(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
@@ -165,7 +165,7 @@ static void push_text(lua_State *L, const char *text)
     lua_pushstring(L, text); /* nil for NULL */
     size_t size = lua_rawlen(L, -1);
     if (size >= CHECKED)
-        mull__vm_spend(L, size / BYTES);
+        mull__vm_charge(L, size / BYTES);
 }
 
 /* push_value pushes a value, of a list and a map a view. */
@@ -191,7 +191,7 @@ static inline void count_search(lua_State *L, size_t looked_at, size_t length)
         return;
     size_t steps = looked_at * (1 + length / CHECKED);
     if (steps >= CHECKED)
-        mull__vm_spend(L, steps / BYTES);
+        mull__vm_charge(L, steps / BYTES);
 }
 
 /* is_named: a name has no zero byte, a key may have one. */
@@ -345,7 +345,7 @@ static int context_index(lua_State *L)
         push_message(L, failure);
     else if (is_named("error", key, length) && views_of(L)->has_error && failure->error)
         lua_rawgetp(L, 1, &self);
-    MULL__PLACE_FIELDS(OR_PUSH)
+    MULL__FAILURE_FIELDS(OR_PUSH)
     else lua_pushnil(L);
     return 1;
 }
@@ -419,7 +419,7 @@ static void push_all(lua_State *L, view_kind kind)
     }
 }
 
-int mull__views_reveal(lua_State *L)
+int mull__proxy_unwrap(lua_State *L)
 {
     lua_settop(L, 1);
     view_kind kind = kind_of(L, 1);
@@ -452,10 +452,10 @@ static void open_kind(lua_State *L, view_kind kind, lua_CFunction index)
     lua_rawseti(L, -2, kind);
 }
 
-void mull__views_open(lua_State *L)
+void mull__proxies_open(lua_State *L)
 {
-    mull__views *views = views_of(L);
-    views->own = &mull__views_nobody;
+    mull__proxies *views = views_of(L);
+    views->own = &mull__proxies_none;
     views->serial = 1; /* what has none isn't of a call */
     lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
     lua_createtable(L, KINDS, 0);
@@ -467,7 +467,7 @@ void mull__views_open(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
 }
 
-void mull__views_push_own(lua_State *L, mull__views_own *own)
+void mull__proxies_push_pair(lua_State *L, mull__proxy_pair *own)
 {
     lua_newtable(L);
     own->err = lua_topointer(L, -1);
@@ -479,14 +479,14 @@ void mull__views_push_own(lua_State *L, mull__views_own *own)
     set_kind(L, CONTEXT);
 }
 
-void mull__views_forget(lua_State *L, mull__views *views)
+void mull__proxies_forget(lua_State *L, mull__proxies *views)
 {
     views->has_made = 0;
     lua_pushboolean(L, 0); /* a key that is there takes a value without new memory */
     lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
 }
 
-void mull__views_cover(lua_State *L)
+void mull__proxy_wrap(lua_State *L)
 {
     new_view(L, PLAIN);
 }

@@ -18,7 +18,7 @@ static const mull__vm_budget load_budget = {.instructions = MULL__LOAD_INSTRUCTI
                                             .in_all = MIB(1024)};
 static const mull__vm_budget again_budget = {.instructions = MULL__AGAIN_INSTRUCTIONS,
                                              .in_all = MIB(1024 + 128)};
-const mull__vm_budget mull__call_budget = {
+const mull__vm_budget mull__function_budget = {
     .instructions = MULL__CALL_INSTRUCTIONS, .at_once = MIB(1), .in_all = MIB(16)};
 
 static const char modules, load_side, box, result; /* keys of the registry, by their addresses */
@@ -38,7 +38,7 @@ static void push_embedded(lua_State *L, const char *name)
     if (!file)
         luaL_error(L, "there is no embedded file %s", name);
     else if (status == LUA_ERRMEM)
-        mull__vm_no_memory(L);
+        mull__vm_raise_no_memory(L);
     else if (status != LUA_OK)
         lua_error(L);
 }
@@ -81,7 +81,7 @@ static int offer_read(lua_State *L)
         mull__source_get(sandbox_of(L)->source, luaL_checkstring(L, 1), &file, why, sizeof why);
     if (status == MULL_ENOMEM) {
         mull__vm_of(L)->refused = MULL__VM_NO_MEMORY;
-        return mull__vm_no_memory(L);
+        return mull__vm_raise_no_memory(L);
     }
     lua_pushboolean(L, !status);
     lua_pushstring(L, status ? why : NULL);
@@ -101,10 +101,10 @@ static int offer_compile(lua_State *L)
     if (mull__source_get(sandbox_of(L)->source, name, &file, NULL, 0))
         return luaL_error(L, "%s wasn't read", name);
     size_t mark = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    mull__vm_spend(L, file->size / PARSED);
+    mull__vm_charge(L, file->size / PARSED);
     int status = luaL_loadbufferx(L, file->text + mark, file->size - mark, chunk, "t");
     if (status == LUA_ERRMEM)
-        return mull__vm_no_memory(L);
+        return mull__vm_raise_no_memory(L);
     if (status != LUA_OK) {
         lua_pushnil(L);
         lua_insert(L, -2);
@@ -130,7 +130,7 @@ static void push_offers(lua_State *L)
                                       {"log", offer_log},
                                       {"read", offer_read},
                                       {"compile", offer_compile},
-                                      {"reveal", mull__views_reveal},
+                                      {"reveal", mull__proxy_unwrap},
                                       {"pattern_mistake", offer_pattern_mistake},
                                       {NULL, NULL}};
     luaL_newlib(L, offers);
@@ -162,9 +162,9 @@ static int prepare(lua_State *L)
     lua_newtable(L);
     push_offers(L);
     lua_setfield(L, -2, "mulligan.sandbox.offers");
-    mull__library_push(L);
+    mull__sandbox_library_push(L);
     lua_setfield(L, -2, "mulligan.sandbox.library");
-    mull__hearing_push(L);
+    mull__dsl_dispatch_push(L);
     lua_setfield(L, -2, "mulligan.policy.hearing");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
     lua_pushcfunction(L, require_embedded);

@@ -20,18 +20,18 @@ enum {
     MULL__LOADED_SPARE_MIB = 16 /* besides, once the files ran */
 };
 
-/* mull__call_budget is that of a call of a matcher, override or notify. */
-extern const mull__vm_budget mull__call_budget;
+/* mull__function_budget is that of a call of a matcher, override or notify. */
+extern const mull__vm_budget mull__function_budget;
 
 typedef struct mull__sandbox {
     mull__vm vm;
-    mull__views views;
-    const mull__views_own *owns; /* of each function */
-    mull__source *source;        /* borrowed */
-    const char *main;            /* the name of the first file; borrowed */
-    mull__log *log;              /* borrowed */
-    int again;                   /* the files ran before */
-    int silent;                  /* what is printed goes nowhere */
+    mull__proxies views;
+    const mull__proxy_pair *owns; /* of each function */
+    mull__source *source;         /* borrowed */
+    const char *main;             /* the name of the first file; borrowed */
+    mull__log *log;               /* borrowed */
+    int again;                    /* the files ran before */
+    int silent;                   /* what is printed goes nowhere */
 } mull__sandbox;
 
 /* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before;

@@ -159,7 +159,7 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
     return status;
 }
 
-/* has_moved is mull__source_moved for one file. */
+/* has_moved is mull__source_changed for one file. */
 static int has_moved(const mull__source *source, const mull__source_file *file)
 {
     mull__arena arena = {.allocator = source->arena.allocator};
@@ -172,7 +172,7 @@ static int has_moved(const mull__source *source, const mull__source_file *file)
     return status == MULL_ENOMEM ? status : !same;
 }
 
-int mull__source_moved(mull__source *source)
+int mull__source_changed(mull__source *source)
 {
     int status = source->has_appeared;
     for (mull__source_file *file = source->files; file && status == 0; file = file->next)

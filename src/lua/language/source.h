@@ -34,10 +34,10 @@ int mull__source_add(mull__source *source, const char *name, const char *text, s
 int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
                      char *why, size_t why_size);
 
-/* mull__source_moved reads all files once more. 0: they have the same bytes, and what couldn't be
+/* mull__source_changed reads all files once more. 0: they have the same bytes, and what couldn't be
  * read still can't; so there was a moment at which all of this was so together. 1: else, as where
  * the folder was replaced between two of them. MULL_ENOMEM. */
-int mull__source_moved(mull__source *source);
+int mull__source_changed(mull__source *source);
 
 /* mull__source_files lists the paths of all files that were read, or looked for and not there, one
  * behind the other, each with its NUL, and an empty one at the end. NULL: out of memory, or closed,

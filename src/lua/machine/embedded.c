@@ -24,7 +24,7 @@ static int load(lua_State *L, const char *name, const char *bytes, size_t size, 
     return status;
 }
 
-int mull__embedded_load_made(lua_State *L, const mull__embedded *file, const char *maker)
+int mull__embedded_load_for(lua_State *L, const mull__embedded *file, const char *maker)
 {
     const char *here = lua_ident;
     if (file->code && here && strcmp(here, maker) == 0) {
@@ -38,5 +38,5 @@ int mull__embedded_load_made(lua_State *L, const mull__embedded *file, const cha
 
 int mull__embedded_load(lua_State *L, const mull__embedded *file)
 {
-    return mull__embedded_load_made(L, file, mull__embedded_maker);
+    return mull__embedded_load_for(L, file, mull__embedded_lua_ident);
 }

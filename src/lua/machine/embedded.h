@@ -22,8 +22,8 @@ typedef struct mull__embedded {
 extern const mull__embedded mull__embedded_files[];
 extern const size_t mull__embedded_count;
 
-/* mull__embedded_maker is how the Lua that made the bytecode calls itself, its lua_ident. */
-extern const char mull__embedded_maker[];
+/* mull__embedded_lua_ident is how the Lua that made the bytecode calls itself, its lua_ident. */
+extern const char mull__embedded_lua_ident[];
 
 /* mull__embedded_find gives the file of a name, or NULL. */
 const mull__embedded *mull__embedded_find(const char *name);
@@ -32,7 +32,7 @@ const mull__embedded *mull__embedded_find(const char *name);
  * The name of its chunk begins with "=", which tells it from a policy's. */
 int mull__embedded_load(lua_State *L, const mull__embedded *file);
 
-/* mull__embedded_load_made does so with bytecode of the Lua that `maker` names. */
-int mull__embedded_load_made(lua_State *L, const mull__embedded *file, const char *maker);
+/* mull__embedded_load_for does so with bytecode of the Lua that `maker` names. */
+int mull__embedded_load_for(lua_State *L, const mull__embedded *file, const char *maker);
 
 #endif

@@ -53,7 +53,7 @@ enum { STEPS = 10000 }; /* of a search, between two looks at a meter */
 typedef struct counting {
     mull__pattern_steps steps; /* the first member */
     lua_State *L;
-    const mull__pattern_meter *meter; /* NULL: a policy */
+    const mull__pattern_limiter *meter; /* NULL: a policy */
 } counting;
 
 static int more_steps(mull__pattern_steps *steps)
@@ -65,14 +65,14 @@ static int more_steps(mull__pattern_steps *steps)
 
 static counting count_by(lua_State *L, int upvalue)
 {
-    const mull__pattern_meter *meter = lua_touserdata(L, lua_upvalueindex(upvalue));
+    const mull__pattern_limiter *meter = lua_touserdata(L, lua_upvalueindex(upvalue));
     return (counting){{STEPS, meter ? more_steps : NULL}, L, meter};
 }
 
 static void spend(const counting *c, size_t instructions)
 {
     if (!c->meter)
-        mull__vm_spend(c->L, instructions);
+        mull__vm_charge(c->L, instructions);
 }
 
 /* ---- Searching ------------------------------------------------------------------------------- */
@@ -90,11 +90,11 @@ static int look(counting *c, finder *find, mull__pattern_match *match, text subj
     int found =
         find(match, subject.bytes, subject.size, at, pattern.bytes, pattern.size, &c->steps);
     spend(c, (size_t)(left - c->steps.left)); /* raises where a policy has no more */
-    if (found == MULL__PATTERN_SPENT)
+    if (found == MULL__PATTERN_OUT_OF_STEPS)
         return c->meter->give_up(L);
     if (found == MULL__PATTERN_COMPLEX)
         return luaL_error(L, "pattern too complex");
-    if (found == MULL__PATTERN_WRONG)
+    if (found == MULL__PATTERN_MALFORMED)
         return luaL_error(L, "%s", match->wrong);
     return found == MULL__PATTERN_FOUND;
 }
@@ -301,7 +301,7 @@ int mull__string_gsub(lua_State *L)
     pattern.size -= (size_t)is_anchored;
     counting c = count_by(L, METER);
     if (!c.meter)
-        mull__vm_make_room(L, 2 * subject.size);
+        mull__vm_collect_for(L, 2 * subject.size);
     luaL_Buffer made;
     luaL_buffinit(L, &made);
     mull__pattern_match match;
@@ -337,11 +337,11 @@ int mull__string_gsub(lua_State *L)
 /* metered calls, as if it were the one that was called, the function that counts, or Lua's. */
 static int metered(lua_State *L)
 {
-    const mull__pattern_meter *meter = lua_touserdata(L, lua_upvalueindex(METER));
+    const mull__pattern_limiter *meter = lua_touserdata(L, lua_upvalueindex(METER));
     return lua_tocfunction(L, lua_upvalueindex(meter->counts(L) ? COUNTED : OWN))(L);
 }
 
-void mull__patterns_meter(lua_State *L, mull__pattern_meter *meter)
+void mull__patterns_limit(lua_State *L, mull__pattern_limiter *meter)
 {
     static const luaL_Reg functions[] = {{"find", mull__string_find},
                                          {"match", mull__string_match},

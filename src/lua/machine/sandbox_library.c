@@ -44,12 +44,12 @@ static int counted(lua_State *L)
     const entry *e = lua_touserdata(L, lua_upvalueindex(2));
     size_t bytes = e->work ? e->work(L) : 0;
     if (bytes > 0)
-        mull__vm_make_room(L, 2 * bytes); /* in a buffer, and as a string */
+        mull__vm_collect_for(L, 2 * bytes); /* in a buffer, and as a string */
     int count = own(L);
     size_t given = 0;
     for (int i = 1; i <= count; i++)
         given += bytes_at(L, -i);
-    mull__vm_spend(L, given / BYTES_A_STEP + (size_t)count / VALUES_A_STEP);
+    mull__vm_charge(L, given / BYTES_A_STEP + (size_t)count / VALUES_A_STEP);
     return count;
 }
 
@@ -59,7 +59,7 @@ static int counted(lua_State *L)
 static size_t first(lua_State *L)
 {
     size_t bytes = bytes_at(L, 1);
-    mull__vm_spend(L, bytes / BYTES_A_STEP);
+    mull__vm_charge(L, bytes / BYTES_A_STEP);
     return bytes;
 }
 
@@ -112,7 +112,7 @@ static int format(lua_State *L)
     size_t size;
     const char *p = luaL_checklstring(L, 1, &size), *end = p + size;
     int top = lua_gettop(L), index = 1;
-    mull__vm_spend(L, size / BYTES_A_STEP);
+    mull__vm_charge(L, size / BYTES_A_STEP);
     luaL_Buffer made;
     luaL_buffinit(L, &made);
     for (const char *mark; (mark = memchr(p, '%', (size_t)(end - p)));) {
@@ -128,7 +128,7 @@ static int format(lua_State *L)
     luaL_pushresult(&made);
     lua_replace(L, 1);
     own(L);
-    mull__vm_spend(L, lua_rawlen(L, -1)); /* digits are dear */
+    mull__vm_charge(L, lua_rawlen(L, -1)); /* digits are dear */
     return 1;
 }
 
@@ -144,7 +144,7 @@ static lua_Integer length(lua_State *L)
 static void spend_span(lua_State *L, lua_Integer from, lua_Integer to)
 {
     if (from <= to)
-        mull__vm_spend(L, (size_t)((lua_Unsigned)to - (lua_Unsigned)from));
+        mull__vm_charge(L, (size_t)((lua_Unsigned)to - (lua_Unsigned)from));
 }
 
 /* shifted is insert and remove, which move all that is behind the place. */
@@ -233,7 +233,7 @@ static void push_entry(lua_State *L, const entry *e)
         lua_pushcclosure(L, e->ours, e->ours == counted ? 2 : 1);
 }
 
-void mull__library_push(lua_State *L)
+void mull__sandbox_library_push(lua_State *L)
 {
     lua_newtable(L);
     for (size_t i = 0; i < ENTRIES; i++) {

@@ -5,8 +5,8 @@
 
 #include <lua.h>
 
-/* mull__library_push pushes a table of tables: string, table, utf8 and _G, of functions. Lua's
- * own libraries must be open. */
-void mull__library_push(lua_State *L);
+/* mull__sandbox_library_push pushes a table of tables: string, table, utf8 and _G, of functions.
+ * Lua's own libraries must be open. */
+void mull__sandbox_library_push(lua_State *L);
 
 #endif

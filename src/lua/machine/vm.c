@@ -38,7 +38,7 @@ static void keep_place(mull__vm *vm, const lua_Debug *at)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static void *refuse(mull__vm *vm, mull__vm_stop by)
+static void *refuse(mull__vm *vm, mull__vm_stop_reason by)
 {
     vm->refused = by;
     return NULL;
@@ -51,7 +51,7 @@ static int is_full(mull__vm *vm, size_t more)
 {
     int is = vm->used > vm->limit || more > vm->limit - vm->used;
     vm->full += (unsigned)is;
-    return is || (vm->full > FULL && vm->budget && vm->stop == MULL__VM_GOING);
+    return is || (vm->full > FULL && vm->budget && vm->stop == MULL__VM_RUNNING);
 }
 
 /* resize is the state's lua_Alloc. It calls none of Lua's functions. Where there is no block yet,
@@ -137,7 +137,7 @@ void mull__vm_close(mull__vm *vm)
 static void keep_message(mull__vm *vm, const char *text)
 {
     snprintf(vm->message, sizeof vm->message, "%s", text);
-    mull__utf8_mend(vm->message, strlen(vm->message));
+    mull__utf8_repair(vm->message, strlen(vm->message));
 }
 
 /* skip_place gives what follows "name:line: " in a message, and the line in it; where the message
@@ -188,7 +188,7 @@ static int keep_raised(lua_State *L)
 static void keep_error(mull__vm *vm, int status)
 {
     lua_Debug at;
-    if (vm->stop != MULL__VM_GOING)
+    if (vm->stop != MULL__VM_RUNNING)
         return;
     if (find_policy(vm->thread, &at))
         keep_place(vm, &at);
@@ -221,10 +221,10 @@ static int raise_stop(lua_State *L)
 static void count(lua_State *L, lua_Debug *hook);
 
 /* stop ends the call: from now on every instruction raises. */
-static int stop(lua_State *L, mull__vm_stop why)
+static int stop(lua_State *L, mull__vm_stop_reason why)
 {
     mull__vm *vm = mull__vm_of(L);
-    if (vm->stop == MULL__VM_GOING) {
+    if (vm->stop == MULL__VM_RUNNING) {
         vm->stop = why;
         lua_Debug at;
         if (find_policy(L, &at))
@@ -238,12 +238,12 @@ static int stop(lua_State *L, mull__vm_stop why)
 static void count(lua_State *L, lua_Debug *hook)
 {
     (void)hook;
-    if (mull__vm_of(L)->stop != MULL__VM_GOING)
+    if (mull__vm_of(L)->stop != MULL__VM_RUNNING)
         raise_stop(L);
-    mull__vm_spend(L, STEP);
+    mull__vm_charge(L, STEP);
 }
 
-void mull__vm_spend(lua_State *L, size_t instructions)
+void mull__vm_charge(lua_State *L, size_t instructions)
 {
     mull__vm *vm = mull__vm_of(L);
     vm->left = (uint64_t)vm->left > instructions ? vm->left - (int64_t)instructions : 0;
@@ -251,13 +251,13 @@ void mull__vm_spend(lua_State *L, size_t instructions)
         stop(L, MULL__VM_INSTRUCTIONS);
 }
 
-void mull__vm_make_room(lua_State *L, size_t bytes)
+void mull__vm_collect_for(lua_State *L, size_t bytes)
 {
     if (is_full(mull__vm_of(L), bytes))
         lua_gc(L, LUA_GCCOLLECT);
 }
 
-int mull__vm_no_memory(lua_State *L)
+int mull__vm_raise_no_memory(lua_State *L)
 {
     return stop(L, mull__vm_of(L)->refused);
 }
@@ -269,9 +269,9 @@ int mull__vm_pcall(lua_State *L)
     lua_insert(L, 1);
     int status = lua_pcall(L, lua_gettop(L) - 2, LUA_MULTRET, 0);
     /* error("not enough memory", 0) looks the same to Lua, but no memory was refused. */
-    if (status == LUA_ERRMEM && mull__vm_of(L)->refused != MULL__VM_GOING)
-        return mull__vm_no_memory(L);
-    if (mull__vm_of(L)->stop != MULL__VM_GOING)
+    if (status == LUA_ERRMEM && mull__vm_of(L)->refused != MULL__VM_RUNNING)
+        return mull__vm_raise_no_memory(L);
+    if (mull__vm_of(L)->stop != MULL__VM_RUNNING)
         return raise_stop(L);
     if (status != LUA_OK) {
         lua_pushboolean(L, 0);
@@ -302,7 +302,7 @@ static void say_bytes(mull__vm *vm, size_t bytes, const char *rest)
 /* failed gives the code for what lua_pcall gave, with its message. */
 static int failed(mull__vm *vm, int status)
 {
-    if (status == LUA_ERRMEM && vm->stop == MULL__VM_GOING)
+    if (status == LUA_ERRMEM && vm->stop == MULL__VM_RUNNING)
         vm->stop = vm->refused;
     switch (vm->stop) {
     case MULL__VM_NO_MEMORY:
@@ -320,7 +320,7 @@ static int failed(mull__vm *vm, int status)
                  "more than %lld instructions; is there a loop without an end?",
                  (long long)vm->budget->instructions);
         break;
-    case MULL__VM_GOING:
+    case MULL__VM_RUNNING:
         if (status == LUA_ERRMEM) /* as in mull__vm_pcall; no message handler was told */
             snprintf(vm->message, sizeof vm->message, "not enough memory");
         else if (!vm->message[0])
@@ -332,7 +332,7 @@ static int failed(mull__vm *vm, int status)
 
 static void begin(mull__vm *vm, const mull__vm_budget *budget)
 {
-    vm->stop = vm->refused = MULL__VM_GOING;
+    vm->stop = vm->refused = MULL__VM_RUNNING;
     vm->full = 0;
     vm->file[0] = vm->message[0] = 0;
     vm->line = 0;
@@ -375,7 +375,7 @@ static int carry_out(mull__vm *vm, lua_CFunction body, void *argument)
     else
         vm->thread = NULL;
     /* Where it went well all the same, a pcall caught the end as its very last act. */
-    if (status != LUA_OK || vm->stop != MULL__VM_GOING)
+    if (status != LUA_OK || vm->stop != MULL__VM_RUNNING)
         status = failed(vm, status);
     if (vm->budget)
         vm->taken = taken_of(vm);

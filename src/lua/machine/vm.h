@@ -17,13 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum mull__vm_stop {
-    MULL__VM_GOING,
+typedef enum mull__vm_stop_reason {
+    MULL__VM_RUNNING,
     MULL__VM_INSTRUCTIONS, /* the call's budget is spent */
     MULL__VM_MEMORY,       /* the bytes at a time are */
     MULL__VM_ALLOCATED,    /* the bytes in all are */
     MULL__VM_NO_MEMORY     /* the embedder's allocator has none */
-} mull__vm_stop;
+} mull__vm_stop_reason;
 
 /* mull__vm_budget is what a call may take. */
 typedef struct mull__vm_budget {
@@ -50,8 +50,8 @@ typedef struct mull__vm {
     int64_t left;                  /* instructions that it may still take */
     int64_t taken;                 /* of its budget by the last call that had one, in instructions:
                                       what it allocated and collected is converted */
-    mull__vm_stop stop;            /* why the call must end */
-    mull__vm_stop refused;         /* who refused memory last */
+    mull__vm_stop_reason stop;     /* why the call must end */
+    mull__vm_stop_reason refused;  /* who refused memory last */
     /* What went wrong in the call that failed last, where the policy's own text was at work: */
     char file[256]; /* "": nowhere in it */
     int line;
@@ -74,13 +74,13 @@ static inline mull__vm *mull__vm_of(lua_State *L)
  * and what. The stack is left as it was. */
 int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget);
 
-/* mull__vm_spend takes instructions for what a function of C does, and raises where there are no
+/* mull__vm_charge takes instructions for what a function of C does, and raises where there are no
  * more. */
-void mull__vm_spend(lua_State *L, size_t instructions);
+void mull__vm_charge(lua_State *L, size_t instructions);
 
-/* mull__vm_make_room collects garbage where `bytes` more would be too many. Lua does so for
+/* mull__vm_collect_for collects garbage where `bytes` more would be too many. Lua does so for
  * objects, but not for the buffers of its library. May raise. */
-void mull__vm_make_room(lua_State *L, size_t bytes);
+void mull__vm_collect_for(lua_State *L, size_t bytes);
 
 /* mull__vm_leave and mull__vm_enter, which can't fail, stand around what calls the embedder from
  * within a call: its functions have the thread's own locale, Lua has "C", by which strings compare,
@@ -101,7 +101,7 @@ int mull__vm_raise(lua_State *L, const char *text);
 /* mull__vm_pcall is pcall for the policy. */
 int mull__vm_pcall(lua_State *L);
 
-/* mull__vm_no_memory raises what a spent limit of memory raises, after LUA_ERRMEM. */
-int mull__vm_no_memory(lua_State *L);
+/* mull__vm_raise_no_memory raises what a spent limit of memory raises, after LUA_ERRMEM. */
+int mull__vm_raise_no_memory(lua_State *L);
 
 #endif

@@ -87,7 +87,7 @@ static int types(lua_State *L)
     return push_folder(L, installed) || push_folder(L, built);
 }
 
-void mull__folders_open(lua_State *L)
+void mull__fs_open(lua_State *L)
 {
     static const luaL_Reg functions[] = {
         {"make", make}, {"is_there", is_there}, {"put", put}, {"types", types}, {NULL, NULL}};

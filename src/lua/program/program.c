@@ -45,7 +45,7 @@ static void end_watchdog(void)
     sigaddset(&taken, SIGINT);
     sigaddset(&taken, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &taken, NULL);
-    mull__held_end();
+    mull__stall_end();
 }
 
 /* From begin_work() until the Lua state is closed nothing but the command says how it ended. */
@@ -62,9 +62,10 @@ static void on_exit_at_work(void)
         return;
     int code = atomic_load(&command_code);
     if (code == NO_CODE) {
-        code = MULL__EXIT_AGAIN;
-        mull__complain("exit was called in the midst of the work; what was claimed will be handed "
-                       "out again");
+        code = MULL__EXIT_RESTART;
+        mull__stderr_print(
+            "exit was called in the midst of the work; what was claimed will be handed "
+            "out again");
     }
     fflush(NULL);
     mull__stderr_flush();
@@ -133,18 +134,18 @@ static int read_stdin(lua_State *L)
 static int open_program(lua_State *L)
 {
     static const luaL_Reg functions[] = {{"main_engine", mull__engine_make_main},
-                                         {"guard_handlers", mull__held_guard},
-                                         {"watch", mull__held_watch},
+                                         {"guard_handlers", mull__stall_guard},
+                                         {"watch", mull__stall_watch},
                                          {"begin_work", begin_work},
                                          {"is_worker", is_worker},
                                          {"writes_to_terminal", writes_to_terminal},
                                          {"read_stdin", read_stdin},
-                                         {"quiet", mull__host_quiet},
+                                         {"quiet", mull__callback_mute_events},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
-    mull__ceiling_open(L);
+    mull__memory_limit_push(L);
     lua_setfield(L, -2, "memory_limit");
-    mull__folders_open(L);
+    mull__fs_open(L);
     lua_setfield(L, -2, "folders");
     return 1;
 }
@@ -168,7 +169,7 @@ static int run(lua_State *L)
 /* tell_error is a message handler, so that what it raises itself is caught as well. */
 static int tell_error(lua_State *L)
 {
-    mull__complain("%s", luaL_tolstring(L, 1, NULL));
+    mull__stderr_print("%s", luaL_tolstring(L, 1, NULL));
     return 0;
 }
 
@@ -181,12 +182,12 @@ int mull__program(int argc, char **argv)
     int code = EXIT_USAGE;
     lua_State *L = luaL_newstate();
     if (!L) {
-        mull__complain("out of memory");
+        mull__stderr_print("out of memory");
         return code;
     }
-    mull__ceiling ceiling;
-    mull__ceiling_over(&ceiling, L);
-    mull__watch(L); /* coroutines that are made outside of handlers, too */
+    mull__memory_limit ceiling;
+    mull__memory_limit_install(&ceiling, L);
+    mull__set_count_hook(L); /* coroutines that are made outside of handlers, too */
     lua_pushcfunction(L, tell_error);
     lua_pushcfunction(L, run);
     lua_pushlightuserdata(L, argv);
@@ -195,9 +196,10 @@ int mull__program(int argc, char **argv)
     if (status == LUA_OK)
         code = (int)lua_tointeger(L, -1);
     else if (status != LUA_ERRRUN) /* it wasn't told: no memory, or it can't be shown */
-        mull__complain("%s", status == LUA_ERRMEM ? "not enough memory" : "an error in an error");
+        mull__stderr_print("%s",
+                           status == LUA_ERRMEM ? "not enough memory" : "an error in an error");
     atomic_store(&command_code, code);
-    mull__held_leave();
+    mull__stall_leave();
     lua_close(L);
     atomic_store(&at_work, 0);
     if (runs)

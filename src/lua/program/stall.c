@@ -36,10 +36,10 @@ static const char *or_null(const char *text)
 /* write_line writes a line of log by the log's own Lua, in a state that is nobody else's. */
 static int write_line(lua_State *L)
 {
-    static const char *const states[] = {[MULL__HELD] = "held",
-                                         [MULL__HELD_NO_MORE] = "goes on",
-                                         [MULL__HELD_TOO_LONG] = "too long"};
-    const mull__held *held = lua_touserdata(L, 1);
+    static const char *const states[] = {[MULL__STALLED] = "held",
+                                         [MULL__STALL_OVER] = "goes on",
+                                         [MULL__STALL_PAST_GRACE] = "too long"};
+    const mull__stall *held = lua_touserdata(L, 1);
     luaL_openlibs(L);
     mull__push_function(L, "mulligan.log", "held");
     lua_pushstring(L, the.format);
@@ -56,7 +56,7 @@ static int write_line(lua_State *L)
 }
 
 /* log_line falls back to a line without a format where there is no memory for Lua. */
-static void log_line(mull__held *held)
+static void log_line(mull__stall *held)
 {
     if (!the.L)
         the.L = luaL_newstate();
@@ -67,19 +67,19 @@ static void log_line(mull__held *held)
             return;
         lua_settop(the.L, 0);
     }
-    mull__complain("the loop was held for %lld ms, consumer %s, message %s", (long long)held->ms,
-                   held->consumer, held->message);
+    mull__stderr_print("the loop was held for %lld ms, consumer %s, message %s",
+                       (long long)held->ms, held->consumer, held->message);
 }
 
-static void tell(const mull__held *held, void *data)
+static void tell(const mull__stall *held, void *data)
 {
     (void)data;
-    mull__held copy = *held;
+    mull__stall copy = *held;
     log_line(&copy);
-    if (held->state != MULL__HELD_TOO_LONG)
+    if (held->state != MULL__STALL_PAST_GRACE)
         return;
     mull__stderr_flush();
-    _exit(MULL__EXIT_AGAIN);
+    _exit(MULL__EXIT_RESTART);
 }
 
 /* ---- Calls that may block -------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static void tell(const mull__held *held, void *data)
 /* noted calls Lua's own function, the upvalue, as if it were the one that was called. */
 static int noted(lua_State *L)
 {
-    mull__note_place(L);
+    mull__note_position(L);
     return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
@@ -103,9 +103,9 @@ static void note_calls(lua_State *L, const char *const names[])
     lua_pop(L, 1);
 }
 
-int mull__held_guard(lua_State *L)
+int mull__stall_guard(lua_State *L)
 {
-    mull__count_patterns(L);
+    mull__meter_patterns(L);
     lua_getglobal(L, LUA_OSLIBNAME);
     note_calls(L, (const char *const[]){"execute", NULL});
     lua_getglobal(L, LUA_IOLIBNAME);
@@ -121,32 +121,32 @@ int mull__held_guard(lua_State *L)
 
 /* ---- Beginning and end ----------------------------------------------------------------------- */
 
-int mull__held_watch(lua_State *L)
+int mull__stall_watch(lua_State *L)
 {
     snprintf(the.format, sizeof the.format, "%s", luaL_checkstring(L, 1));
     snprintf(the.level, sizeof the.level, "%s", luaL_checkstring(L, 2));
-    mull__host *host = mull__host_of(L);
+    mull__callbacks *host = mull__callbacks_of(L);
     const mull__watchdog_options options = {
         .look_ms = LOOK_MS, .held_ms = HELD_MS, .grace_ms = MULL__GRACE_MS, .tell = tell};
     if (mull__watchdog_new(&the.watchdog, &options) != 0) {
         char why[256] = "no memory, or no thread";
-        mull__descriptors_lack(OF_LOOP, why, sizeof why);
+        mull__descriptors_missing(OF_LOOP, why, sizeof why);
         luaL_pushfail(L);
         lua_pushfstring(L, "the watchdog can't start: %s", why);
         return 2;
     }
     host->watchdog = the.watchdog;
-    mull__watchdog_turned(the.watchdog); /* what opens transports may be held as well */
+    mull__watchdog_heartbeat(the.watchdog); /* what opens transports may be held as well */
     lua_pushboolean(L, 1);
     return 1;
 }
 
-void mull__held_leave(void)
+void mull__stall_leave(void)
 {
-    mull__watchdog_leave(the.watchdog);
+    mull__watchdog_exiting(the.watchdog);
 }
 
-void mull__held_end(void)
+void mull__stall_end(void)
 {
     mull__watchdog_free(the.watchdog);
     the.watchdog = NULL;

@@ -38,15 +38,15 @@ static int show(lua_State *L)
 static void mark(lua_State *L, int index)
 {
     index = lua_absindex(L, index);
-    if (!mull__type_get(L, type_name)) {
+    if (!mull__metatable_get(L, type_name)) {
         lua_pushcfunction(L, show);
         lua_setfield(L, -2, "__tostring");
-        mull__type_keep(L, type_name);
+        mull__metatable_register(L, type_name);
     }
     lua_setmetatable(L, index);
 }
 
-int mull__is_raised(lua_State *L, int index)
+int mull__is_error_value(lua_State *L, int index)
 {
     if (lua_type(L, index) != LUA_TTABLE || !lua_getmetatable(L, index))
         return 0;
@@ -76,7 +76,7 @@ static int say(lua_State *L)
     return 1;
 }
 
-void mull__raised_text(lua_State *L, int index)
+void mull__error_value_text(lua_State *L, int index)
 {
     index = lua_absindex(L, index);
     luaL_checkstack(L, 4, NULL);

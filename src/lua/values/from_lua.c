@@ -126,7 +126,7 @@ static const char *copy_text(source *s, int index, size_t size, const char *what
         if (copy[i] == 0)
             copy[i] = '?';
     }
-    mull__utf8_mend(copy, size);
+    mull__utf8_repair(copy, size);
     return copy;
 }
 
@@ -482,11 +482,12 @@ static const mull_error *read_error(source *s, int index)
     return chain[0];
 }
 
-const mull_error *mull__read_raised(lua_State *L, int index, mull__arena *arena, const char *stack)
+const mull_error *mull__read_error_value(lua_State *L, int index, mull__arena *arena,
+                                         const char *stack)
 {
     source s = of_error(L, arena, 0);
     index = lua_absindex(L, index);
-    if (mull__is_raised(L, index))
+    if (mull__is_error_value(L, index))
         return read_error(&s, index);
     mull_error *error = mull__arena_take(L, arena, 1, sizeof *error);
     *error = MULL_INIT(mull_error);
@@ -496,7 +497,7 @@ const mull_error *mull__read_raised(lua_State *L, int index, mull__arena *arena,
         error->stack = long_text(&s, -1, BYTES, "stack");
         lua_pop(L, 1);
     }
-    mull__raised_text(L, index);
+    mull__error_value_text(L, index);
     error->message = long_text(&s, -1, BYTES, "message");
     lua_pop(L, 1);
     return error;
@@ -657,7 +658,7 @@ static void read_json(lua_State *L, int index)
 
 void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failure *failure)
 {
-    static const char *const known[] = {"error", MULL__PLACE_FIELDS(KEY) "message", "can", NULL};
+    static const char *const known[] = {"error", MULL__FAILURE_FIELDS(KEY) "message", "can", NULL};
     source s = of_message(L, arena), error = of_error(L, arena, 1);
     index = lua_absindex(L, index);
     if (lua_type(L, index) == LUA_TSTRING)
@@ -669,7 +670,7 @@ void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failur
         luaL_error(L, "error must have a type");
     failure->error = read_error(&error, lua_gettop(L));
     lua_pop(L, 1);
-    MULL__PLACE_FIELDS(READ)
+    MULL__FAILURE_FIELDS(READ)
     read_message(&s, index, failure);
     read_abilities(L, index, failure);
 }

@@ -49,7 +49,7 @@ static void fail_with(const reader *r, const char *at, const char *end, const ch
     shown[size] = '\0';
     for (size_t i = 0; i < size; i++)
         shown[i] = (unsigned char)shown[i] < ' ' ? '?' : shown[i];
-    mull__utf8_mend(shown, size);
+    mull__utf8_repair(shown, size);
     fail(r, at, lua_pushfstring(r->L, "%s%s", what, shown));
 }
 
@@ -102,7 +102,7 @@ static const char *end_of_string(const reader *r, int *has_escapes)
 {
     const char *at = r->at + 1;
     while (at < r->end && *at != '"') {
-        size_t size = mull__utf8_step(at, (size_t)(r->end - at));
+        size_t size = mull__utf8_char_size(at, (size_t)(r->end - at));
         if (size == 0)
             fail(r, at, "a byte that isn't UTF-8");
         if ((unsigned char)*at < ' ')

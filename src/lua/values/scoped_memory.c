@@ -10,13 +10,13 @@
 /* What a call of drop takes, with what may be on the stack above the userdata by then. */
 enum { FRAME = 2 * LUA_MINSTACK };
 
-void *mull__kept_new(lua_State *L, size_t size, const char *type, lua_CFunction drop)
+void *mull__collected_userdata(lua_State *L, size_t size, const char *type, lua_CFunction drop)
 {
     void *made = memset(lua_newuserdatauv(L, size, 0), 0, size);
-    if (!mull__type_get(L, type)) {
+    if (!mull__metatable_get(L, type)) {
         const luaL_Reg meta[] = {{"__gc", drop}, {"__close", drop}, {NULL, NULL}};
         luaL_setfuncs(L, meta, 0);
-        mull__type_keep(L, type);
+        mull__metatable_register(L, type);
     }
     lua_setmetatable(L, -2);
     return made;
@@ -38,9 +38,9 @@ void mull__reserve_call(lua_State *L, int frame)
 /* The collector knows nothing of what malloc gave, and would let that pile up: so it is closed as
  * <close> variables are, and left to the collector only in a coroutine that nobody closes. The
  * memory to call drop is had now, so that the function's end can't fail. */
-void *mull__scoped_new(lua_State *L, size_t size, const char *type, lua_CFunction drop)
+void *mull__scoped_userdata(lua_State *L, size_t size, const char *type, lua_CFunction drop)
 {
-    void *made = mull__kept_new(L, size, type, drop);
+    void *made = mull__collected_userdata(L, size, type, drop);
     mull__reserve_call(L, FRAME);
     lua_toclose(L, -1);
     return made;
@@ -56,7 +56,7 @@ static int drop(lua_State *L)
 
 mull__arena *mull__arena_new(lua_State *L)
 {
-    mull__arena *arena = mull__scoped_new(L, sizeof *arena, type_name, drop);
+    mull__arena *arena = mull__scoped_userdata(L, sizeof *arena, type_name, drop);
     arena->allocator = mull__allocator_or_default((mull_allocator){NULL, NULL});
     return arena;
 }

@@ -6,13 +6,13 @@
 
 #include <lua.h>
 
-/* mull__scoped_new pushes a zeroed userdata of `size` bytes, which has to stay where it is on the
- * stack: drop(userdata) is called when the C function that calls this ends, and by the collector,
- * and has to bear being called again. `type` is the name of its metatable. */
-void *mull__scoped_new(lua_State *L, size_t size, const char *type, lua_CFunction drop);
+/* mull__scoped_userdata pushes a zeroed userdata of `size` bytes, which has to stay where it is on
+ * the stack: drop(userdata) is called when the C function that calls this ends, and by the
+ * collector, and has to bear being called again. `type` is the name of its metatable. */
+void *mull__scoped_userdata(lua_State *L, size_t size, const char *type, lua_CFunction drop);
 
-/* mull__kept_new is the same, but left to the collector. */
-void *mull__kept_new(lua_State *L, size_t size, const char *type, lua_CFunction drop);
+/* mull__collected_userdata is the same, but left to the collector. */
+void *mull__collected_userdata(lua_State *L, size_t size, const char *type, lua_CFunction drop);
 
 /* mull__reserve_call asks now for all the memory that it takes to begin a call of a function whose
  * frame has so many slots. May raise. */

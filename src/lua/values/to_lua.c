@@ -115,9 +115,9 @@ void mull__push_message(lua_State *L, const mull_message *of)
     mull__set_integer(L, "deliveries", of->deliveries);
 }
 
-void mull__set_place(lua_State *L, const mull_failure *of)
+void mull__set_failure_counters(lua_State *L, const mull_failure *of)
 {
-    MULL__PLACE_FIELDS(SET)
+    MULL__FAILURE_FIELDS(SET)
 }
 
 void mull__push_facts(lua_State *L, const mull_message *of)
@@ -136,7 +136,7 @@ void mull__push_failure(lua_State *L, const mull_failure *failure)
         push_error(L, failure->error, 0);
         lua_setfield(L, -2, "error");
     }
-    mull__set_place(L, failure);
+    mull__set_failure_counters(L, failure);
     if (failure->message)
         mull__push_facts(L, failure->message);
     else

@@ -8,7 +8,7 @@
 
 /* What Lua has of a failure and of a message under the names that C has: the kind of each, and the
  * least number, or length of a text, that is taken. */
-#define MULL__PLACE_FIELDS(X)                                                                      \
+#define MULL__FAILURE_FIELDS(X)                                                                    \
     X(text, consumer, 1)                                                                           \
     X(text, transport, 1)                                                                          \
     X(integer, attempt, 1)                                                                         \
@@ -24,10 +24,11 @@
  * whose place it leaves the table. An unknown key raises. */
 void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failure *failure);
 
-/* mull__read_raised reads what a handler raised, and raises only for want of memory: an error of
- * mulligan.error as it is, leaving out what can't be passed on; anything else is an "Error" with
+/* mull__read_error_value reads what a handler raised, and raises only for want of memory: an error
+ * of mulligan.error as it is, leaving out what can't be passed on; anything else is an "Error" with
  * its text as the message and `stack` as its stack. */
-const mull_error *mull__read_raised(lua_State *L, int index, mull__arena *arena, const char *stack);
+const mull_error *mull__read_error_value(lua_State *L, int index, mull__arena *arena,
+                                         const char *stack);
 
 /* mull__read_outgoing reads the arguments queue, body, options from index `first` on. The body is
  * borrowed from Lua's string. */
@@ -80,8 +81,8 @@ void mull__push_failure(lua_State *L, const mull_failure *failure);
 void mull__push_verdict(lua_State *L, const mull_verdict *verdict);
 void mull__push_event(lua_State *L, const mull_event *event);
 
-/* mull__set_place sets in the table on top where a failure was, and its counters. */
-void mull__set_place(lua_State *L, const mull_failure *failure);
+/* mull__set_failure_counters sets in the table on top where a failure was, and its counters. */
+void mull__set_failure_counters(lua_State *L, const mull_failure *failure);
 
 /* mull__push_source pushes where a rule was written, without a line where it has no file. */
 void mull__push_source(lua_State *L, const mull_rule *rule);

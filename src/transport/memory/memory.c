@@ -53,7 +53,7 @@ typedef struct memory {
     mull_port *port;
     mull_allocator allocator;
     memory_options options;
-    mull__shelf shelf;
+    mull__queue_store shelf;
     mull__list readers;
     mull__list claims; /* not released; those with an item are in the order of their deadlines */
     mull__list answers;
@@ -156,7 +156,7 @@ static void memory_expire(memory *self)
     memory_claim *claim;
     while ((claim = memory_next_to_expire(self)) &&
            claim->deadline_ms <= mull_port_now(self->port)) {
-        mull__shelf_put_back(memory_unclaim(claim));
+        mull__queue_store_requeue(memory_unclaim(claim));
         mull_port_lost(self->port, &claim->delivery);
     }
 }
@@ -170,7 +170,7 @@ static int memory_deliver_to(memory *self, memory_reader *reader)
             return 1;
         memory_claim *claim = memory_claim_item(self, reader, item);
         if (!claim) {
-            mull__shelf_put_back(item);
+            mull__queue_store_requeue(item);
             return 0;
         }
         mull_port_delivered(self->port, &claim->delivery);
@@ -238,7 +238,7 @@ static void memory_free(memory *self)
     }
     while ((link = mull__list_pop(&self->readers)))
         mull__free(&self->allocator, MULL__ENTRY(link, memory_reader, link));
-    mull__shelf_free(&self->shelf);
+    mull__queue_store_free(&self->shelf);
     mull_port_timer_free(self->port, self->timer);
     mull_allocator allocator = self->allocator;
     mull__free(&allocator, self);
@@ -319,7 +319,7 @@ static int memory_end(memory *self, memory_claim *claim, const mull_settlement *
     while ((link = mull__list_pop(&items))) {
         mull__item *item = MULL__ENTRY(link, mull__item, link);
         if (status == 0)
-            mull__shelf_put(&self->shelf, item);
+            mull__queue_store_push(&self->shelf, item);
         else
             mull__item_free(&self->shelf, item);
     }
@@ -352,7 +352,7 @@ static int memory_give_back(memory *self, memory_claim *claim, const mull_settle
         return status;
     mull__item *item = memory_unclaim(claim);
     item->deliveries--;
-    mull__shelf_put_back(item);
+    mull__queue_store_requeue(item);
     return 0;
 }
 
@@ -363,7 +363,7 @@ static int memory_move(memory *self, memory_claim *claim, const mull_settlement 
         return MULL_EREFUSED;
     mull__queue *queue = claim->item->queue;
     if (settlement->kind == MULL_SETTLE_DEAD_LETTER)
-        queue = mull__shelf_queue(&self->shelf, settlement->queue);
+        queue = mull__queue_store_queue(&self->shelf, settlement->queue);
     int status = queue ? memory_rewrite(self, claim->item, settlement) : MULL_ENOMEM;
     if (status != 0)
         return status;
@@ -371,7 +371,7 @@ static int memory_move(memory *self, memory_claim *claim, const mull_settlement 
     item->queue = queue;
     item->deliveries = 0;
     item->due_ms = memory_due(self, settlement->due_ms);
-    mull__shelf_put(&self->shelf, item);
+    mull__queue_store_push(&self->shelf, item);
     return 0;
 }
 
@@ -523,7 +523,7 @@ static int memory_publish(void *data, const mull_outgoing *outgoing, void *ticke
         mull__free(&self->allocator, answer);
         return MULL_ENOMEM;
     }
-    mull__shelf_put(&self->shelf, item);
+    mull__queue_store_push(&self->shelf, item);
     *answer = (memory_answer){.kind = MEMORY_PUBLISHED, .ticket = ticket};
     memory_answer_later(self, answer);
     return 0;
@@ -532,7 +532,7 @@ static int memory_publish(void *data, const mull_outgoing *outgoing, void *ticke
 static int memory_depth(void *data, const char *name, void *ticket)
 {
     memory *self = data;
-    mull__queue *queue = mull__shelf_queue(&self->shelf, name);
+    mull__queue *queue = mull__queue_store_queue(&self->shelf, name);
     memory_answer *answer = queue ? mull__alloc(&self->allocator, sizeof *answer) : NULL;
     if (!answer)
         return MULL_ENOMEM;
@@ -548,7 +548,7 @@ static int memory_depth(void *data, const char *name, void *ticket)
 static int memory_subscribe(void *data, mull_subscription *subscription, const char *name)
 {
     memory *self = data;
-    mull__queue *queue = mull__shelf_queue(&self->shelf, name);
+    mull__queue *queue = mull__queue_store_queue(&self->shelf, name);
     memory_reader *reader = queue ? mull__zalloc(&self->allocator, 1, sizeof *reader) : NULL;
     if (!reader)
         return MULL_ENOMEM;
@@ -621,7 +621,7 @@ static int memory_open(void **out, mull_port *port, const char *url, mull_abilit
     self->allocator = *allocator;
     self->options = options;
     self->timer_ms = INT64_MAX;
-    mull__shelf_init(&self->shelf, allocator);
+    mull__queue_store_init(&self->shelf, allocator);
     mull__list_init(&self->readers);
     mull__list_init(&self->claims);
     mull__list_init(&self->answers);

@@ -24,15 +24,15 @@ void mull__content_drop(const mull_allocator *allocator, mull__content *content)
         mull__free(allocator, content);
 }
 
-void mull__item_free(mull__shelf *shelf, mull__item *item)
+void mull__item_free(mull__queue_store *shelf, mull__item *item)
 {
     mull__content_drop(&shelf->allocator, item->content);
     mull__free(&shelf->allocator, item);
 }
 
-mull__item *mull__item_new(mull__shelf *shelf, const mull_message *message, int64_t due_ms)
+mull__item *mull__item_new(mull__queue_store *shelf, const mull_message *message, int64_t due_ms)
 {
-    mull__queue *queue = mull__shelf_queue(shelf, message->queue);
+    mull__queue *queue = mull__queue_store_queue(shelf, message->queue);
     mull__item *item = queue ? mull__zalloc(&shelf->allocator, 1, sizeof *item) : NULL;
     if (!item)
         return NULL;
@@ -96,13 +96,13 @@ static mull__item *pop_later(mull__queue *queue)
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
 
-void mull__shelf_init(mull__shelf *shelf, const mull_allocator *allocator)
+void mull__queue_store_init(mull__queue_store *shelf, const mull_allocator *allocator)
 {
-    *shelf = (mull__shelf){.allocator = *allocator};
+    *shelf = (mull__queue_store){.allocator = *allocator};
     mull__list_init(&shelf->queues);
 }
 
-void mull__shelf_free(mull__shelf *shelf)
+void mull__queue_store_free(mull__queue_store *shelf)
 {
     mull__link *link;
     while ((link = mull__list_pop(&shelf->queues))) {
@@ -114,7 +114,7 @@ void mull__shelf_free(mull__shelf *shelf)
     }
 }
 
-mull__queue *mull__shelf_queue(mull__shelf *shelf, const char *name)
+mull__queue *mull__queue_store_queue(mull__queue_store *shelf, const char *name)
 {
     mull__link *link = mull__list_first(&shelf->queues);
     for (; link; link = mull__list_after(&shelf->queues, link)) {
@@ -133,7 +133,7 @@ mull__queue *mull__shelf_queue(mull__shelf *shelf, const char *name)
     return queue;
 }
 
-void mull__shelf_put(mull__shelf *shelf, mull__item *item)
+void mull__queue_store_push(mull__queue_store *shelf, mull__item *item)
 {
     mull__queue *queue = item->queue;
     item->seq = ++shelf->last_seq;
@@ -159,7 +159,7 @@ static void put_before(mull__list *list, mull__link *link, mull__link *item)
     list->count++;
 }
 
-void mull__shelf_put_back(mull__item *item)
+void mull__queue_store_requeue(mull__item *item)
 {
     mull__queue *queue = item->queue;
     mull__list *list = item->due_ms == MULL__AT_ONCE ? &queue->line : &queue->due;

@@ -40,31 +40,33 @@ typedef struct mull__queue {
     char name[];
 } mull__queue;
 
-typedef struct mull__shelf {
+typedef struct mull__queue_store {
     mull_allocator allocator;
     mull__list queues;
     uint64_t last_seq;
-} mull__shelf;
+} mull__queue_store;
 
-void mull__shelf_init(mull__shelf *shelf, const mull_allocator *allocator);
-void mull__shelf_free(mull__shelf *shelf); /* claimed items are their holders' to free */
+void mull__queue_store_init(mull__queue_store *shelf, const mull_allocator *allocator);
+void mull__queue_store_free(
+    mull__queue_store *shelf); /* claimed items are their holders' to free */
 
-/* mull__shelf_queue gives the queue of a name, making it if need be. NULL: out of memory. */
-mull__queue *mull__shelf_queue(mull__shelf *shelf, const char *name);
+/* mull__queue_store_queue gives the queue of a name, making it if need be. NULL: out of memory. */
+mull__queue *mull__queue_store_queue(mull__queue_store *shelf, const char *name);
 
 /* mull__item_new copies a message, with no place yet. NULL: out of memory. */
-mull__item *mull__item_new(mull__shelf *shelf, const mull_message *message, int64_t due_ms);
-void mull__item_free(mull__shelf *shelf, mull__item *item);
+mull__item *mull__item_new(mull__queue_store *shelf, const mull_message *message, int64_t due_ms);
+void mull__item_free(mull__queue_store *shelf, mull__item *item);
 
 /* mull__content_new copies a message; NULL: out of memory. _drop takes one reference back. */
 mull__content *mull__content_new(const mull_allocator *allocator, const mull_message *message);
 void mull__content_drop(const mull_allocator *allocator, mull__content *content);
 
-/* mull__shelf_put puts an item at the end of its queue's line, or among those that are put off. */
-void mull__shelf_put(mull__shelf *shelf, mull__item *item);
+/* mull__queue_store_push puts an item at the end of its queue's line, or among those that are put
+ * off. */
+void mull__queue_store_push(mull__queue_store *shelf, mull__item *item);
 
-/* mull__shelf_put_back puts an item that was taken back where it was. */
-void mull__shelf_put_back(mull__item *item);
+/* mull__queue_store_requeue puts an item that was taken back where it was. */
+void mull__queue_store_requeue(mull__item *item);
 
 /* mull__queue_take takes the next item; NULL: none is due by now. */
 mull__item *mull__queue_take(mull__queue *queue, int64_t now_ms);

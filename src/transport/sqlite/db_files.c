@@ -25,9 +25,9 @@ static int look(const mull__store *store, const char *end, struct stat *status)
     return stat(path, status);
 }
 
-/* mull__place_learn reads first: that makes SQLite open the log and its index. SQLite doesn't say
- * which of those it has, so one that is replaced between that and this look isn't noticed. */
-int mull__place_learn(mull__store *store)
+/* mull__db_files_record reads first: that makes SQLite open the log and its index. SQLite doesn't
+ * say which of those it has, so one that is replaced between that and this look isn't noticed. */
+int mull__db_files_record(mull__store *store)
 {
     int code = sqlite3_exec(store->db, "SELECT next FROM counter", NULL, NULL, NULL);
     if (code != SQLITE_OK)
@@ -47,34 +47,35 @@ int mull__place_learn(mull__store *store)
     return moved ? SQLITE_READONLY_DBMOVED : SQLITE_OK;
 }
 
-static int gone(mull__place *place, mull__fate fate, const char *end)
+static int gone(mull__db_files *place, mull__fate fate, const char *end)
 {
     place->fate = fate;
     place->end = end;
     return SQLITE_READONLY_DBMOVED;
 }
 
-int mull__place_check(mull__store *store)
+int mull__db_files_check(mull__store *store)
 {
-    mull__place *place = &store->place;
+    mull__db_files *place = &store->place;
     for (int i = 0; place->known && i < MULL__FILES; i++) {
         struct stat now;
         if (look(store, ends[i], &now) == 0) {
             if (now.st_ino != place->inodes[i] || now.st_dev != place->devices[i])
                 return gone(place, MULL__REPLACED, ends[i]);
         } else if (errno == ENOENT || errno == ENOTDIR) {
-            return gone(place, MULL__MISSING, ends[i]);
+            return gone(place, MULL__FILE_MISSING, ends[i]);
         } else {
             place->error = errno;
             return SQLITE_IOERR_FSTAT;
         }
     }
-    return !place->known || mull__wal_is_whole(store) ? SQLITE_OK : gone(place, MULL__CUT, "-wal");
+    return !place->known || mull__wal_is_intact(store) ? SQLITE_OK
+                                                       : gone(place, MULL__FILE_TRUNCATED, "-wal");
 }
 
-int mull__place_confirm(mull__store *store)
+int mull__db_files_confirm(mull__store *store)
 {
-    int code = mull__place_check(store);
+    int code = mull__db_files_check(store);
     store->place.unsure = code == SQLITE_IOERR_FSTAT;
     return code;
 }
@@ -88,20 +89,20 @@ static void save(mull__store *store)
     store->place.saved = code == SQLITE_OK && in_log == saved;
 }
 
-void mull__place_leave(mull__store *store)
+void mull__db_files_abandon(mull__store *store)
 {
-    mull__place *place = &store->place;
+    mull__db_files *place = &store->place;
     if (!sqlite3_get_autocommit(store->db))
         mull__store_rollback(store);
     if (!place->unsure && place->end && strcmp(place->end, "-wal") == 0 &&
-        place->fate == MULL__MISSING && mull__wal_is_whole(store))
+        place->fate == MULL__FILE_MISSING && mull__wal_is_intact(store))
         save(store);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
-void mull__place_words(const mull__store *store, char *why, size_t size)
+void mull__db_files_describe(const mull__store *store, char *why, size_t size)
 {
-    const mull__place *place = &store->place;
+    const mull__db_files *place = &store->place;
     const char *what =
         place->fate == MULL__REPLACED ? "replaced by another file" : "deleted or moved";
     if (place->unsure)
@@ -111,7 +112,7 @@ void mull__place_words(const mull__store *store, char *why, size_t size)
                  strerror(place->error));
     else if (!place->end)
         snprintf(why, size, "was moved while it was in use; put it back, and start again");
-    else if (place->fate == MULL__CUT)
+    else if (place->fate == MULL__FILE_TRUNCATED)
         snprintf(why, size,
                  "its -wal was cut short while it was in use, and with that what was not yet in "
                  "the file is lost; end all who use it, and start again");

@@ -27,16 +27,16 @@ static int count_queue(mull__store *store, const char *queue, mull_depth *depth)
     return sqlite3_reset(read);
 }
 
-static mull__counting *counting_of(mull__link *link)
+static mull__depth_job *counting_of(mull__link *link)
 {
-    return MULL__ENTRY(MULL__ENTRY(link, mull__job, link), mull__counting, job);
+    return MULL__ENTRY(MULL__ENTRY(link, mull__job, link), mull__depth_job, job);
 }
 
 /* count_queues counts all; `*busy`: some are ready or claimed. */
 static int count_queues(mull__store *store, mull__list *jobs, int *busy)
 {
     for (mull__link *link = mull__list_first(jobs); link; link = mull__list_after(jobs, link)) {
-        mull__counting *counting = counting_of(link);
+        mull__depth_job *counting = counting_of(link);
         int code = count_queue(store, counting->queue, &counting->depth);
         counting->job.status = 0;
         if (code != SQLITE_OK)
@@ -77,9 +77,9 @@ static int count_all(mull__store *store, mull__list *jobs, int thoroughly)
     return code;
 }
 
-int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly)
+int mull__store_depths(mull__store *store, mull__list *jobs, int thoroughly)
 {
-    int code = mull__place_check(store);
+    int code = mull__db_files_check(store);
     if (code == SQLITE_OK)
         code = mull__store_run(store, MULL__SQL_BEGIN_READING, "");
     if (code != SQLITE_OK)
@@ -104,7 +104,7 @@ static int search_slice(mull__store *store, int *over)
     return sqlite3_reset(read);
 }
 
-int mull__store_search(mull__store *store, int *over)
+int mull__store_find_hidden(mull__store *store, int *over)
 {
     *over = store->version >= 0 && store->version == store->none_version;
     if (*over || store->version < 0)
@@ -118,7 +118,7 @@ int mull__store_search(mull__store *store, int *over)
     return code;
 }
 
-int mull__store_show(mull__store *store)
+int mull__store_repair_hidden(mull__store *store)
 {
     if (!store->state.hidden)
         return SQLITE_OK;

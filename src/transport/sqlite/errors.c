@@ -37,15 +37,15 @@ static void say_full(const mull__store *store, const char *words, char *why, siz
     snprintf(why, size, "has no room for more (%s); %s", words, right);
 }
 
-int mull__trouble(mull__store *store, int code, char *why, size_t size)
+int mull__error_describe(mull__store *store, int code, char *why, size_t size)
 {
     char words[256];
     in_sqlite(store, code, words, sizeof words);
-    if (mull__place_check(store) == SQLITE_READONLY_DBMOVED)
+    if (mull__db_files_check(store) == SQLITE_READONLY_DBMOVED)
         code = SQLITE_READONLY_DBMOVED; /* the cause of the rest */
     if (code == SQLITE_READONLY_DBMOVED || store->place.unsure) {
-        mull__place_leave(store);
-        mull__place_words(store, why, size);
+        mull__db_files_abandon(store);
+        mull__db_files_describe(store, why, size);
         return 1;
     }
     if (code == SQLITE_IOERR_FSTAT && store->place.error)
@@ -62,7 +62,7 @@ int mull__trouble(mull__store *store, int code, char *why, size_t size)
                  "is damaged (%s); put back a copy, or save what can be read with .recover of "
                  "sqlite3, and start again",
                  words);
-        mull__place_leave(store);
+        mull__db_files_abandon(store);
         return 1;
     case SQLITE_READONLY:
         snprintf(why, size,

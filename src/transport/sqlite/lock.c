@@ -220,7 +220,7 @@ static int move_over(mull__store *store)
     return SQLITE_OK;
 }
 
-int mull__lock_tend(mull__store *store)
+int mull__lock_refresh(mull__store *store)
 {
     mull__lock *lock = &store->lock;
     if (is_at_path(lock, in_use(lock))) {
@@ -242,9 +242,9 @@ int mull__lock_tend(mull__store *store)
 
 /* ---- Who lives ------------------------------------------------------------------------------- */
 
-int mull__lock_hold(mull__store *store, int64_t owner)
+int mull__lock_acquire(mull__store *store, int64_t owner)
 {
-    int code = mull__lock_tend(store);
+    int code = mull__lock_refresh(store);
     if (code != SQLITE_OK)
         return code;
     if (take(in_use(&store->lock), owner) != 0)
@@ -253,7 +253,7 @@ int mull__lock_hold(mull__store *store, int64_t owner)
     return SQLITE_OK;
 }
 
-void mull__lock_drop(mull__store *store)
+void mull__lock_release(mull__store *store)
 {
     for (int i = 0; i < store->lock.count; i++)
         let_go(store->lock.files[i], store->owner);
@@ -267,21 +267,21 @@ void mull__lock_mark(mull__store *store, int64_t highest)
         mark(lock, store->owner);
 }
 
-void mull__lock_began(mull__store *store)
+void mull__lock_transaction_began(mull__store *store)
 {
     if (!store->lock.since_ms)
         store->lock.since_ms = mull__monotonic_ms();
 }
 
-mull__life mull__lock_ask(mull__store *store, int64_t owner)
+mull__life mull__lock_owner_state(mull__store *store, int64_t owner)
 {
     mull__lock *lock = &store->lock;
     if (owner < 1)
-        return MULL__DEAD; /* nobody ever was */
+        return MULL__OWNER_DEAD; /* nobody ever was */
     if (!is_free(in_use(lock), owner))
-        return MULL__ALIVE;
+        return MULL__OWNER_ALIVE;
     /* In this order: who holds a byte of another file by now held that of this one before. */
     if (!is_marked(lock, owner) || !is_at_path(lock, in_use(lock)))
-        return lock->since_ms ? MULL__MAY_LIVE : MULL__TO_BE_ASKED;
-    return MULL__DEAD;
+        return lock->since_ms ? MULL__OWNER_UNKNOWN : MULL__OWNER_UNCHECKED;
+    return MULL__OWNER_DEAD;
 }

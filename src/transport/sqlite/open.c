@@ -34,7 +34,7 @@ __attribute__((format(printf, 2, 3))) static int complain(const complaint *to, c
 static int complain_of(const complaint *to, mull__store *store, int code)
 {
     sqlite3 *db = store->db;
-    if (!mull__wal_is_whole(store))
+    if (!mull__wal_is_intact(store))
         return complain(to,
                         "its -wal was cut short while others use it, and with that what was not "
                         "yet in the file is lost; end them, and try again");
@@ -254,9 +254,9 @@ static int open_all(const complaint *to, mull__store *store)
         return status;
     code = mull__store_prepare(store);
     if (code == SQLITE_OK)
-        code = mull__place_learn(store);
+        code = mull__db_files_record(store);
     if (code == SQLITE_OK)
-        mull__wal_tend(store);
+        mull__wal_configure(store);
     if (code != SQLITE_OK)
         return complain_of(to, store, code);
     const char *why = mull__lock_open(store);

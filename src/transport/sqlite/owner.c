@@ -13,14 +13,14 @@ static int remember(mull__store *store, int64_t owner, int listed)
 {
     if (store->other_count == store->other_room) {
         size_t room = store->other_room ? store->other_room * 2 : 8;
-        mull__owner_seen *others =
+        mull__other_owner *others =
             mull__grow(&store->allocator, store->others, room, sizeof *others);
         if (!others)
             return SQLITE_NOMEM;
         store->others = others;
         store->other_room = room;
     }
-    store->others[store->other_count++] = (mull__owner_seen){.owner = owner, .listed = listed};
+    store->others[store->other_count++] = (mull__other_owner){.owner = owner, .listed = listed};
     return SQLITE_OK;
 }
 
@@ -93,7 +93,7 @@ static int become(mull__store *store)
     if (code == SQLITE_OK)
         code = insert_row(store, 0);
     if (code == SQLITE_OK)
-        code = mull__lock_hold(store, sqlite3_last_insert_rowid(store->db));
+        code = mull__lock_acquire(store, sqlite3_last_insert_rowid(store->db));
     if (code == SQLITE_OK)
         code = free_unclaimed(store);
     if (code == SQLITE_OK)
@@ -102,7 +102,7 @@ static int become(mull__store *store)
     return code == SQLITE_OK ? mull__store_commit(store) : code;
 }
 
-int mull__store_own(mull__store *store)
+int mull__store_register_owner(mull__store *store)
 {
     int code = mull__store_begin(store);
     if (code == SQLITE_OK)
@@ -110,12 +110,12 @@ int mull__store_own(mull__store *store)
     if (code != SQLITE_OK) {
         mull__store_rollback(store);
         if (store->owner)
-            mull__lock_drop(store);
+            mull__lock_release(store);
     }
     return code;
 }
 
-int mull__store_stay(mull__store *store)
+int mull__store_ensure_owner_row(mull__store *store)
 {
     int64_t there = 0;
     int code =
@@ -128,7 +128,7 @@ int mull__store_version(mull__store *store, int64_t *version)
     return mull__store_ask(version, mull__store_bind(store, MULL__SQL_VERSION, ""));
 }
 
-int mull__store_look(mull__store *store, int idle, int *news)
+int mull__store_poll(mull__store *store, int idle, int *news)
 {
     *news = 0;
     int64_t version = store->version;
@@ -138,38 +138,39 @@ int mull__store_look(mull__store *store, int idle, int *news)
     if (code != SQLITE_OK)
         return code;
     if (version != store->version)
-        *news |= MULL__WRITTEN;
+        *news |= MULL__NEWS_WRITTEN;
     if (idle && store->claims_seen)
-        *news |= MULL__FREED;
+        *news |= MULL__NEWS_OWNER_DIED;
     store->version = version;
     /* The highest first: who waits for that one waits for all of them. */
     for (size_t i = store->other_count; i-- > 0;) {
-        mull__owner_seen *other = &store->others[i];
-        other->life = mull__lock_ask(store, other->owner);
-        if (other->life == MULL__DEAD || other->life == MULL__TO_BE_ASKED)
-            *news |= MULL__FREED;
+        mull__other_owner *other = &store->others[i];
+        other->life = mull__lock_owner_state(store, other->owner);
+        if (other->life == MULL__OWNER_DEAD || other->life == MULL__OWNER_UNCHECKED)
+            *news |= MULL__NEWS_OWNER_DIED;
     }
     return SQLITE_OK;
 }
 
-int mull__store_bury(mull__store *store, int idle)
+int mull__store_reap_dead_owners(mull__store *store, int idle)
 {
     for (size_t i = 0; i < store->other_count; i++) {
-        mull__owner_seen *other = &store->others[i];
+        mull__other_owner *other = &store->others[i];
         /* It was dead when we looked, but the lock file may have been replaced since. */
-        if (other->life != MULL__DEAD || mull__lock_ask(store, other->owner) != MULL__DEAD)
+        if (other->life != MULL__OWNER_DEAD ||
+            mull__lock_owner_state(store, other->owner) != MULL__OWNER_DEAD)
             continue;
         int code = free_claims(store, other->owner, MULL__SQL_OWNER_FREE, !other->listed);
         if (code == SQLITE_OK)
             code = mull__store_run(store, MULL__SQL_OWNER_DELETE, "i", other->owner);
         if (code != SQLITE_OK)
             return code;
-        other->life = MULL__ALIVE;
+        other->life = MULL__OWNER_ALIVE;
     }
     return idle && store->claims_seen ? free_unclaimed(store) : SQLITE_OK;
 }
 
-void mull__store_disown(mull__store *store)
+void mull__store_unregister_owner(mull__store *store)
 {
     if (!store->owner)
         return;
@@ -183,5 +184,5 @@ void mull__store_disown(mull__store *store)
     /* Where that fails, whoever comes next sees that nobody holds the byte. */
     if (code != SQLITE_OK)
         mull__store_rollback(store);
-    mull__lock_drop(store);
+    mull__lock_release(store);
 }

@@ -79,7 +79,7 @@
 #define MULL__UNCLAIM " SET owner = NULL, token = NULL, id = coalesce(id, ?4), headers = ?5, "
 
 /* Who has claimed anything, be there a row of it or not: a look at the index for each of them. */
-#define MULL__CLAIMANTS                                                                            \
+#define MULL__CLAIMING_OWNERS                                                                      \
     "WITH RECURSIVE claimant (owner) AS ("                                                         \
     "SELECT min(owner) FROM messages WHERE owner IS NOT NULL UNION ALL"                            \
     " SELECT (SELECT min(m.owner) FROM messages AS m WHERE m.owner > claimant.owner)"              \
@@ -145,7 +145,7 @@
                    " dead_from = queue, queue = ?8, dead_ms = ?9, error_type = ?10, reason = ?11," \
                    " rule = ?12" MULL__CLAIMED)                                                    \
     X(RETURN, "UPDATE messages SET owner = NULL, token = NULL, " MULL__UNCOUNT MULL__CLAIMED)      \
-    X(DEPTH, MULL__CLAIMANTS                                                                       \
+    X(DEPTH, MULL__CLAIMING_OWNERS                                                                 \
       "SELECT count(*) FILTER (WHERE due_ms <= ?2) + (SELECT count(*) FROM messages"               \
       " WHERE queue = ?1 AND owner IS NULL AND deliveries > 0),"                                   \
       " (SELECT count(*) FROM messages"                                                            \
@@ -164,7 +164,7 @@
     X(QUEUES, MULL__WAITING)                                                                       \
     X(OWNER_NEW, "INSERT INTO owners (owner, pid, since_ms) VALUES (nullif(?1, 0), ?2, ?3)")       \
     X(OWNER_THERE, "SELECT 1 FROM owners WHERE owner = ?1")                                        \
-    X(OWNERS, MULL__CLAIMANTS                                                                      \
+    X(OWNERS, MULL__CLAIMING_OWNERS                                                                \
       "SELECT owner, max(listed), max(claims) FROM"                                                \
       " (SELECT owner, 0 AS listed, 1 AS claims FROM claimant WHERE owner IS NOT NULL"             \
       " UNION ALL SELECT owner, 1, 0 FROM owners) GROUP BY owner ORDER BY owner")                  \

@@ -109,7 +109,7 @@ int mull__store_settle(mull__store *store, const mull__claim *claim,
     return code;
 }
 
-int mull__store_return(mull__store *store, const mull__claim *claim)
+int mull__store_unclaim(mull__store *store, const mull__claim *claim)
 {
     int code =
         mull__store_run(store, MULL__SQL_RETURN, "iii", claim->number, store->owner, claim->token);

@@ -35,7 +35,7 @@ typedef struct sqlite {
 static void sqlite_flush(sqlite *self)
 {
     self->flushing = 0;
-    mull__worker_give(&self->worker, &self->jobs, &self->readers, self->poke);
+    mull__worker_submit(&self->worker, &self->jobs, &self->readers, self->poke);
     self->poke = 0;
 }
 
@@ -83,7 +83,7 @@ static void sqlite_answer(sqlite *self, mull__job *job)
 {
     switch (job->kind) {
     case MULL__JOB_PUBLISH: {
-        mull__publishing *publishing = MULL__ENTRY(job, mull__publishing, job);
+        mull__publish_job *publishing = MULL__ENTRY(job, mull__publish_job, job);
         mull_port_published(self->port, publishing->ticket, job->status);
         mull__free(&self->allocator, publishing);
         break;
@@ -95,7 +95,7 @@ static void sqlite_answer(sqlite *self, mull__job *job)
         sqlite_free_claim(self, MULL__ENTRY(job, mull__claim, job));
         break;
     case MULL__JOB_DEPTH: {
-        mull__counting *counting = MULL__ENTRY(job, mull__counting, job);
+        mull__depth_job *counting = MULL__ENTRY(job, mull__depth_job, job);
         mull_port_depth(self->port, counting->ticket, job->status, &counting->depth);
         mull__free(&self->allocator, counting);
         break;
@@ -194,7 +194,7 @@ static void sqlite_on_bell(uv_async_t *bell)
 {
     sqlite *self = bell->data;
     mull__answers answers;
-    mull__worker_take(&self->worker, &answers);
+    mull__worker_take_answers(&self->worker, &answers);
     sqlite_answer_all(self, &answers);
     if (answers.finished) {
         sqlite_end(self);
@@ -202,7 +202,7 @@ static void sqlite_on_bell(uv_async_t *bell)
     }
     if (self->flushing)
         sqlite_flush(self);
-    mull__worker_taken(&self->worker);
+    mull__worker_answers_seen(&self->worker);
 }
 
 static void sqlite_close(void *data)
@@ -227,7 +227,7 @@ static int sqlite_subscribe(void *data, mull_subscription *subscription, const c
     reader->subscription = subscription;
     reader->queue = memcpy(reader + 1, queue, length);
     mull__list_push(&self->readers, &reader->own_link);
-    mull__worker_add(&self->worker, reader);
+    mull__worker_add_reader(&self->worker, reader);
     return 0;
 }
 
@@ -260,11 +260,11 @@ static int sqlite_publish(void *data, const mull_outgoing *outgoing, void *ticke
 {
     sqlite *self = data;
     const mull_message *message = &outgoing->message;
-    mull__publishing *publishing =
+    mull__publish_job *publishing =
         mull__alloc(&self->allocator, sizeof *publishing + mull__message_bytes(message));
     if (!publishing)
         return MULL_ENOMEM;
-    *publishing = (mull__publishing){
+    *publishing = (mull__publish_job){
         .job.kind = MULL__JOB_PUBLISH, .outgoing.due_ms = outgoing->due_ms, .ticket = ticket};
     mull__message_copy(&publishing->outgoing.message, message, publishing + 1);
     sqlite_give(self, &publishing->job);
@@ -285,10 +285,10 @@ static int sqlite_depth(void *data, const char *queue, void *ticket)
 {
     sqlite *self = data;
     size_t length = strlen(queue) + 1;
-    mull__counting *counting = mull__alloc(&self->allocator, sizeof *counting + length);
+    mull__depth_job *counting = mull__alloc(&self->allocator, sizeof *counting + length);
     if (!counting)
         return MULL_ENOMEM;
-    *counting = (mull__counting){.job.kind = MULL__JOB_DEPTH, .ticket = ticket};
+    *counting = (mull__depth_job){.job.kind = MULL__JOB_DEPTH, .ticket = ticket};
     counting->queue = memcpy(counting + 1, queue, length);
     sqlite_give(self, &counting->job);
     return 0;

@@ -118,8 +118,8 @@ int mull__store_begin(mull__store *store)
     int code = mull__store_run(store, MULL__SQL_BEGIN, "");
     if (code != SQLITE_OK)
         return code;
-    mull__lock_began(store);
-    return mull__place_check(store);
+    mull__lock_transaction_began(store);
+    return mull__db_files_check(store);
 }
 
 static int write_counter(mull__store *store)
@@ -135,11 +135,11 @@ int mull__store_commit(mull__store *store)
     int code = store->state.next_used ? write_counter(store) : SQLITE_OK;
     if (code != SQLITE_OK)
         return code;
-    store->refused = store->publishes && !mull__wal_leaves_room(store);
+    store->refused = store->publishes && !mull__wal_has_room(store);
     if (store->refused)
         return SQLITE_FULL;
     code = mull__store_run(store, MULL__SQL_COMMIT, "");
-    return code == SQLITE_OK ? mull__place_confirm(store) : code;
+    return code == SQLITE_OK ? mull__db_files_confirm(store) : code;
 }
 
 void mull__store_rollback(mull__store *store)

@@ -23,18 +23,18 @@ typedef enum mull__statement {
 #undef MULL__STATEMENT_ENUM
 
 typedef enum mull__life {
-    MULL__ALIVE,
-    MULL__DEAD,
-    MULL__MAY_LIVE,   /* the lock file is too new to say */
-    MULL__TO_BE_ASKED /* the same; the time to wait begins with our next transaction */
+    MULL__OWNER_ALIVE,
+    MULL__OWNER_DEAD,
+    MULL__OWNER_UNKNOWN,  /* the lock file is too new to say */
+    MULL__OWNER_UNCHECKED /* the same; the time to wait begins with our next transaction */
 } mull__life;
 
-/* mull__owner_seen is another process (or transport) that claims from the same file. */
-typedef struct mull__owner_seen {
+/* mull__other_owner is another process (or transport) that claims from the same file. */
+typedef struct mull__other_owner {
     int64_t owner;
     int listed; /* it has a row */
     mull__life life;
-} mull__owner_seen;
+} mull__other_owner;
 
 enum { MULL__LOCK_FILES = 16 };
 
@@ -49,12 +49,12 @@ typedef struct mull__lock {
     char why[256];     /* it can't be used; "": it can */
 } mull__lock;
 
-typedef enum mull__fate { MULL__MISSING, MULL__REPLACED, MULL__CUT } mull__fate;
+typedef enum mull__fate { MULL__FILE_MISSING, MULL__REPLACED, MULL__FILE_TRUNCATED } mull__fate;
 
 enum { MULL__FILES = 3 };
 
-/* mull__place is where the files of the database are: itself, its -wal and its -shm. */
-typedef struct mull__place {
+/* mull__db_files is where the files of the database are: itself, its -wal and its -shm. */
+typedef struct mull__db_files {
     int known; /* which files these are */
     dev_t devices[MULL__FILES];
     ino_t inodes[MULL__FILES];
@@ -63,13 +63,13 @@ typedef struct mull__place {
     int saved;       /* the log was deleted, and what was in it is in the file */
     int error;       /* errno: why nobody could say where one is; 0 */
     int unsure;      /* ... when it had to be said */
-} mull__place;
+} mull__db_files;
 
-/* mull__log_end is the last frame that the log had when it was last found whole. */
-typedef struct mull__log_end {
+/* mull__last_frame is the last frame that the log had when it was last found whole. */
+typedef struct mull__last_frame {
     uint32_t frame, salt[2]; /* of that log */
     uint64_t hash;           /* 0: not known */
-} mull__log_end;
+} mull__last_frame;
 
 typedef struct mull__store {
     mull_port *port;
@@ -86,8 +86,8 @@ typedef struct mull__store {
         int hidden; /* there are messages to be shown; see depth.c */
     } state, before;
 
-    mull__place place;
-    mull__log_end log_end;
+    mull__db_files place;
+    mull__last_frame log_end;
     mull__lock lock;
     int publishes;    /* this transaction does ... */
     int refused;      /* ... and there was no room for that */
@@ -96,7 +96,7 @@ typedef struct mull__store {
     int64_t owner;    /* ours; 0: not yet one */
     int64_t token;    /* of the last claim */
     int64_t version;
-    mull__owner_seen *others;
+    mull__other_owner *others;
     size_t other_count, other_room;
     int claims_seen; /* the file had claims in our name when it was last looked at */
 
@@ -107,10 +107,10 @@ typedef struct mull__store {
 } mull__store;
 
 typedef enum mull__job_kind {
-    MULL__JOB_PUBLISH, /* a mull__publishing */
+    MULL__JOB_PUBLISH, /* a mull__publish_job */
     MULL__JOB_SETTLE,  /* of a mull__claim */
     MULL__JOB_RETURN,  /* of a mull__claim that nobody was told of */
-    MULL__JOB_DEPTH    /* a mull__counting */
+    MULL__JOB_DEPTH    /* a mull__depth_job */
 } mull__job_kind;
 
 /* mull__job is something to be done in the next transaction. */
@@ -120,13 +120,13 @@ typedef struct mull__job {
     int status; /* 0 or a MULL_E code; true once the transaction is over */
 } mull__job;
 
-/* mull__counting is a question for the depth of a queue. One block. */
-typedef struct mull__counting {
+/* mull__depth_job is a question for the depth of a queue. One block. */
+typedef struct mull__depth_job {
     mull__job job; /* first */
     char *queue;
     mull_depth depth;
     void *ticket;
-} mull__counting;
+} mull__depth_job;
 
 /* mull__claim is a delivery: a message that was claimed, and the job that ends it. */
 typedef struct mull__claim {
@@ -190,49 +190,49 @@ __attribute__((format(printf, 3, 4))) void mull__store_log(mull__store *store, m
 
 /* ---- place.c: whether the files are still where they were ------------------------------------ */
 
-/* mull__place_learn remembers which files these are, once all are open.
+/* mull__db_files_record remembers which files these are, once all are open.
  * SQLITE_READONLY_DBMOVED: one is gone already. */
-int mull__place_learn(mull__store *store);
+int mull__db_files_record(mull__store *store);
 
-/* mull__place_check: SQLITE_READONLY_DBMOVED, and `place` says which: one was deleted, moved or
+/* mull__db_files_check: SQLITE_READONLY_DBMOVED, and `place` says which: one was deleted, moved or
  * replaced, or the log was cut short. SQLITE_IOERR_FSTAT: nobody can say. */
-int mull__place_check(mull__store *store);
+int mull__db_files_check(mull__store *store);
 
-/* mull__place_confirm is the last check after a commit, and before a close: where nobody can say,
- * nobody ever will, so trouble is for good. */
-int mull__place_confirm(mull__store *store);
+/* mull__db_files_confirm is the last check after a commit, and before a close: where nobody can
+ * say, nobody ever will, so trouble is for good. */
+int mull__db_files_confirm(mull__store *store);
 
-/* mull__place_leave sees to it that nothing is written any more, not by closing either; but first
- * it brings into the file what is in a log that was deleted. */
-void mull__place_leave(mull__store *store);
+/* mull__db_files_abandon sees to it that nothing is written any more, not by closing either; but
+ * first it brings into the file what is in a log that was deleted. */
+void mull__db_files_abandon(mull__store *store);
 
-/* mull__place_words says what mull__place_check found, and what would be right. */
-void mull__place_words(const mull__store *store, char *why, size_t size);
+/* mull__db_files_describe says what mull__db_files_check found, and what would be right. */
+void mull__db_files_describe(const mull__store *store, char *why, size_t size);
 
 /* ---- wal.c: the write-ahead log: whether it is whole, and that it is short ------------------- */
 
-/* mull__wal_tend keeps the log short from now on. */
-void mull__wal_tend(mull__store *store);
+/* mull__wal_configure keeps the log short from now on. */
+void mull__wal_configure(mull__store *store);
 
-/* mull__wal_is_whole: 0 where something is missing that was committed. */
-int mull__wal_is_whole(mull__store *store);
+/* mull__wal_is_intact: 0 where something is missing that was committed. */
+int mull__wal_is_intact(mull__store *store);
 
-/* mull__wal_empty brings the log into the file and makes it empty, outside of transactions. It
+/* mull__wal_truncate brings the log into the file and makes it empty, outside of transactions. It
  * calls the busy handler. */
-int mull__wal_empty(mull__store *store);
+int mull__wal_truncate(mull__store *store);
 
-/* mull__wal_leaves_room says whether there is room for what a transaction publishes: in the log, in
+/* mull__wal_has_room says whether there is room for what a transaction publishes: in the log, in
  * the file later, and to settle what is there. */
-int mull__wal_leaves_room(mull__store *store);
+int mull__wal_has_room(mull__store *store);
 
 /* ---- trouble.c: errors in words -------------------------------------------------------------- */
 
 /* mull__is_full says whether a bad code means that there is no room. */
 int mull__is_full(sqlite3 *db, int code);
 
-/* mull__trouble says in `why` what a bad code means, and what would be right. 1: it is broken for
- * good, and left as it is; 0: it is worth trying again. */
-int mull__trouble(mull__store *store, int code, char *why, size_t size);
+/* mull__error_describe says in `why` what a bad code means, and what would be right. 1: it is
+ * broken for good, and left as it is; 0: it is worth trying again. */
+int mull__error_describe(mull__store *store, int code, char *why, size_t size);
 
 /* ---- lock.c: the lock file, by which owners are told apart ----------------------------------- */
 
@@ -240,51 +240,52 @@ int mull__trouble(mull__store *store, int code, char *why, size_t size);
 const char *mull__lock_open(mull__store *store);
 void mull__lock_close(mull__store *store);
 
-/* mull__lock_tend goes over to the file that is at the path now; SQLITE_IOERR_LOCK, and `why`: it
- * can't. Outside of transactions too. */
-int mull__lock_tend(mull__store *store);
+/* mull__lock_refresh goes over to the file that is at the path now; SQLITE_IOERR_LOCK, and `why`:
+ * it can't. Outside of transactions too. */
+int mull__lock_refresh(mull__store *store);
 
-/* mull__lock_hold makes us the owner, by our byte, before anyone can see our row; within a
+/* mull__lock_acquire makes us the owner, by our byte, before anyone can see our row; within a
  * transaction. */
-int mull__lock_hold(mull__store *store, int64_t owner);
-void mull__lock_drop(mull__store *store);
+int mull__lock_acquire(mull__store *store, int64_t owner);
+void mull__lock_release(mull__store *store);
 
 /* mull__lock_mark: we are an owner, and `highest` (0: none) is the highest of the others, in this
  * transaction: before its commit, so that whoever finds our row finds us within the mark, too. */
 void mull__lock_mark(mull__store *store, int64_t highest);
 
-/* mull__lock_began: a transaction to write has begun. */
-void mull__lock_began(mull__store *store);
+/* mull__lock_transaction_began: a transaction to write has begun. */
+void mull__lock_transaction_began(mull__store *store);
 
-/* mull__lock_ask says whether another owner lives. */
-mull__life mull__lock_ask(mull__store *store, int64_t owner);
+/* mull__lock_owner_state says whether another owner lives. */
+mull__life mull__lock_owner_state(mull__store *store, int64_t owner);
 
 /* ---- owner.c: who claims, and owners that died ----------------------------------------------- */
 
-/* mull__store_own makes the store an owner, in a transaction of its own; once. */
-int mull__store_own(mull__store *store);
+/* mull__store_register_owner makes the store an owner, in a transaction of its own; once. */
+int mull__store_register_owner(mull__store *store);
 
-/* mull__store_stay renews our row where somebody deleted it, within a transaction: without it
- * nobody would free our claims after our death. */
-int mull__store_stay(mull__store *store);
+/* mull__store_ensure_owner_row renews our row where somebody deleted it, within a transaction:
+ * without it nobody would free our claims after our death. */
+int mull__store_ensure_owner_row(mull__store *store);
 
 /* mull__store_version gives a number that changes when another connection writes to the file. */
 int mull__store_version(mull__store *store, int64_t *version);
 
-/* mull__store_look says whether anything may have come to be claimed since it was last asked.
+/* mull__store_poll says whether anything may have come to be claimed since it was last asked.
  * `idle`: nothing of ours is claimed, so that nothing may be in our name. It writes nothing. */
 enum {
-    MULL__WRITTEN = 1, /* others wrote to the file */
-    MULL__FREED = 2    /* an owner has died, so that mull__store_bury has something to do */
+    MULL__NEWS_WRITTEN = 1, /* others wrote to the file */
+    MULL__NEWS_OWNER_DIED =
+        2 /* an owner has died, so that mull__store_reap_dead_owners has something to do */
 };
-int mull__store_look(mull__store *store, int idle, int *news);
+int mull__store_poll(mull__store *store, int idle, int *news);
 
-/* mull__store_bury frees what dead owners held, and where we are `idle` what is in our name, within
- * a transaction. */
-int mull__store_bury(mull__store *store, int idle);
+/* mull__store_reap_dead_owners frees what dead owners held, and where we are `idle` what is in our
+ * name, within a transaction. */
+int mull__store_reap_dead_owners(mull__store *store, int idle);
 
-/* mull__store_disown ends being an owner, in a transaction of its own. */
-void mull__store_disown(mull__store *store);
+/* mull__store_unregister_owner ends being an owner, in a transaction of its own. */
+void mull__store_unregister_owner(mull__store *store);
 
 /* ---- claim.c: messages out of the file ------------------------------------------------------- */
 
@@ -311,17 +312,17 @@ int mull__store_headers(mull__store *store, const char *text, mull_header **out,
 /* ---- depth.c: how many there are, hidden ones too -----------------------------------------------
  */
 
-/* mull__store_count counts what a list of mull__counting asks for, in one transaction that only
+/* mull__store_depths counts what a list of mull__depth_job asks for, in one transaction that only
  * reads, so that all of it was so at one moment; next_due_ms is on the wall clock. `thoroughly`:
  * where none is ready or claimed, hidden messages are looked for, too. */
-int mull__store_count(mull__store *store, mull__list *jobs, int thoroughly);
+int mull__store_depths(mull__store *store, mull__list *jobs, int thoroughly);
 
-/* mull__store_search goes on with the search for hidden messages for a moment; `*over`: to its end.
- * It writes nothing, and sets `hidden` where there are any. */
-int mull__store_search(mull__store *store, int *over);
+/* mull__store_find_hidden goes on with the search for hidden messages for a moment; `*over`: to its
+ * end. It writes nothing, and sets `hidden` where there are any. */
+int mull__store_find_hidden(mull__store *store, int *over);
 
-/* mull__store_show makes them claimable, within a transaction. */
-int mull__store_show(mull__store *store);
+/* mull__store_repair_hidden makes them claimable, within a transaction. */
+int mull__store_repair_hidden(mull__store *store);
 
 /* ---- settle.c: and back into it: publishes too ----------------------------------------------- */
 
@@ -333,7 +334,7 @@ int mull__store_publish(mull__store *store, const mull_outgoing *outgoing);
 int mull__store_settle(mull__store *store, const mull__claim *claim,
                        const mull_settlement *settlement, int *status);
 
-/* mull__store_return takes a claim back as if it had never been. */
-int mull__store_return(mull__store *store, const mull__claim *claim);
+/* mull__store_unclaim takes a claim back as if it had never been. */
+int mull__store_unclaim(mull__store *store, const mull__claim *claim);
 
 #endif

@@ -114,7 +114,7 @@ static uint64_t hash_of(sqlite3_file *log, const wal_index *of, uint32_t frame)
  * last frame that there was. Until a log begins anew, with another salt, a frame stays as it is. */
 static int keeps_end(mull__store *store, sqlite3_file *log, const wal_index *of)
 {
-    mull__log_end *end = &store->log_end;
+    mull__last_frame *end = &store->log_end;
     int same = memcmp(end->salt, of->salt, sizeof end->salt) == 0;
     uint64_t now = same && end->hash ? hash_of(log, of, end->frame) : 0;
     if (now && now != end->hash)
@@ -129,7 +129,7 @@ static int keeps_end(mull__store *store, sqlite3_file *log, const wal_index *of)
 
 /* Who makes the log shorter or begins it anew changes the index first; who makes it longer changes
  * the index last. So with the same index before and after, the log in between belongs to it. */
-int mull__wal_is_whole(mull__store *store)
+int mull__wal_is_intact(mull__store *store)
 {
     wal_index before, after;
     sqlite3_file *log = log_of(store);
@@ -165,12 +165,12 @@ static int is_long(const mull__store *store, int frames)
  * cut short would write what is missing into the file as nothing. */
 static int after_commit(void *data, sqlite3 *db, const char *name, int frames)
 {
-    if (is_long(data, frames) && mull__wal_is_whole(data))
+    if (is_long(data, frames) && mull__wal_is_intact(data))
         sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     return SQLITE_OK;
 }
 
-void mull__wal_tend(mull__store *store)
+void mull__wal_configure(mull__store *store)
 {
     char text[64];
     int64_t whole, left, kept = KEPT_MOST;
@@ -194,11 +194,11 @@ static void cut_back(mull__store *store)
     mull__store_run(store, MULL__SQL_ROLLBACK, "");
 }
 
-int mull__wal_empty(mull__store *store)
+int mull__wal_truncate(mull__store *store)
 {
     int64_t whole, left;
     store->disk_is_full = volume_of(store, &whole, &left) && left < RESERVE;
-    if (!mull__wal_is_whole(store))
+    if (!mull__wal_is_intact(store))
         return SQLITE_READONLY_DBMOVED;
     cut_back(store);
     int code = sqlite3_wal_checkpoint_v2(store->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -208,7 +208,7 @@ int mull__wal_empty(mull__store *store)
     return code;
 }
 
-int mull__wal_leaves_room(mull__store *store)
+int mull__wal_has_room(mull__store *store)
 {
     int64_t whole, left, needed = 0;
     if (!volume_of(store, &whole, &left) || left >= PLENTY)

@@ -85,7 +85,7 @@ static int busy(void *data, int count)
         worker->busy_since = now;
     if (worker->store.owner && now - worker->looked_at > TEND_EVERY) {
         worker->looked_at = now;
-        mull__lock_tend(&worker->store); /* where it fails, so will the next try to claim */
+        mull__lock_refresh(&worker->store); /* where it fails, so will the next try to claim */
     }
     uint64_t waited = now - worker->busy_since;
     uv_mutex_lock(&worker->mutex);
@@ -171,7 +171,7 @@ static int do_job(mull__worker *worker, mull__job *job)
     job->status = 0;
     switch (job->kind) {
     case MULL__JOB_PUBLISH: {
-        mull__publishing *publishing = MULL__ENTRY(job, mull__publishing, job);
+        mull__publish_job *publishing = MULL__ENTRY(job, mull__publish_job, job);
         news_for(worker, publishing->outgoing.message.queue);
         return mull__store_publish(&worker->store, &publishing->outgoing);
     }
@@ -180,7 +180,7 @@ static int do_job(mull__worker *worker, mull__job *job)
     case MULL__JOB_RETURN: {
         mull__claim *claim = MULL__ENTRY(job, mull__claim, job);
         claim->reader->out--;
-        return mull__store_return(&worker->store, claim);
+        return mull__store_unclaim(&worker->store, claim);
     }
     case MULL__JOB_DEPTH:
         break; /* count_all's */
@@ -257,11 +257,11 @@ static int try_all(mull__worker *worker)
     for (; link && code == SQLITE_OK; link = mull__list_after(&worker->batch, link))
         code = do_job(worker, MULL__ENTRY(link, mull__job, link));
     if (code == SQLITE_OK)
-        code = mull__store_bury(store, is_idle(worker));
+        code = mull__store_reap_dead_owners(store, is_idle(worker));
     if (code == SQLITE_OK)
-        code = mull__store_show(store);
+        code = mull__store_repair_hidden(store);
     if (code == SQLITE_OK && worker->claiming)
-        code = mull__store_stay(store);
+        code = mull__store_ensure_owner_row(store);
     if (code == SQLITE_OK && worker->claiming)
         code = claim_all(worker);
     return code == SQLITE_OK ? mull__store_commit(store) : code;
@@ -318,7 +318,7 @@ static void report(mull__worker *worker, int code)
     int kind = code & 0xff;
     worker->unwritable |= kind == SQLITE_FULL || kind == SQLITE_READONLY || kind == SQLITE_IOERR;
     char why[512];
-    int broken = mull__trouble(&worker->store, code, why, sizeof why);
+    int broken = mull__error_describe(&worker->store, code, why, sizeof why);
     if (broken || worker->health == MULL_UP)
         post_state(worker, broken ? MULL_BROKEN : MULL_DOWN, why);
 }
@@ -340,7 +340,7 @@ static void empty_log(mull__worker *worker)
     if (uv_hrtime() < worker->empty_at)
         return;
     worker->emptying = 1;
-    int code = mull__wal_empty(&worker->store);
+    int code = mull__wal_truncate(&worker->store);
     worker->emptying = 0;
     worker->empty_at = code == SQLITE_OK ? 0 : uv_hrtime() + EMPTY_AFTER;
 }
@@ -410,7 +410,7 @@ static void count_all(mull__worker *worker)
 {
     int code = SQLITE_READONLY;
     if (worker->health != MULL_BROKEN) {
-        code = mull__store_count(&worker->store, &worker->counts, worker->readers.count > 0);
+        code = mull__store_depths(&worker->store, &worker->counts, worker->readers.count > 0);
         if (code != SQLITE_OK)
             report(worker, code);
         else if (worker->miscounted)
@@ -456,7 +456,7 @@ static int search(mull__worker *worker)
     int over;
     if (uv_hrtime() < worker->search_at)
         return SQLITE_OK;
-    int code = mull__store_search(&worker->store, &over);
+    int code = mull__store_find_hidden(&worker->store, &over);
     if (over)
         worker->search_at = uv_hrtime() + SEARCH_EVERY;
     return code;
@@ -467,23 +467,23 @@ static int search(mull__worker *worker)
 static void look(mull__worker *worker)
 {
     int news = 0;
-    int code = mull__store_look(&worker->store, is_idle(worker), &news);
-    if (code == SQLITE_OK && news & MULL__WRITTEN)
+    int code = mull__store_poll(&worker->store, is_idle(worker), &news);
+    if (code == SQLITE_OK && news & MULL__NEWS_WRITTEN)
         code = find_news(worker);
     if (code == SQLITE_OK)
         code = search(worker);
-    if (code != SQLITE_OK || news & MULL__FREED || worker->store.state.hidden)
+    if (code != SQLITE_OK || news & MULL__NEWS_OWNER_DIED || worker->store.state.hidden)
         news_for(worker, NULL);
 }
 
 static int own(mull__worker *worker)
 {
     mull__store *store = &worker->store;
-    int code = mull__store_own(store);
+    int code = mull__store_register_owner(store);
     if (!mull__is_full(store->db, code))
         return code;
     empty_log(worker);
-    return mull__store_own(store);
+    return mull__store_register_owner(store);
 }
 
 /* may_claim: as an owner, and not at once after a failure. Whether there is room is seen later: a
@@ -493,7 +493,7 @@ static int may_claim(mull__worker *worker)
     if (worker->ending || !any(worker, has_credit) || uv_hrtime() < worker->retry_at)
         return 0;
     int locked_out = worker->store.lock.why[0] != 0;
-    int code = worker->store.owner ? mull__lock_tend(&worker->store) : own(worker);
+    int code = worker->store.owner ? mull__lock_refresh(&worker->store) : own(worker);
     if (code != SQLITE_OK)
         report(worker, code);
     else if (locked_out)
@@ -509,13 +509,13 @@ static void watch(mull__worker *worker, int claiming)
     if (now - worker->looked_at < LOOK_EVERY)
         return;
     worker->looked_at = now;
-    int code = mull__place_check(&worker->store);
+    int code = mull__db_files_check(&worker->store);
     if (code == SQLITE_READONLY_DBMOVED)
         report(worker, code);
     else if (claiming)
         look(worker);
     else if (worker->store.owner)
-        mull__lock_tend(&worker->store);
+        mull__lock_refresh(&worker->store);
 }
 
 static void set_counts_apart(mull__worker *worker)
@@ -617,10 +617,10 @@ static void finish(mull__worker *worker)
     if (worker->health != MULL_BROKEN) {
         if (worker->unwritable)
             empty_log(worker);
-        mull__store_disown(&worker->store);
+        mull__store_unregister_owner(&worker->store);
     }
     /* Closing writes too, and removes the log: that of others, where ours is gone. */
-    int code = worker->health != MULL_BROKEN ? mull__place_confirm(&worker->store) : SQLITE_OK;
+    int code = worker->health != MULL_BROKEN ? mull__db_files_confirm(&worker->store) : SQLITE_OK;
     if (code != SQLITE_OK)
         report(worker, code);
     mull__store_close(&worker->store);
@@ -670,7 +670,7 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
     return MULL_EIO; /* on Linux, mutexes and conditions need no memory to be given back */
 }
 
-void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke)
+void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke)
 {
     uv_mutex_lock(&worker->mutex);
     mull__list_append(&worker->inbox, jobs);
@@ -683,7 +683,7 @@ void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *reade
     uv_mutex_unlock(&worker->mutex);
 }
 
-void mull__worker_add(mull__worker *worker, mull__reader *reader)
+void mull__worker_add_reader(mull__worker *worker, mull__reader *reader)
 {
     reader->next_due_ms = INT64_MAX;
     uv_mutex_lock(&worker->mutex);
@@ -691,7 +691,7 @@ void mull__worker_add(mull__worker *worker, mull__reader *reader)
     uv_mutex_unlock(&worker->mutex);
 }
 
-void mull__worker_take(mull__worker *worker, mull__answers *answers)
+void mull__worker_take_answers(mull__worker *worker, mull__answers *answers)
 {
     uv_mutex_lock(&worker->mutex);
     *answers = worker->answers;
@@ -705,7 +705,7 @@ void mull__worker_take(mull__worker *worker, mull__answers *answers)
     uv_mutex_unlock(&worker->mutex);
 }
 
-void mull__worker_taken(mull__worker *worker)
+void mull__worker_answers_seen(mull__worker *worker)
 {
     uv_mutex_lock(&worker->mutex);
     worker->reading = 0;

@@ -2,9 +2,9 @@
  *
  *   loop                                worker
  *   ────                                ──────
- *   mull__worker_give  ── jobs ──────>  takes all that came while the last transaction ran,
+ *   mull__worker_submit  ── jobs ──────>  takes all that came while the last transaction ran,
  *                                       claims as much as there is credit for, commits once,
- *   mull__worker_take  <── answers ───  and tells the loop
+ *   mull__worker_take_answers  <── answers ───  and tells the loop
  *
  * A settle makes room for a claim in the same transaction: the loop isn't asked in between.
  */
@@ -15,12 +15,12 @@
 
 #include <uv.h>
 
-/* mull__publishing is a message to be inserted: a copy, in one block. */
-typedef struct mull__publishing {
+/* mull__publish_job is a message to be inserted: a copy, in one block. */
+typedef struct mull__publish_job {
     mull__job job; /* first */
     mull_outgoing outgoing;
     void *ticket;
-} mull__publishing;
+} mull__publish_job;
 
 /* mull__reader is a subscription. Its memory is the loop's, and lives as long as the worker. */
 typedef struct mull__reader {
@@ -94,15 +94,15 @@ typedef struct mull__worker {
 /* mull__worker_start takes over an open store. MULL_EIO: no thread; the store is as it was. */
 int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell);
 
-/* mull__worker_give hands over the jobs (emptying the list) and all readers' wishes, and wakes the
- * worker once. `poke`: it is to claim what it can, and say so. */
-void mull__worker_give(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke);
-void mull__worker_add(mull__worker *worker, mull__reader *reader);
+/* mull__worker_submit hands over the jobs (emptying the list) and all readers' wishes, and wakes
+ * the worker once. `poke`: it is to claim what it can, and say so. */
+void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke);
+void mull__worker_add_reader(mull__worker *worker, mull__reader *reader);
 
-/* mull__worker_take gives the answers so far. The worker won't end before the loop has said, by
- * mull__worker_taken, that it has seen to them. */
-void mull__worker_take(mull__worker *worker, mull__answers *answers);
-void mull__worker_taken(mull__worker *worker);
+/* mull__worker_take_answers gives the answers so far. The worker won't end before the loop has
+ * said, by mull__worker_answers_seen, that it has seen to them. */
+void mull__worker_take_answers(mull__worker *worker, mull__answers *answers);
+void mull__worker_answers_seen(mull__worker *worker);
 
 /* mull__worker_close: no more claims; what was given is carried out, the store is closed, and the
  * last answer is `finished`. A file that another process keeps locked is given up after a while. */
