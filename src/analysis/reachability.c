@@ -42,11 +42,11 @@ typedef struct cover {
     uint32_t entry_count;
 } cover;
 
-typedef struct seeker {
+typedef struct reach_search {
     mull__fates *fates;
     cover declared[DECLARERS];
     int64_t effort;
-} seeker;
+} reach_search;
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
@@ -267,13 +267,13 @@ static int declare(cover *declared, const mull__scope *scope, const mull_allocat
 }
 
 /* is_declared: a type or something that it descends from may be, in some scope. */
-static int is_declared(const seeker *s, uint32_t type)
+static int is_declared(const reach_search *s, uint32_t type)
 {
     return s->fates->table->types[type].unrecoverable;
 }
 
 /* of_ancestors is a declaration for one of a type's ancestors, Error left out. */
-static const mull__rule *of_ancestors(seeker *s, const cover *declared, uint32_t type,
+static const mull__rule *of_ancestors(reach_search *s, const cover *declared, uint32_t type,
                                       const mull__matcher *matcher)
 {
     const mull__type *types = s->fates->table->types;
@@ -286,7 +286,7 @@ static const mull__rule *of_ancestors(seeker *s, const cover *declared, uint32_t
     return found;
 }
 
-static int is_unreadable(seeker *s, uint32_t type)
+static int is_unreadable(reach_search *s, uint32_t type)
 {
     while (type != MULL__UNREADABLE_TYPE && type != MULL__ERROR_TYPE && is_declared(s, type) &&
            s->effort > 0) {
@@ -297,7 +297,7 @@ static int is_unreadable(seeker *s, uint32_t type)
 }
 
 /* find_taker: of a cause rule only the error itself counts, whatever its cause. */
-static void find_taker(seeker *s, const mull__rule *rule, int is_cause, mull__fate *fate)
+static void find_taker(reach_search *s, const mull__rule *rule, int is_cause, mull__fate *fate)
 {
     static const mull__matcher always = {.kind = MULL__MATCH_ALWAYS};
     const mull__matcher *matcher = is_cause ? &always : &rule->matcher;
@@ -320,7 +320,7 @@ static void find_taker(seeker *s, const mull__rule *rule, int is_cause, mull__fa
 
 /* ---- Rules ----------------------------------------------------------------------------------- */
 
-static void look_at(seeker *s, cover *before, const mull__rule *rule, int is_cause,
+static void look_at(reach_search *s, cover *before, const mull__rule *rule, int is_cause,
                     mull__fate *fate)
 {
     mull__fate found = {.may_decide = 1};
@@ -338,7 +338,7 @@ static void look_at(seeker *s, cover *before, const mull__rule *rule, int is_cau
         s->fates->stopped = rule;
 }
 
-static int look_at_rules(seeker *s, const mull__rules *rules, int is_cause, mull__fate *fates)
+static int look_at_rules(reach_search *s, const mull__rules *rules, int is_cause, mull__fate *fates)
 {
     cover before;
     int status = cover_init(&before, rules, s->fates->allocator);
@@ -350,7 +350,7 @@ static int look_at_rules(seeker *s, const mull__rules *rules, int is_cause, mull
     return status;
 }
 
-static int look_at_scope(seeker *s, const mull__scope *scope, mull__fate *fates)
+static int look_at_scope(reach_search *s, const mull__scope *scope, mull__fate *fates)
 {
     int status = declare(&s->declared[OWN], scope, s->fates->allocator);
     if (status == MULL_OK)
@@ -382,7 +382,7 @@ int mull__fates_of(mull__fates *fates, const mull__table *table, const mull__sco
                    const mull_allocator *allocator)
 {
     *fates = (mull__fates){.table = table, .allocator = allocator};
-    seeker s = {.fates = fates, .effort = EFFORT};
+    reach_search s = {.fates = fates, .effort = EFFORT};
     int status = take_memory(fates);
     if (status == MULL_OK)
         status = declare(&s.declared[OF_BUS], table->bus, allocator);

@@ -154,7 +154,7 @@ mull__generation *mull__decider_refresh(mull_decider *decider)
 
 mull__decider_state *mull__decider_state_ref(mull_decider *decider)
 {
-    atomic_fetch_add_explicit(&decider->seat->keepers, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&decider->seat->refs, 1, memory_order_relaxed);
     return decider->seat;
 }
 

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 
 struct mull__generation {
-    atomic_size_t keepers;
+    atomic_size_t refs;
     mull_policy *policy;
     mull__table *table;
     void *source;    /* the guest's */
@@ -25,17 +25,17 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
     mull__generation *g = mull__zalloc(&policy->allocator, 1, sizeof *g);
     if (!g)
         return MULL_ENOMEM;
-    int status = policy->guest.compile(policy->guest_data, load);
+    int status = policy->guest.compile(policy->language_data, load);
     if (status) {
         mull__free(&policy->allocator, g);
         return status;
     }
-    atomic_init(&g->keepers, 1);
+    atomic_init(&g->refs, 1);
     g->table = load->table;
     g->source = load->source;
     memcpy(g->name, load->name, sizeof g->name);
     g->policy = policy;
-    atomic_fetch_add_explicit(&policy->keepers, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&policy->refs, 1, memory_order_relaxed);
     if (mull__resolved_init(&g->resolved, &policy->ids, load->table)) {
         mull__generation_unref(g);
         return MULL_ENOMEM;
@@ -48,18 +48,18 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
 
 mull__generation *mull__generation_ref(mull__generation *generation)
 {
-    atomic_fetch_add_explicit(&generation->keepers, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&generation->refs, 1, memory_order_relaxed);
     return generation;
 }
 
 void mull__generation_unref(mull__generation *generation)
 {
-    if (!generation || atomic_fetch_sub_explicit(&generation->keepers, 1, memory_order_acq_rel) > 1)
+    if (!generation || atomic_fetch_sub_explicit(&generation->refs, 1, memory_order_acq_rel) > 1)
         return;
     mull_policy *policy = generation->policy;
     mull__resolved_free(&generation->resolved);
     mull__table_free(generation->table);
-    policy->guest.source_free(policy->guest_data, generation->source);
+    policy->guest.source_free(policy->language_data, generation->source);
     mull__free(&policy->allocator, generation);
     mull__policy_unref(policy);
 }
@@ -87,14 +87,14 @@ int mull__decider_state_new(mull__decider_state **out, mull_policy *policy,
     if (!seat)
         return MULL_ENOMEM;
     if (generation->table->function_count > 0) {
-        int status = policy->guest.state_new(policy->guest_data, generation->source,
+        int status = policy->guest.state_new(policy->language_data, generation->source,
                                              generation->digest, report, &seat->state);
         if (status) {
             mull__free(a, seat);
             return status;
         }
     }
-    atomic_init(&seat->keepers, 1);
+    atomic_init(&seat->refs, 1);
     seat->generation = mull__generation_ref(generation);
     seat->table = generation->table;
     seat->resolved = &generation->resolved;
@@ -105,13 +105,13 @@ int mull__decider_state_new(mull__decider_state **out, mull_policy *policy,
 
 void mull__decider_state_unref(mull__decider_state *seat)
 {
-    if (!seat || atomic_fetch_sub_explicit(&seat->keepers, 1, memory_order_acq_rel) > 1)
+    if (!seat || atomic_fetch_sub_explicit(&seat->refs, 1, memory_order_acq_rel) > 1)
         return;
     /* The generation goes last: it may be what keeps the guest and the allocator alive. */
     mull__generation *generation = seat->generation;
     mull_policy *policy = generation->policy;
     if (seat->state)
-        policy->guest.state_free(policy->guest_data, seat->state);
+        policy->guest.state_free(policy->language_data, seat->state);
     mull__free(&policy->allocator, seat);
     mull__generation_unref(generation);
 }

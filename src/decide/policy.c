@@ -10,15 +10,15 @@
 
 void mull__policy_unref(mull_policy *policy)
 {
-    if (atomic_fetch_sub_explicit(&policy->keepers, 1, memory_order_acq_rel) > 1)
+    if (atomic_fetch_sub_explicit(&policy->refs, 1, memory_order_acq_rel) > 1)
         return;
     mull__ids_free(&policy->ids);
     pthread_mutex_destroy(&policy->lock);
-    pthread_mutex_destroy(&policy->vetoing);
+    pthread_mutex_destroy(&policy->validating);
     pthread_mutex_destroy(&policy->building);
     const mull_allocator a = policy->allocator;
     const mull__language_ops guest = policy->guest;
-    void *data = policy->guest_data;
+    void *data = policy->language_data;
     mull__free(&a, policy->files);
     mull__free(&a, policy->path);
     mull__free(&a, policy);
@@ -41,7 +41,7 @@ static int make_checked_lock(pthread_mutex_t *lock)
 /* make_locks leaves those that could be made where one can't: they hold no memory. */
 static int make_locks(mull_policy *policy)
 {
-    if (make_checked_lock(&policy->building) || make_checked_lock(&policy->vetoing) ||
+    if (make_checked_lock(&policy->building) || make_checked_lock(&policy->validating) ||
         pthread_mutex_init(&policy->lock, NULL))
         return MULL_ENOMEM;
     return mull__ids_init(&policy->ids, &policy->allocator);
@@ -62,16 +62,16 @@ static mull_policy *holder_new(const mull_policy_options *options, const mull__l
         mull__free(&a, policy);
         return NULL;
     }
-    atomic_init(&policy->keepers, 1);
+    atomic_init(&policy->refs, 1);
     atomic_init(&policy->users, 1);
     policy->guest = *guest;
-    policy->guest_data = data;
+    policy->language_data = data;
     policy->has_files = !options->text;
     policy->problem = options->problem;
     policy->event = options->event;
     policy->data = options->data;
     mull__list_init(&policy->deciders);
-    mull__list_init(&policy->vetoes);
+    mull__list_init(&policy->validators);
     return policy;
 }
 

@@ -19,26 +19,25 @@
  *   building   by whoever runs the guest to build something, which may take long: a reload from its
  *              first line to its last, and a decider's first seat. So the generation in force
  *              doesn't change, and the list of deciders doesn't grow, under a reload.
- *   vetoing    while vetoes are asked and what they let pass is published, while engines are told
- *              what came of a reload, or a veto comes or goes
- *   ids        while a name is interned, or a generation comes or goes
- *   lock       for a few instructions; nothing foreign is called under it
+ *   validating    while validators are asked and what they let pass is published, while engines are
+ * told what came of a reload, or a veto comes or goes ids        while a name is interned, or a
+ * generation comes or goes lock       for a few instructions; nothing foreign is called under it
  *
  * Deciding takes none of them. */
 struct mull_policy {
     mull_allocator allocator;
-    atomic_size_t keepers; /* of its memory: its users together, and each generation */
-    atomic_size_t users;   /* of the generation in force: the embedder, and each decider */
+    atomic_size_t refs;  /* of its memory: its users together, and each generation */
+    atomic_size_t users; /* of the generation in force: the embedder, and each decider */
     mull__language_ops guest;
-    void *guest_data;
+    void *language_data;
     char *path; /* what the embedder calls it */
     int has_files;
     mull_problem_fn problem;
     mull_event_fn event;
     void *data; /* for both */
-    pthread_mutex_t building, vetoing, lock;
-    mull__ids ids;     /* with a lock of their own */
-    mull__list vetoes; /* under vetoing */
+    pthread_mutex_t building, validating, lock;
+    mull__ids ids;         /* with a lock of their own */
+    mull__list validators; /* under validating */
 
     /* under lock */
     mull__generation *current; /* written under all three */
@@ -60,7 +59,7 @@ enum { MULL__CACHE_LINE = 64 };
 /* mull__decider_state is what one decider needs to decide by one generation, which it keeps. It is
  * counted: whoever has still to call its `notify` keeps it, too. */
 struct mull__decider_state {
-    atomic_size_t keepers;
+    atomic_size_t refs;
     mull__generation *generation;
     const mull__table *table; /* the generation's, as these are */
     const mull__resolved_ids *resolved;

@@ -66,32 +66,32 @@ void mull__policy_files_status(mull_policy *policy, mull__files_status *standing
 int mull__policy_add_validator(mull_policy *policy, mull__reload_validator *veto,
                                mull_problem_fn problem, void *problem_data)
 {
-    if (pthread_mutex_lock(&policy->vetoing))
+    if (pthread_mutex_lock(&policy->validating))
         return MULL_ESTATE;
     mull__generation *current = mull__policy_current(policy);
     int status = veto->check(veto->data, mull__generation_table(current), problem, problem_data);
     if (status == MULL_OK)
-        mull__list_push(&policy->vetoes, &veto->link);
+        mull__list_push(&policy->validators, &veto->link);
     mull__generation_unref(current);
-    pthread_mutex_unlock(&policy->vetoing);
+    pthread_mutex_unlock(&policy->validating);
     return status;
 }
 
 void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *veto)
 {
     /* Out of a check on this very thread, whose `problem` closes another engine, it is locked. */
-    int locked = pthread_mutex_lock(&policy->vetoing) == 0;
-    mull__list_remove(&policy->vetoes, &veto->link);
+    int locked = pthread_mutex_lock(&policy->validating) == 0;
+    mull__list_remove(&policy->validators, &veto->link);
     if (locked)
-        pthread_mutex_unlock(&policy->vetoing);
+        pthread_mutex_unlock(&policy->validating);
 }
 
 /* ask_vetoes asks all of them, so that every problem is told. */
 static int ask_vetoes(mull_policy *policy, const mull__table *table, mull__report *report)
 {
     int status = MULL_OK;
-    for (mull__link *at = mull__list_first(&policy->vetoes); at;
-         at = mull__list_after(&policy->vetoes, at)) {
+    for (mull__link *at = mull__list_first(&policy->validators); at;
+         at = mull__list_after(&policy->validators, at)) {
         mull__reload_validator *veto = MULL__ENTRY(at, mull__reload_validator, link);
         int answer = veto->check(veto->data, table, mull__report_add, report);
         if (answer)
@@ -157,12 +157,12 @@ static void publish(mull_policy *policy, staged *s)
 /* publish_unless_refused: no engine comes to work between what the others say and the exchange. */
 static int publish_unless_refused(mull_policy *policy, staged *s, mull__report *report)
 {
-    if (pthread_mutex_lock(&policy->vetoing))
+    if (pthread_mutex_lock(&policy->validating))
         return MULL_ESTATE;
     int status = ask_vetoes(policy, mull__generation_table(s->generation), report);
     if (status == MULL_OK)
         publish(policy, s);
-    pthread_mutex_unlock(&policy->vetoing);
+    pthread_mutex_unlock(&policy->validating);
     return status;
 }
 
@@ -215,18 +215,18 @@ static int attempt(mull_policy *policy, mull__load *load)
     return status;
 }
 
-/* tell_engines: where this very thread asks vetoes, whose `problem` reloads, it is locked. */
+/* tell_engines: where this very thread asks validators, whose `problem` reloads, it is locked. */
 static void tell_engines(mull_policy *policy, const mull_event *event)
 {
-    int locked = pthread_mutex_lock(&policy->vetoing) == 0;
-    for (mull__link *at = mull__list_first(&policy->vetoes); at;
-         at = mull__list_after(&policy->vetoes, at)) {
+    int locked = pthread_mutex_lock(&policy->validating) == 0;
+    for (mull__link *at = mull__list_first(&policy->validators); at;
+         at = mull__list_after(&policy->validators, at)) {
         mull__reload_validator *veto = MULL__ENTRY(at, mull__reload_validator, link);
         if (veto->told)
             veto->told(veto->data, event);
     }
     if (locked)
-        pthread_mutex_unlock(&policy->vetoing);
+        pthread_mutex_unlock(&policy->validating);
 }
 
 void mull__policy_loaded_text(const mull_policy *policy, const mull__generation *generation,

@@ -100,7 +100,7 @@ static int group(mull__arena *arena, mull__rules *rules)
     size_t size = 2;
     while (size / 2 < rules->count)
         size *= 2;
-    uint32_t mask = rules->group_mask = (uint32_t)size - 1;
+    uint32_t mask = rules->bucket_mask = (uint32_t)size - 1;
     mull__type_bucket *groups = mull__arena_zalloc(arena, size, sizeof *groups);
     if (!groups)
         return MULL_ENOMEM;
@@ -194,11 +194,11 @@ static mull__fast fast_by(const mull__matcher *matcher)
 /* groups_ready copies what the fast path reads of the first rules. */
 static void groups_ready(const mull__rules *rules)
 {
-    for (uint32_t i = 0; i <= rules->group_mask; i++) {
+    for (uint32_t i = 0; i <= rules->bucket_mask; i++) {
         mull__type_bucket *group = &rules->groups[i];
         if (!group->first || group->first->fast != MULL__FAST)
             continue;
-        group->fast_retries = group->first->retry.lot_count;
+        group->fast_retries = group->first->retry.precomputed_count;
         group->lots = group->first->retry.lots;
         group->source = group->first->source;
     }

@@ -160,7 +160,7 @@ int mull__tier_precompute(mull__arena *arena, mull__tier_config *tier)
             (mull__precomputed_step){span.low_ms, mull__range_size(span), tier->attempts};
     }
     tier->lots = lots;
-    tier->lot_count = count;
+    tier->precomputed_count = count;
     return MULL_OK;
 }
 

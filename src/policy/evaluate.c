@@ -98,7 +98,7 @@ static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_fai
     }
     const mull__tier_config *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
     int64_t step = step_due(due, failure);
-    if (step <= tier->lot_count && !(failure->flags & HEEDED)) {
+    if (step <= tier->precomputed_count && !(failure->flags & HEEDED)) {
         mull__fast_step(&rule->source, tier->lots, due, step, site, failure, verdict);
         return;
     }
@@ -322,7 +322,7 @@ int mull__fast_redelivery(const mull__rule *rule, const mull__site *site,
                           const mull_failure *failure, mull_verdict *verdict)
 {
     if (failure->attempt < 1 || failure->attempt <= rule->retry.attempts ||
-        failure->redeliveries >= rule->redeliver.lot_count ||
+        failure->redeliveries >= rule->redeliver.precomputed_count ||
         over(failure->age_ms, site->in_force.bounds.max_age_ms))
         return 0;
     mull__fast_step(&rule->source, rule->redeliver.lots, MULL_TIER_REDELIVER,

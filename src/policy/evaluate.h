@@ -111,7 +111,7 @@ static MULL__ALWAYS_INLINE int mull__fast_path(const mull__table *table, mull__t
     if (rule->fast == MULL__NOT_FAST || (rule->fast == MULL__FAST_IF_EQUAL &&
                                          !mull__equalities_hold(&rule->matcher, failure->error)))
         return 0;
-    if (!MULL__LIKELY(mull__is_1_to(failure->attempt, rule->retry.lot_count)))
+    if (!MULL__LIKELY(mull__is_1_to(failure->attempt, rule->retry.precomputed_count)))
         return mull__fast_redelivery(rule, site, failure, verdict);
     mull__fast_step(&rule->source, rule->retry.lots, MULL_TIER_RETRY, failure->attempt, site,
                     failure, verdict);
@@ -126,7 +126,7 @@ static MULL__ALWAYS_INLINE int mull__fast_retry(mull__target target, const mull_
     const mull__rules *rules = target.site->rules;
     if (!mull__fast_path_applies(failure, target.site) || !failure->flags)
         return 0;
-    const mull__type_bucket *group = &rules->groups[target.type & rules->group_mask];
+    const mull__type_bucket *group = &rules->groups[target.type & rules->bucket_mask];
     if (group->type != target.type || !mull__is_1_to(failure->attempt, group->fast_retries))
         return 0;
     mull__fast_step(&group->source, group->lots, MULL_TIER_RETRY, failure->attempt, target.site,

@@ -102,8 +102,8 @@ typedef struct mull__tier_config {
     mull__jitter_kind jitter_kind;
     const char *hint; /* a field of the error, in seconds; NULL: none */
     const struct mull__precomputed_step
-        *lots;         /* its first steps, worked out ahead: mull__tier_precompute */
-    int64_t lot_count; /* 0 where they depend on more than their lots and chance */
+        *lots;                 /* its first steps, worked out ahead: mull__tier_precompute */
+    int64_t precomputed_count; /* 0 where they depend on more than their lots and chance */
 } mull__tier_config;
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ typedef struct mull__rules {
     mull__rule *items;
     size_t count;
     mull__type_bucket *groups;
-    uint32_t group_mask;
+    uint32_t bucket_mask;
 } mull__rules;
 
 struct mull__scope;
@@ -135,9 +135,9 @@ static inline const mull__rule *mull__rule_at(const mull__scope *scope, size_t i
 /* mull__first_rule is the first rule for a type, NULL where there is none. */
 static inline const mull__rule *mull__first_rule(const mull__rules *rules, uint32_t type)
 {
-    const mull__type_bucket *group = &rules->groups[type & rules->group_mask];
+    const mull__type_bucket *group = &rules->groups[type & rules->bucket_mask];
     while (!MULL__LIKELY(group->type == type) && group->type != MULL__NONE)
-        group = &rules->groups[(size_t)(group + 1 - rules->groups) & rules->group_mask];
+        group = &rules->groups[(size_t)(group + 1 - rules->groups) & rules->bucket_mask];
     return group->first;
 }
 

@@ -56,7 +56,7 @@ static void on_waited(void *data)
     mull_engine *engine = data;
     for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d));)
         d->overdue = d->state == MULL__WORKING;
-    engine->overdue = engine->open_calls;
+    engine->overdue = engine->active_calls;
     mull__engine_mark_posted(engine);
 }
 
@@ -64,18 +64,17 @@ static void on_waited(void *data)
 static mull__delivery *next_candidate(mull_subscription *c)
 {
     mull_engine *engine = c->engine;
-    if (engine->open_calls > engine->overdue) {
-        if (!engine->candidate_timer.set)
-            mull__timer_set(engine, &engine->candidate_timer, CANDIDATE_WAITS_MS, on_waited,
-                            engine);
+    if (engine->active_calls > engine->overdue) {
+        if (!engine->poison_timer.set)
+            mull__timer_set(engine, &engine->poison_timer, CANDIDATE_WAITS_MS, on_waited, engine);
         return NULL;
     }
-    if (engine->open_calls > 0)
+    if (engine->active_calls > 0)
         mull__engine_log(engine, MULL_INFO,
                          "%s: a message that should run alone runs beside %u other call(s), which "
                          "have lasted for more than %d s",
-                         c->name, engine->open_calls, CANDIDATE_WAITS_MS / 1000);
-    mull__engine_cancel(engine, &engine->candidate_timer);
+                         c->name, engine->active_calls, CANDIDATE_WAITS_MS / 1000);
+    mull__engine_cancel(engine, &engine->poison_timer);
     return take_first(&c->candidates);
 }
 
@@ -87,7 +86,7 @@ mull__delivery *mull__admission_next(mull_engine *engine)
     for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
         if (c->candidates.count > 0 && has_room(c))
             return next_candidate(c);
-    mull__engine_cancel(engine, &engine->candidate_timer);
+    mull__engine_cancel(engine, &engine->poison_timer);
     for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
         if (c->retries.count > 0)
             return take_first(&c->retries);

@@ -51,8 +51,8 @@ static int dead_letters_into(const teller *to, const mull__worker *c, const char
         rule ? "default():dead_letter" : "dead_letter_queue");
 }
 
-/* never_fulfilled refuses a rule whose verdicts this transport would turn into dead letters. */
-static int never_fulfilled(const teller *to, const mull__worker *c, const mull__rule *rule)
+/* check_abilities refuses a rule whose verdicts this transport would turn into dead letters. */
+static int check_abilities(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
     const mull_abilities *can = &c->can;
     if (rule->retry.attempts && !can->can_retry)
@@ -68,8 +68,9 @@ static int never_fulfilled(const teller *to, const mull__worker *c, const mull__
     return 0;
 }
 
-/* overdue_claim refuses a rule whose round of retries may outlast a claim that can't be held. */
-static int overdue_claim(const teller *to, const mull__worker *c, const mull__rule *rule)
+/* check_claim_timeout refuses a rule whose round of retries may outlast a claim that can't be held.
+ */
+static int check_claim_timeout(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
     const mull_abilities *can = &c->can;
     int64_t claim_ms = can->claim_timeout_ms;
@@ -116,7 +117,7 @@ static int limits_rate(const teller *to, const mull__worker *first, const mull__
 
 static int check_rule(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
-    int status = never_fulfilled(to, c, rule) | overdue_claim(to, c, rule);
+    int status = check_abilities(to, c, rule) | check_claim_timeout(to, c, rule);
     if (rule->queue && rule->end == MULL_DEAD_LETTER)
         status |= dead_letters_into(to, c, rule->queue, &rule->source);
     return status;

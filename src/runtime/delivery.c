@@ -157,7 +157,7 @@ void mull__delivery_call(mull__delivery *d)
     d->consumer->slots += !d->slot;
     d->slot = 1;
     mull__message_becomes(d, MULL__WORKING);
-    engine->open_calls++;
+    engine->active_calls++;
     engine->alone = d->alone;
     d->message.attempt = d->attempt + 1;
     d->message.redeliveries = d->record.redeliveries;
@@ -167,26 +167,26 @@ void mull__delivery_call(mull__delivery *d)
     options->handler(engine, d->call, &d->message, options->data);
 }
 
-/* no_longer_works undoes what mull__delivery_call did to the engine. */
-static void no_longer_works(mull__delivery *d)
+/* end_handler_work undoes what mull__delivery_call did to the engine. */
+static void end_handler_work(mull__delivery *d)
 {
-    d->engine->open_calls--;
+    d->engine->active_calls--;
     d->engine->overdue -= (uint32_t)d->overdue;
     d->engine->alone &= !d->alone;
     d->overdue = d->alone = 0;
     mull__engine_cancel(d->engine, &d->timer);
 }
 
-/* wait_alone makes a message without a slot a poison candidate. */
-static void wait_alone(mull__delivery *d)
+/* wait_isolated makes a message without a slot a poison candidate. */
+static void wait_isolated(mull__delivery *d)
 {
     mull__message_becomes(d, MULL__WAITING);
     d->alone = 1;
     mull__admission_put(d, 0);
 }
 
-/* again_alone: its call failed for want of memory, and for none of its own doing. */
-static void again_alone(mull__delivery *d)
+/* retry_isolated: its call failed for want of memory, and for none of its own doing. */
+static void retry_isolated(mull__delivery *d)
 {
     int stops = d->engine->state != MULL__RUNNING || mull__engine_stop_asked(d->engine);
     mull__engine_log(d->engine, MULL_WARNING,
@@ -197,7 +197,7 @@ static void again_alone(mull__delivery *d)
     if (stops)
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     else
-        wait_alone(d);
+        wait_isolated(d);
 }
 
 /* detached_ended: the end of a detached call no longer matters, but a retry has waited for it. */
@@ -221,14 +221,14 @@ void mull__delivery_ended(mull__delivery *d)
         detached_ended(d, error);
         return;
     }
-    no_longer_works(d);
+    end_handler_work(d);
     if (error)
         mull__sends_drop(d);
     if (!error) {
         mull__settle(d, MULL_SETTLE_ACK);
     } else if (uncounted) {
         mull__error_free(d->engine, error);
-        again_alone(d);
+        retry_isolated(d);
     } else {
         fail(d, error);
     }
@@ -239,13 +239,13 @@ static int detach(mull__delivery *d)
 {
     if (!mull__call_detach(d->engine, d->call))
         return 0;
-    no_longer_works(d);
+    end_handler_work(d);
     mull__sends_drop(d);
     return 1;
 }
 
-/* tell_handler comes last of a detachment: the handler may end its call at once. */
-static void tell_handler(const mull__delivery *d)
+/* cancel_handler comes last of a detachment: the handler may end its call at once. */
+static void cancel_handler(const mull__delivery *d)
 {
     const mull_consumer_options *options = &d->consumer->options;
     if (options->cancel)
@@ -259,7 +259,7 @@ static void on_timeout(void *data)
     if (!detach(d))
         return;
     fail(d, &mull__engine_errors[MULL__TIMED_OUT]);
-    tell_handler(d);
+    cancel_handler(d);
 }
 
 /* ---- It failed: judge ------------------------------------------------------------------------ */
@@ -272,9 +272,10 @@ static void keep_generation(mull__delivery *d)
     d->generation = mull__generation_ref(mull__decider_generation(d->engine->decider));
 }
 
-/* keep_words copies what an override answered, which the state's next call takes away. Where there
- * is no memory for a queue's name, its message isn't lost: a person finds it in the default one. */
-static void keep_words(mull__delivery *d)
+/* copy_override_text copies what an override answered, which the state's next call takes away.
+ * Where there is no memory for a queue's name, its message isn't lost: a person finds it in the
+ * default one. */
+static void copy_override_text(mull__delivery *d)
 {
     mull_verdict *verdict = &d->verdict;
     const char **word = verdict->queue ? &verdict->queue : &verdict->note;
@@ -305,7 +306,7 @@ static void decide(mull__delivery *d, const mull_failure *failure)
     int status = mull__decide_current(d->engine->decider, failure, &d->verdict);
     d->engine->judged = NULL;
     MULL__ASSERT(status == 0); /* all facts were checked */
-    keep_words(d);
+    copy_override_text(d);
 }
 
 /* refuse_body dead-letters a message whose body no handler can have, before any rule. */
@@ -375,7 +376,7 @@ static void on_retry(void *data)
     if (d->slot)
         mull__admission_put(d, 0);
     else
-        wait_alone(d);
+        wait_isolated(d);
 }
 
 static void begin_pause(mull__delivery *d)
@@ -390,7 +391,7 @@ void mull__delivery_lost(mull__delivery *d)
 {
     mull__engine_mark_posted(d->engine);
     if (d->state == MULL__SETTLING) {
-        d->claim_gone = 1;
+        d->claim_lost = 1;
         if (!d->asked) /* it waits for its next try, and its consumer takes nothing new */
             mull__settlement_answered(d, MULL_ELOST);
         return;
@@ -400,11 +401,11 @@ void mull__delivery_lost(mull__delivery *d)
     mull__log_lost(d);
     int works = d->state == MULL__WORKING, detached = works && detach(d);
     if (works && !detached)
-        no_longer_works(d); /* it just ended, and the inbox has its end */
+        end_handler_work(d); /* it just ended, and the inbox has its end */
     mull__admission_remove(d);
     mull__message_becomes(d, MULL__LOST);
     if (detached)
-        tell_handler(d);
+        cancel_handler(d);
     mull__delivery_release(d);
 }
 
@@ -422,5 +423,5 @@ void mull__delivery_detach(mull__delivery *d)
     if (d->state != MULL__WORKING || !detach(d))
         return;
     mull__settle(d, MULL_SETTLE_GIVE_BACK);
-    tell_handler(d);
+    cancel_handler(d);
 }

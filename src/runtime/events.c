@@ -239,7 +239,7 @@ void mull__policy_events_deliver(mull_engine *engine)
         int64_t steps = MULL__DECISION_STEPS;
         mull__decider_refresh(engine->decider);
         int64_t notify = notify_for(engine, NULL, NULL);
-        if (notify >= 0 && !engine->told_stopped) {
+        if (notify >= 0 && !engine->stop_reported) {
             mull__decider_state *seat = mull__decider_state_ref(engine->decider);
             call(engine, seat, (uint32_t)notify,
                  &(mull_event){

@@ -292,13 +292,13 @@ int mull_engine_run(mull_engine *engine)
     if (!engine)
         return MULL_EINVAL;
     if (engine->loop != &engine->own_loop || engine->in_loop || engine->manual ||
-        engine->told_stopped)
+        engine->stop_reported)
         return MULL_ESTATE;
     int status = engine->state == MULL__NEW ? mull_engine_start(engine) : 0;
     if (status != 0)
         return status;
     engine->in_loop++;
-    while (engine->closing ? engine->closing != MULL__CLOSE_DONE : !engine->told_stopped)
+    while (engine->closing ? engine->closing != MULL__CLOSE_DONE : !engine->stop_reported)
         uv_run(engine->loop, UV_RUN_DEFAULT);
     status = engine->status;
     leave_loop(engine);

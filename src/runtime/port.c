@@ -122,7 +122,7 @@ static void on_hold(void *data)
 {
     mull_port *port = data;
     for (mull__delivery *d = NULL; (d = mull__next_delivery(port->engine, d));)
-        if (d->consumer->port == port && d->state < MULL__SETTLED && !d->claim_gone &&
+        if (d->consumer->port == port && d->state < MULL__SETTLED && !d->claim_lost &&
             mull__fault_hit(port, MULL__HOLD) == 0)
             port->ops->hold(port->self, d->handed);
     mull__port_begin_holding(port);

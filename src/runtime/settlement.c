@@ -202,7 +202,7 @@ void mull__log_lost(const mull__delivery *d)
 void mull__settlement_answered(mull__delivery *d, int status)
 {
     d->asked = 0;
-    if (status != 0 && status != MULL_ELOST && !d->claim_gone) {
+    if (status != 0 && status != MULL_ELOST && !d->claim_lost) {
         mull__engine_mark_posted(d->engine);
         failed(d, status);
         return;

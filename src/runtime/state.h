@@ -183,7 +183,7 @@ typedef struct mull__delivery {
     size_t send_bytes; /* that they take */
     uint32_t tries;    /* to settle */
     int asked;         /* the transport has the settlement, and hasn't answered yet */
-    int claim_gone;    /* ... but lost the claim meanwhile */
+    int claim_lost;    /* ... but lost the claim meanwhile */
     int fault_code;    /* what a test's fault answers in place of the transport */
 } mull__delivery;
 
@@ -247,10 +247,10 @@ struct mull_engine {
     mull__rand rand;
 
     mull__list schemes, ports, consumers, deliveries;
-    int64_t working;     /* transports at work, for a test's clock */
-    uint32_t open_calls; /* handlers at work that aren't detached */
-    int alone;           /* a poison candidate's handler is at work: nobody else's starts */
-    int dirty;           /* something was posted */
+    int64_t working;       /* transports at work, for a test's clock */
+    uint32_t active_calls; /* handlers at work that aren't detached */
+    int alone;             /* a poison candidate's handler is at work: nobody else's starts */
+    int dirty;             /* something was posted */
     mull_counts counts;
 
     uv_mutex_t log_mutex; /* one line at a time */
@@ -262,8 +262,8 @@ struct mull_engine {
     mull__list policy_events;      /* mull__pending: what became of reloads */
     int stop_asked;
 
-    mull_timer candidate_timer; /* of a poison candidate that waits for others' calls to end */
-    uint32_t overdue;           /* of the open calls, those that it has waited out */
+    mull_timer poison_timer; /* of a poison candidate that waits for others' calls to end */
+    uint32_t overdue;        /* of the open calls, those that it has waited out */
 
     mull_timer grace_timer;
     int grace_over;
@@ -273,7 +273,7 @@ struct mull_engine {
     mull__depth_poll depths;
 
     int status; /* why it stops by itself, 0 */
-    int told_stopped;
+    int stop_reported;
     mull__closing closing;
     int in_loop; /* inside a uv_run of ours: the memory is freed when it returns */
     void (*closed)(void *data);

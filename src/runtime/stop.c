@@ -46,11 +46,11 @@ static void on_grace_over(void *data)
 {
     mull_engine *engine = data;
     engine->grace_over = 1;
-    if (engine->open_calls > 0)
+    if (engine->active_calls > 0)
         mull__engine_log(engine, MULL_WARNING,
                          "the time to stop is over: %u call(s) cut off, their messages are given "
                          "back, uncounted",
-                         engine->open_calls);
+                         engine->active_calls);
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
         mull__deferred_try(port);
     for_each(engine, mull__delivery_detach);
@@ -69,12 +69,12 @@ void mull__stop_begin(mull_engine *engine)
     mull__engine_cancel(engine, &engine->depths.timer);
     mull__admission_credit(engine);
     for_each(engine, mull__delivery_give_back);
-    if (engine->open_calls > 0)
+    if (engine->active_calls > 0)
         mull__engine_log(
             engine, MULL_INFO,
             "stopping: waiting up to %lld ms for %u call(s) to end; what waited is given "
             "back, uncounted",
-            (long long)engine->options.grace_ms, engine->open_calls);
+            (long long)engine->options.grace_ms, engine->active_calls);
     else
         mull__engine_log(engine, MULL_INFO, "stopping");
     mull__timer_set(engine, &engine->grace_timer, engine->options.grace_ms, on_grace_over, engine);
@@ -111,9 +111,9 @@ void mull__stop_check(mull_engine *engine)
                                  port->name, port->abandoned);
         mull__engine_log(engine, MULL_INFO, "stopped");
     }
-    if (engine->state != MULL__STOPPED || engine->told_stopped)
+    if (engine->state != MULL__STOPPED || engine->stop_reported)
         return;
-    engine->told_stopped = 1;
+    engine->stop_reported = 1;
     mull__check_end(engine);
     if (engine->loop == &engine->own_loop)
         uv_stop(engine->loop);

@@ -430,7 +430,7 @@ static int let_other_leave(void *data, const mull__table *table, mull_problem_fn
     (void)table, (void)problem, (void)problem_data;
     l->asked++;
     mull__policy_remove_validator(l->policy, &l->other);
-    assert_int_equal(pthread_mutex_trylock(&l->policy->vetoing), EBUSY); /* still locked */
+    assert_int_equal(pthread_mutex_trylock(&l->policy->validating), EBUSY); /* still locked */
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* threads.c: threads decide, and come and go, while another reloads; so do vetoes. The two
+/* threads.c: threads decide, and come and go, while another reloads; so do validators. The two
  * policies differ in every field of a verdict, so that one mixed from both would show. Run under
  * TSan, too.
  */

@@ -95,7 +95,7 @@ struct line {
     int taken;
 };
 
-static int give_line(lua_State *L)
+static int deliver_line(lua_State *L)
 {
     struct line *line = lua_touserdata(L, 1);
     if (!mull__push_references(L, line->address) || lua_getfield(L, -1, "log") != LUA_TFUNCTION)
@@ -107,9 +107,10 @@ static int give_line(lua_State *L)
     return 0;
 }
 
-/* call_apart calls a function of a callback, which isn't part of the handler that may be at work.
+/* call_outside_handler calls a function of a callback, which isn't part of the handler that may be
+ * at work.
  */
-static int call_apart(mull__callbacks *host, lua_CFunction function, void *argument)
+static int call_outside_handler(mull__callbacks *host, lua_CFunction function, void *argument)
 {
     struct mull__job *outer = mull__switch_job(host, NULL);
     int was_apart = mull__memory_limit_exempt(host->L, 1);
@@ -127,7 +128,7 @@ void mull__callback_log(mull__callbacks *host, const void *address, mull_level l
     lua_State *L = host->L;
     struct line line = {.address = address, .level = level, .text = text};
     if (lua_checkstack(L, 4)) {
-        if (call_apart(host, give_line, &line) != LUA_OK) {
+        if (call_outside_handler(host, deliver_line, &line) != LUA_OK) {
             mull__stderr_print("the log function raised: %s", text_of(L, -1));
             lua_pop(L, 1);
         }
@@ -144,7 +145,7 @@ int mull__call_protected(mull__callbacks *host, const void *address, const char 
         mull__callback_log(host, address, MULL_ERROR_LEVEL, "out of memory");
         return -1;
     }
-    if (call_apart(host, function, argument) == LUA_OK)
+    if (call_outside_handler(host, function, argument) == LUA_OK)
         return 0;
     char text[1024];
     snprintf(text, sizeof text, "%s: %s", what, text_of(L, -1));

@@ -45,13 +45,13 @@ typedef struct mull__job {
     uint64_t begun; /* the how-manyth of its host's it is */
 } mull__job;
 
-static const mull_error stray_yield = {
-    .size = sizeof stray_yield,
+static const mull_error unexpected_yield = {
+    .size = sizeof unexpected_yield,
     .type = "Error",
     .message = "the handler yielded; only mulligan.sleep may, and coroutines of its own"};
-static const mull_error ran_over = {.size = sizeof ran_over,
-                                    .type = "HandlerTimeoutError",
-                                    .message = "the handler ran past its timeout"};
+static const mull_error timed_out_error = {.size = sizeof timed_out_error,
+                                           .type = "HandlerTimeoutError",
+                                           .message = "the handler ran past its timeout"};
 
 /* ---- For the watchdog ------------------------------------------------------------------------ */
 
@@ -98,26 +98,27 @@ void mull__set_count_hook(lua_State *L)
     lua_sethook(L, on_count, LUA_MASKCOUNT, LOOK_EVERY);
 }
 
-/* once_more: an error's __tostring and a coroutine's __close run with the timeout begun anew. */
-typedef struct once_more {
+/* timeout_scope: an error's __tostring and a coroutine's __close run with the timeout begun anew.
+ */
+typedef struct timeout_scope {
     mull__job *outer;
     int over;
     lua_Hook hook;
     int mask, count;
-} once_more;
+} timeout_scope;
 
-static once_more begin_once_more(mull__job *job, lua_State *L)
+static timeout_scope begin_timeout_scope(mull__job *job, lua_State *L)
 {
     mull__callbacks *host = job->consumer->engine->host;
-    once_more before = {mull__switch_job(host, job), job->over, lua_gethook(L), lua_gethookmask(L),
-                        lua_gethookcount(L)};
+    timeout_scope before = {mull__switch_job(host, job), job->over, lua_gethook(L),
+                            lua_gethookmask(L), lua_gethookcount(L)};
     job->over = 0;
     job->resumed_ms = mull__monotonic_ms();
     mull__set_count_hook(L);
     return before;
 }
 
-static void end_once_more(mull__job *job, lua_State *L, once_more before)
+static void end_timeout_scope(mull__job *job, lua_State *L, timeout_scope before)
 {
     lua_sethook(L, before.hook, before.mask, before.count);
     job->over = before.over;
@@ -126,13 +127,13 @@ static void end_once_more(mull__job *job, lua_State *L, once_more before)
 
 static void close_coroutine(mull__job *job)
 {
-    once_more before = begin_once_more(job, job->co);
+    timeout_scope before = begin_timeout_scope(job, job->co);
 #if LUA_VERSION_RELEASE_NUM >= 50406
     lua_closethread(job->co, NULL);
 #else
     lua_resetthread(job->co);
 #endif
-    end_once_more(job, job->co, before);
+    end_timeout_scope(job, job->co, before);
 }
 
 static void forget(mull__job *job)
@@ -189,10 +190,10 @@ static int report(lua_State *L)
     close_coroutine(job);
     mull__arena *arena = mull__arena_new(L);
     /* A __tostring runs here, which is the handler's. */
-    once_more before = begin_once_more(job, L);
+    timeout_scope before = begin_timeout_scope(job, L);
     const mull_error *error = mull__read_error_value(L, 2, arena, lua_tostring(L, 3));
-    end_once_more(job, L, before);
-    finish(job, job->over && !mull__is_error_value(L, 2) ? &ran_over : error);
+    end_timeout_scope(job, L, before);
+    finish(job, job->over && !mull__is_error_value(L, 2) ? &timed_out_error : error);
     mull__arena_free(arena);
     return 0;
 }
@@ -204,13 +205,13 @@ static void end_call(mull__job *job, int status)
         close_coroutine(job);
         finish(job, NULL);
     } else if (status == LUA_OK) {
-        finish(job, job->over ? &ran_over : NULL);
+        finish(job, job->over ? &timed_out_error : NULL);
     } else if (status == LUA_YIELD) {
         close_coroutine(job);
         if (job->asleep)
             finish_short(job); /* there was no memory for its timer */
         else
-            finish(job, &stray_yield);
+            finish(job, &unexpected_yield);
     } else if (mull__call_protected(engine->host, engine, "a handler's error", report, job) != 0) {
         close_coroutine(job);
         finish_short(job);
@@ -231,11 +232,13 @@ static int waits_for_memory(mull__lua_engine *of, mull_engine *engine, mull_call
     return of->host->jobs > 0 ? !was_again : mull__memory_limit_is_free(of->host->L);
 }
 
-/* look_at_memory comes after a call that failed and was refused memory; what it held is free by
- * now. If that was most of what there is, or it `is_own`, the failure counts. Otherwise others at
- * work may hold the rest, and the message is called again alone. Where none does, the engine stops.
+/* check_memory_after_failure comes after a call that failed and was refused memory; what it held is
+ * free by now. If that was most of what there is, or it `is_own`, the failure counts. Otherwise
+ * others at work may hold the rest, and the message is called again alone. Where none does, the
+ * engine stops.
  */
-static void look_at_memory(mull__lua_engine *of, mull_engine *engine, mull_call call, int is_own)
+static void check_memory_after_failure(mull__lua_engine *of, mull_engine *engine, mull_call call,
+                                       int is_own)
 {
     lua_State *L = of->host->L;
     if (!of->is_main || !mull__memory_limit_is_short(L))
@@ -248,9 +251,9 @@ static void look_at_memory(mull__lua_engine *of, mull_engine *engine, mull_call 
     mull__stop_out_of_memory(engine, why);
 }
 
-/* is_still_short: all others have ended, and there is no memory yet. For a call that is made alone
- * garbage is collected in any case, to know how much was free when it began. */
-static int is_still_short(mull__lua_engine *of, mull_engine *engine, mull_call call)
+/* memory_is_still_short: all others have ended, and there is no memory yet. For a call that is made
+ * alone garbage is collected in any case, to know how much was free when it began. */
+static int memory_is_still_short(mull__lua_engine *of, mull_engine *engine, mull_call call)
 {
     lua_State *L = of->host->L;
     if (!of->is_main || of->host->jobs > 0 ||
@@ -270,7 +273,7 @@ static void end(mull__job *job, int status)
     int is_own = was_alone(job), over = job->over; /* which has nothing to do with memory */
     end_call(job, status);                         /* the job may be gone */
     if (failed && !over && (refused || mull__memory_limit_refused(of->host->L)))
-        look_at_memory(of, engine, call, is_own);
+        check_memory_after_failure(of, engine, call, is_own);
 }
 
 /* ---- It runs --------------------------------------------------------------------------------- */
@@ -282,8 +285,8 @@ static int has_run_over(const mull__job *job)
            (job->over || mull__monotonic_ms() - job->resumed_ms >= timeout_ms);
 }
 
-/* may_go says whether what runs is within the time of the handler that it is part of. */
-static int may_go(lua_State *L)
+/* may_continue says whether what runs is within the time of the handler that it is part of. */
+static int may_continue(lua_State *L)
 {
     const mull__callbacks *host = mull__callbacks_of(L);
     mull__note_position(L);
@@ -301,7 +304,7 @@ static int give_up(lua_State *L)
 static void on_count(lua_State *L, lua_Debug *where)
 {
     (void)where;
-    if (!may_go(L))
+    if (!may_continue(L))
         give_up(L);
 }
 
@@ -313,7 +316,7 @@ static int counts_patterns(lua_State *L)
 
 void mull__meter_patterns(lua_State *L)
 {
-    static mull__pattern_limiter meter = {counts_patterns, may_go, give_up};
+    static mull__pattern_limiter meter = {counts_patterns, may_continue, give_up};
     mull__patterns_limit(L, &meter);
 }
 
@@ -394,12 +397,12 @@ void mull__handle(mull_engine *engine, mull_call call, const mull_message *messa
     mull__lua_consumer *consumer = data;
     mull__lua_engine *of = consumer->engine;
     struct start start = {.consumer = consumer, .engine = engine, .call = call, .message = message};
-    if (!is_still_short(of, engine, call) &&
+    if (!memory_is_still_short(of, engine, call) &&
         mull__call_protected(of->host, of, "a handler can't start", make, &start) == 0) {
         resume(start.job, 1);
     } else {
         mull__done_out_of_memory(engine, call);
-        look_at_memory(of, engine, call, 0);
+        check_memory_after_failure(of, engine, call, 0);
     }
 }
 

@@ -117,7 +117,7 @@ static void read_users(lua_State *L, report *r)
 
 /* ---- Findings -------------------------------------------------------------------------------- */
 
-static void keep_finding(void *data, const mull__finding *finding)
+static void keep_lint(void *data, const mull__finding *finding)
 {
     report *r = data;
     if (r->finding_count == r->finding_room) {
@@ -242,9 +242,9 @@ int mull__policy_check(lua_State *L)
     r->mixing = MIXING;
     r->following = r->following_one = FOLLOWING;
     if (names_only)
-        mull__lint_not_there(r->table, &r->users, keep_finding, r);
+        mull__lint_not_there(r->table, &r->users, keep_lint, r);
     else if (mull__fates_of(&r->fates, r->table, NULL, &r->allocator) ||
-             mull__lint_run(&r->fates, &r->users, &r->allocator, keep_finding, r))
+             mull__lint_run(&r->fates, &r->users, &r->allocator, keep_lint, r))
         need(L, NULL);
     if (r->status != MULL_OK)
         need(L, NULL);

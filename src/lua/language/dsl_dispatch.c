@@ -94,8 +94,8 @@ static int add_tag(key *k, int tag)
     return add(k, &byte, 1);
 }
 
-/* add_plain is 0 for what has no key, too. */
-static int add_plain(lua_State *L, key *k, int index)
+/* key_add_scalar is 0 for what has no key, too. */
+static int key_add_scalar(lua_State *L, key *k, int index)
 {
     int type = lua_type(L, index);
     if (!add_tag(k, type))
@@ -118,7 +118,7 @@ static int add_table(lua_State *L, key *k, int index)
     if (lua_getmetatable(L, index) || !add_tag(k, '{'))
         return 0;
     for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1))
-        if (!add_plain(L, k, -2) || !add_plain(L, k, -1))
+        if (!key_add_scalar(L, k, -2) || !key_add_scalar(L, k, -1))
             return 0;
     return add_tag(k, '}');
 }
@@ -131,7 +131,7 @@ static int recall(lua_State *L)
     int top = lua_gettop(L);
     luaL_checkstack(L, LUA_MINSTACK, "too many arguments");
     for (int i = FIRST; i <= top; i++)
-        if (!(lua_istable(L, i) ? add_table(L, &k, i) : add_plain(L, &k, i)))
+        if (!(lua_istable(L, i) ? add_table(L, &k, i) : key_add_scalar(L, &k, i)))
             return 0;
     lua_pushlstring(L, k.bytes, k.size);
     lua_pushvalue(L, -1);
@@ -150,7 +150,7 @@ static int is_name(lua_State *L)
     return 1;
 }
 
-static void add_setting(lua_State *L, const char *field, const char *kind, const char *example)
+static void push_setting_row(lua_State *L, const char *field, const char *kind, const char *example)
 {
     lua_createtable(L, 0, 3);
     mull__set_text(L, "field", field);
@@ -162,7 +162,7 @@ static void add_setting(lua_State *L, const char *field, const char *kind, const
 void mull__settings_push(lua_State *L)
 {
     lua_newtable(L);
-#define ADD(NUMBER, field, kind, otherwise, example) add_setting(L, #field, #kind, example);
+#define ADD(NUMBER, field, kind, otherwise, example) push_setting_row(L, #field, #kind, example);
     MULL__EACH_SETTING(ADD)
 #undef ADD
 }

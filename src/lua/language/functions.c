@@ -20,8 +20,8 @@ enum { FUNCTION = LUA_RIDX_LAST + 1, ERR, CTX, APART = 3 };
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* keep_functions keeps the load's functions, each with an err and a ctx of its own. */
-static void keep_functions(lua_State *L)
+/* register_functions keeps the load's functions, each with an err and a ctx of its own. */
+static void register_functions(lua_State *L)
 {
     lua_getfield(L, -1, "functions");
     lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
@@ -43,7 +43,7 @@ static int ready(lua_State *L)
     mull__sandbox_result(L);
     lua_getfield(L, -1, "parent_of");
     mull__proxies_open(L);
-    keep_functions(L);
+    register_functions(L);
     lua_getfield(L, -1, "answer");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &read_answer);
     return 0;
@@ -73,9 +73,9 @@ typedef struct question {
     int passes;
 } question;
 
-/* begin_call pushes the function, and in its err, unless its ctx has that in it, and in its ctx,
- * what it is told. */
-static void begin_call(lua_State *L, const question *q, int has_error, const char *given)
+/* push_call_arguments pushes the function, and in its err, unless its ctx has that in it, and in
+ * its ctx, what it is told. */
+static void push_call_arguments(lua_State *L, const question *q, int has_error, const char *given)
 {
     mull__sandbox *sandbox = (mull__sandbox *)mull__vm_of(L);
     lua_Integer at = (lua_Integer)q->number * APART;
@@ -127,7 +127,7 @@ static int call(mull__sandbox *sandbox, lua_CFunction body, question *q, char *w
 static int match(lua_State *L)
 {
     question *q = lua_touserdata(L, 1);
-    begin_call(L, q, 0, "err and ctx are");
+    push_call_arguments(L, q, 0, "err and ctx are");
     lua_call(L, 2, 1);
     q->passes = lua_toboolean(L, -1);
     return 0;
@@ -212,7 +212,7 @@ static void take_answer(lua_State *L, mull__answer *answer)
 static int ask(lua_State *L)
 {
     question *q = lua_touserdata(L, 1);
-    begin_call(L, q, 1, "failure, verdict and config are");
+    push_call_arguments(L, q, 1, "failure, verdict and config are");
     mull__push_verdict(L, q->verdict);
     mull__proxy_wrap(L);
     push_config(L, q->config);
@@ -263,7 +263,7 @@ static void push_event(lua_State *L, const mull_event *event)
 static int tell(lua_State *L)
 {
     question *q = lua_touserdata(L, 1);
-    begin_call(L, q, 1, "an event is");
+    push_call_arguments(L, q, 1, "an event is");
     push_event(L, q->event);
     lua_call(L, 1, 0);
     return 0;

@@ -20,7 +20,7 @@ typedef struct guest {
     mull__log log;
 } guest;
 
-static void guest_free(void *data)
+static void language_free(void *data)
 {
     guest *g = data;
     const mull_allocator a = g->arena.allocator;
@@ -49,8 +49,8 @@ static void tell(const guest *g, const mull__sandbox *sandbox, int status, mull_
         mull__report_add(g->main, 0, sandbox->vm.message, report);
 }
 
-/* open_source makes a source that has nothing yet but a text that was given. */
-static int open_source(mull__source **out, const guest *g, const mull__load *load)
+/* source_of_load makes a source that has nothing yet but a text that was given. */
+static int source_of_load(mull__source **out, const guest *g, const mull__load *load)
 {
     const char *text = load->text ? load->text : g->text;
     size_t text_size = load->text ? load->text_size : g->text_size;
@@ -58,17 +58,17 @@ static int open_source(mull__source **out, const guest *g, const mull__load *loa
     return status == MULL_OK && text ? mull__source_add(*out, g->main, text, text_size) : status;
 }
 
-/* run_at_rest runs the files as they were at one moment: where they change while they are read,
+/* run_stable runs the files as they were at one moment: where they change while they are read,
  * what came of that mix is dropped, and they are read anew. Source and sandbox are the caller's,
  * NULL or not, whatever it returns. */
-static int run_at_rest(mull__sandbox **sandbox, mull__source **source, guest *g,
-                       const mull__load *load)
+static int run_stable(mull__sandbox **sandbox, mull__source **source, guest *g,
+                      const mull__load *load)
 {
     for (int turn = 1; turn <= TURNS; turn++) {
         mull__sandbox_free(*sandbox);
         mull__source_free(*source);
         *sandbox = NULL;
-        int status = open_source(source, g, load);
+        int status = source_of_load(source, g, load);
         if (status == MULL_OK)
             status = run(sandbox, g, *source, 0, load->quietly);
         int moved = status == MULL_ENOMEM ? status : mull__source_changed(*source);
@@ -88,7 +88,7 @@ static int compile(void *data, mull__load *load)
     guest *g = data;
     mull__sandbox *sandbox = NULL;
     mull__source *source = NULL;
-    int status = run_at_rest(&sandbox, &source, g, load);
+    int status = run_stable(&sandbox, &source, g, load);
     if (status == MULL_OK)
         status = mull__compile(&load->table, sandbox, load->report);
     mull__sandbox_free(sandbox);
@@ -191,7 +191,7 @@ int mull_policy_load(mull_policy **out, const mull_policy_options *given)
         .match = mull__functions_match,
         .override = mull__functions_override,
         .notify = mull__functions_notify,
-        .data_free = guest_free,
+        .data_free = language_free,
     };
     if (!out)
         return MULL_EINVAL;
@@ -214,6 +214,6 @@ int mull_policy_load(mull_policy **out, const mull_policy_options *given)
     int status = pthread_mutex_init(&g->log.one, NULL) ? MULL_ENOMEM : copy(g, &options);
     if (status == MULL_OK)
         return mull__policy_new(out, &options, &of_lua, g);
-    guest_free(g);
+    language_free(g);
     return status;
 }

@@ -21,7 +21,7 @@ static const char metas, made, declared, kind_key, born, self;
 enum { CAUSES = 16, LINEAGE = 256 };
 
 /* PLAIN views show a table, and the tables in it as views again. */
-typedef enum view_kind { ERROR, CONTEXT, PLAIN, KINDS } view_kind;
+typedef enum proxy_kind { ERROR, CONTEXT, PLAIN, KINDS } proxy_kind;
 
 /* What views have by names of their own. */
 #define NAME(kind, field, least) #field,
@@ -32,7 +32,7 @@ static const char *const names[KINDS][10] = {
 
 const mull__proxy_pair mull__proxies_none = {NULL, NULL};
 
-static inline mull__proxies *views_of(lua_State *L)
+static inline mull__proxies *proxies_of(lua_State *L)
 {
     return &((mull__sandbox *)mull__vm_of(L))->views;
 }
@@ -41,14 +41,14 @@ static inline mull__proxies *views_of(lua_State *L)
 
 static int refuse(lua_State *L, const char *what)
 {
-    return mull__vm_raise(L, lua_pushfstring(L, "%s %s", views_of(L)->given, what));
+    return mull__vm_raise(L, lua_pushfstring(L, "%s %s", proxies_of(L)->given, what));
 }
 
-/* push_self pushes what the view at index 1, which is neither err nor ctx, shows. */
-static void push_self(lua_State *L)
+/* push_target pushes what the view at index 1, which is neither err nor ctx, shows. */
+static void push_target(lua_State *L)
 {
     lua_rawgetp(L, 1, &born);
-    if (lua_tointeger(L, -1) != views_of(L)->serial)
+    if (lua_tointeger(L, -1) != proxies_of(L)->serial)
         refuse(L, "there during the call only; a local can keep what was read");
     lua_rawgetp(L, 1, &self);
     lua_remove(L, -2);
@@ -57,7 +57,7 @@ static void push_self(lua_State *L)
 /* shown gives what the view at index 1 shows in C. */
 static const void *shown(lua_State *L)
 {
-    push_self(L);
+    push_target(L);
     const void *data = lua_touserdata(L, -1);
     lua_pop(L, 1);
     return data;
@@ -66,18 +66,18 @@ static const void *shown(lua_State *L)
 /* error_of and failure_of give the same for what may be an err or a ctx of a function's own. */
 static const mull_error *error_of(lua_State *L)
 {
-    const mull__proxies *views = views_of(L);
+    const mull__proxies *views = proxies_of(L);
     int is_own = lua_topointer(L, 1) == views->own->err && views->failure->error;
     return is_own ? views->failure->error : shown(L);
 }
 
 static const mull_failure *failure_of(lua_State *L)
 {
-    const mull__proxies *views = views_of(L);
+    const mull__proxies *views = proxies_of(L);
     return lua_topointer(L, 1) == views->own->ctx ? views->failure : shown(L);
 }
 
-static void set_kind(lua_State *L, view_kind kind)
+static void set_kind(lua_State *L, proxy_kind kind)
 {
     lua_rawgetp(L, LUA_REGISTRYINDEX, &metas);
     lua_rawgeti(L, -1, kind);
@@ -86,45 +86,45 @@ static void set_kind(lua_State *L, view_kind kind)
 }
 
 /* kind_of is the kind of the view at `index`, KINDS where that is none. */
-static view_kind kind_of(lua_State *L, int index)
+static proxy_kind kind_of(lua_State *L, int index)
 {
     if (!lua_istable(L, index) || !lua_getmetatable(L, index))
         return KINDS;
     lua_rawgetp(L, -1, &kind_key);
-    view_kind kind = lua_isinteger(L, -1) ? (view_kind)lua_tointeger(L, -1) : KINDS;
+    proxy_kind kind = lua_isinteger(L, -1) ? (proxy_kind)lua_tointeger(L, -1) : KINDS;
     lua_pop(L, 2);
     return kind;
 }
 
-/* push_made pushes the table of what the call has made. */
-static void push_made(lua_State *L)
+/* push_call_cache pushes the table of what the call has made. */
+static void push_call_cache(lua_State *L)
 {
-    mull__proxies *views = views_of(L);
-    if (!views->has_made) {
+    mull__proxies *views = proxies_of(L);
+    if (!views->has_call_cache) {
         lua_newtable(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
-        views->has_made = 1;
+        views->has_call_cache = 1;
     }
     lua_rawgetp(L, LUA_REGISTRYINDEX, &made);
 }
 
-/* new_view pushes a view of what is on top, in whose place it comes. */
-static void new_view(lua_State *L, view_kind kind)
+/* new_proxy pushes a view of what is on top, in whose place it comes. */
+static void new_proxy(lua_State *L, proxy_kind kind)
 {
     lua_createtable(L, 0, 2);
-    lua_pushinteger(L, views_of(L)->serial);
+    lua_pushinteger(L, proxies_of(L)->serial);
     lua_rawsetp(L, -2, &born);
     lua_insert(L, -2);
     lua_rawsetp(L, -2, &self);
     set_kind(L, kind);
 }
 
-/* push_known pushes the view of what is at an address, which within a call is always the same one;
- * 0, and nothing: there is none yet. */
-static int push_known(lua_State *L, const void *at)
+/* push_cached_proxy pushes the view of what is at an address, which within a call is always the
+ * same one; 0, and nothing: there is none yet. */
+static int push_cached_proxy(lua_State *L, const void *at)
 {
     luaL_checkstack(L, 8, "a value too deep");
-    push_made(L);
+    push_call_cache(L);
     int is = lua_rawgetp(L, -1, at) != LUA_TNIL;
     lua_remove(L, -2);
     if (!is)
@@ -132,11 +132,11 @@ static int push_known(lua_State *L, const void *at)
     return is;
 }
 
-/* view_as puts a view in the place of what is on top, for push_known. */
-static void view_as(lua_State *L, const void *at, view_kind kind)
+/* wrap_and_cache puts a view in the place of what is on top, for push_cached_proxy. */
+static void wrap_and_cache(lua_State *L, const void *at, proxy_kind kind)
 {
-    new_view(L, kind);
-    push_made(L);
+    new_proxy(L, kind);
+    push_call_cache(L);
     lua_pushvalue(L, -2);
     lua_rawsetp(L, -2, at);
     lua_pop(L, 1);
@@ -148,10 +148,10 @@ static void cover(lua_State *L)
     if (!lua_istable(L, -1) || kind_of(L, -1) != KINDS)
         return;
     const void *at = lua_topointer(L, -1);
-    if (push_known(L, at))
+    if (push_cached_proxy(L, at))
         lua_remove(L, -2);
     else
-        view_as(L, at, PLAIN);
+        wrap_and_cache(L, at, PLAIN);
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -178,14 +178,14 @@ static inline void push_value(lua_State *L, const mull_value *value)
         push_text(L, value->as.string);
     } else if (kind != MULL_LIST && kind != MULL_MAP) {
         mull__push_value(L, value);
-    } else if (!push_known(L, value)) {
+    } else if (!push_cached_proxy(L, value)) {
         mull__push_value(L, value);
-        view_as(L, value, PLAIN);
+        wrap_and_cache(L, value, PLAIN);
     }
 }
 
-/* count_search: looking through fields counts as instructions. */
-static inline void count_search(lua_State *L, size_t looked_at, size_t length)
+/* charge_search: looking through fields counts as instructions. */
+static inline void charge_search(lua_State *L, size_t looked_at, size_t length)
 {
     if ((looked_at | length) < SHORT)
         return;
@@ -206,7 +206,7 @@ static void push_field(lua_State *L, const mull_error *error, const char *key, s
     size_t i = 0, count = mull__field_count(error);
     while (i < count && !is_named(error->fields[i].name, key, length))
         i++;
-    count_search(L, i, length);
+    charge_search(L, i, length);
     if (i < count)
         push_value(L, &error->fields[i].value);
     else
@@ -255,7 +255,7 @@ static int descends(lua_State *L, const char *type)
     int is = 0;
     for (; !is && lua_rawget(L, -2) == LUA_TSTRING; above++) /* a type gives way to its parent */
         is = lua_rawequal(L, -1, 2);
-    count_search(L, above, 0);
+    charge_search(L, above, 0);
     return is;
 }
 
@@ -268,7 +268,7 @@ static int error_is(lua_State *L)
     const mull_error *error = error_of(L);
     const char *type = lua_tostring(L, 2);
     size_t sent = mull__lineage_count(error), count = 1 + (sent < LINEAGE ? sent : LINEAGE);
-    count_search(L, count, lua_rawlen(L, 2));
+    charge_search(L, count, lua_rawlen(L, 2));
     int is = same(type, "Error") || is_sent(error, count, type);
     is = is && strlen(type) == lua_rawlen(L, 2);
     lua_pushboolean(L, is || descends(L, last_sent(error, count)));
@@ -278,7 +278,7 @@ static int error_is(lua_State *L)
 /* push_cause: a circle is cut, and so is what is too deep. */
 static void push_cause(lua_State *L, const mull_error *error)
 {
-    const mull_error *at = views_of(L)->failure->error, *cause = mull__cause(error);
+    const mull_error *at = proxies_of(L)->failure->error, *cause = mull__cause(error);
     int depth = 1, is_new = at != cause;
     for (; at != error && depth <= CAUSES; depth++) {
         at = at->cause;
@@ -286,9 +286,9 @@ static void push_cause(lua_State *L, const mull_error *error)
     }
     if (!cause || !is_new || depth > CAUSES) {
         lua_pushnil(L);
-    } else if (!push_known(L, cause)) {
+    } else if (!push_cached_proxy(L, cause)) {
         lua_pushlightuserdata(L, (void *)(uintptr_t)cause);
-        view_as(L, cause, ERROR);
+        wrap_and_cache(L, cause, ERROR);
     }
 }
 
@@ -320,10 +320,10 @@ static void push_message(lua_State *L, const mull_failure *failure)
 {
     static const mull_message none = {.size = sizeof none};
     const mull_message *message = failure->message ? failure->message : &none;
-    if (push_known(L, message))
+    if (push_cached_proxy(L, message))
         return;
     mull__push_facts(L, message);
-    view_as(L, message, PLAIN);
+    wrap_and_cache(L, message, PLAIN);
 }
 
 static void push_integer(lua_State *L, int64_t number)
@@ -343,7 +343,7 @@ static int context_index(lua_State *L)
     const char *key = lua_tolstring(L, 2, &length);
     if (is_named("message", key, length))
         push_message(L, failure);
-    else if (is_named("error", key, length) && views_of(L)->has_error && failure->error)
+    else if (is_named("error", key, length) && proxies_of(L)->has_error && failure->error)
         lua_rawgetp(L, 1, &self);
     MULL__FAILURE_FIELDS(OR_PUSH)
     else lua_pushnil(L);
@@ -352,26 +352,26 @@ static int context_index(lua_State *L)
 
 static int plain_index(lua_State *L)
 {
-    push_self(L);
+    push_target(L);
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
     cover(L);
     return 1;
 }
 
-/* view_length is __len: err and ctx have no numbers for keys, and raise where any view does. */
-static int view_length(lua_State *L)
+/* proxy_len is __len: err and ctx have no numbers for keys, and raise where any view does. */
+static int proxy_len(lua_State *L)
 {
     int is_plain = kind_of(L, 1) == PLAIN;
     if (is_plain)
-        push_self(L);
+        push_target(L);
     else
         lua_geti(L, 1, 1);
     lua_pushinteger(L, is_plain ? (lua_Integer)lua_rawlen(L, -1) : 0);
     return 1;
 }
 
-static int view_newindex(lua_State *L)
+static int proxy_newindex(lua_State *L)
 {
     return refuse(L, "read-only");
 }
@@ -401,11 +401,11 @@ static void set_entries(lua_State *L)
 }
 
 /* push_all pushes a plain table of what the view at index 1 has. */
-static void push_all(lua_State *L, view_kind kind)
+static void push_all(lua_State *L, proxy_kind kind)
 {
     const mull_error *error = kind == ERROR ? error_of(L) : NULL;
     if (kind == PLAIN)
-        push_self(L);
+        push_target(L);
     lua_newtable(L);
     if (kind == PLAIN) {
         set_entries(L);
@@ -422,10 +422,10 @@ static void push_all(lua_State *L, view_kind kind)
 int mull__proxy_unwrap(lua_State *L)
 {
     lua_settop(L, 1);
-    view_kind kind = kind_of(L, 1);
+    proxy_kind kind = kind_of(L, 1);
     if (kind == KINDS)
         return 0;
-    push_made(L);
+    push_call_cache(L);
     lua_pushvalue(L, 1);
     if (lua_rawget(L, -2) == LUA_TNIL) {
         lua_pop(L, 1);
@@ -439,10 +439,10 @@ int mull__proxy_unwrap(lua_State *L)
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-static void open_kind(lua_State *L, view_kind kind, lua_CFunction index)
+static void open_kind(lua_State *L, proxy_kind kind, lua_CFunction index)
 {
     const luaL_Reg functions[] = {
-        {"__index", index}, {"__newindex", view_newindex}, {"__len", view_length}, {NULL, NULL}};
+        {"__index", index}, {"__newindex", proxy_newindex}, {"__len", proxy_len}, {NULL, NULL}};
     lua_createtable(L, 0, 5);
     luaL_setfuncs(L, functions, 0);
     lua_pushboolean(L, 0);
@@ -454,7 +454,7 @@ static void open_kind(lua_State *L, view_kind kind, lua_CFunction index)
 
 void mull__proxies_open(lua_State *L)
 {
-    mull__proxies *views = views_of(L);
+    mull__proxies *views = proxies_of(L);
     views->own = &mull__proxies_none;
     views->serial = 1; /* what has none isn't of a call */
     lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
@@ -481,12 +481,12 @@ void mull__proxies_push_pair(lua_State *L, mull__proxy_pair *own)
 
 void mull__proxies_forget(lua_State *L, mull__proxies *views)
 {
-    views->has_made = 0;
+    views->has_call_cache = 0;
     lua_pushboolean(L, 0); /* a key that is there takes a value without new memory */
     lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
 }
 
 void mull__proxy_wrap(lua_State *L)
 {
-    new_view(L, PLAIN);
+    new_proxy(L, PLAIN);
 }

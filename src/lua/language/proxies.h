@@ -26,7 +26,7 @@ typedef struct mull__proxies {
     const char *given;           /* what a mistake calls what the call is given, with a verb */
     lua_Integer serial;          /* of the call; another one between two calls */
     int has_error;               /* ctx has the error in it */
-    int has_made;                /* something besides the two */
+    int has_call_cache;          /* something besides the two */
 } mull__proxies;
 
 extern const mull__proxy_pair mull__proxies_none; /* outside of calls */
@@ -56,7 +56,7 @@ static inline void mull__proxies_end(lua_State *L, mull__proxies *views)
 {
     views->serial++;
     views->own = &mull__proxies_none;
-    if (views->has_made)
+    if (views->has_call_cache)
         mull__proxies_forget(L, views);
 }
 

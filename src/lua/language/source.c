@@ -16,8 +16,8 @@ struct mull__source {
     mull__arena arena;  /* all memory of it, and of its files */
     const char *folder; /* NULL: none, or closed */
     mull__source_file *files;
-    int count;        /* of them */
-    int has_appeared; /* one that was looked for in vain before */
+    int count;             /* of them */
+    int has_appeared_late; /* one that was looked for in vain before */
 };
 
 int mull__source_new(mull__source **out, const mull_allocator *allocator, const char *folder)
@@ -153,7 +153,7 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
             return MULL_ENOMEM;
         source->count++;
     } else if (status == MULL_OK) {
-        source->has_appeared = 1;
+        source->has_appeared_late = 1;
     }
     *out = find(source, name);
     return status;
@@ -174,7 +174,7 @@ static int has_moved(const mull__source *source, const mull__source_file *file)
 
 int mull__source_changed(mull__source *source)
 {
-    int status = source->has_appeared;
+    int status = source->has_appeared_late;
     for (mull__source_file *file = source->files; file && status == 0; file = file->next)
         if (source->folder && !file->given)
             status = has_moved(source, file);

@@ -60,7 +60,7 @@ static int more_steps(mull__pattern_steps *steps)
 {
     const counting *c = (const counting *)steps;
     steps->left = STEPS;
-    return c->meter->may_go(c->L);
+    return c->meter->may_continue(c->L);
 }
 
 static counting count_by(lua_State *L, int upvalue)

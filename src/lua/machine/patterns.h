@@ -14,9 +14,9 @@ int mull__string_gsub(lua_State *L);
 
 /* mull__pattern_limiter says, for other Lua, when they are to be counted, and when to end. */
 typedef struct mull__pattern_limiter {
-    int (*counts)(lua_State *L);  /* else Lua's own function does it */
-    int (*may_go)(lua_State *L);  /* asked every 10,000 steps; may not raise */
-    int (*give_up)(lua_State *L); /* raises, since it may not go on */
+    int (*counts)(lua_State *L);       /* else Lua's own function does it */
+    int (*may_continue)(lua_State *L); /* asked every 10,000 steps; may not raise */
+    int (*give_up)(lua_State *L);      /* raises, since it may not go on */
 } mull__pattern_limiter;
 
 /* mull__patterns_limit puts functions that go by a meter, which outlives the state, in the place of

@@ -91,9 +91,10 @@ static int noted(lua_State *L)
     return lua_tocfunction(L, lua_upvalueindex(1))(L);
 }
 
-/* note_calls: those functions of the table on top, which may block, note where they are called.
+/* wrap_blocking_functions: those functions of the table on top, which may block, note where they
+ * are called.
  */
-static void note_calls(lua_State *L, const char *const names[])
+static void wrap_blocking_functions(lua_State *L, const char *const names[])
 {
     for (; *names; names++) {
         lua_getfield(L, -1, *names);
@@ -107,15 +108,17 @@ int mull__stall_guard(lua_State *L)
 {
     mull__meter_patterns(L);
     lua_getglobal(L, LUA_OSLIBNAME);
-    note_calls(L, (const char *const[]){"execute", NULL});
+    wrap_blocking_functions(L, (const char *const[]){"execute", NULL});
     lua_getglobal(L, LUA_IOLIBNAME);
-    note_calls(L, (const char *const[]){"close", "lines", "open", "popen", "read", "write", NULL});
+    wrap_blocking_functions(
+        L, (const char *const[]){"close", "lines", "open", "popen", "read", "write", NULL});
     luaL_getmetatable(L, LUA_FILEHANDLE);
     lua_getfield(L, -1, "__index");
-    note_calls(L, (const char *const[]){"close", "flush", "lines", "read", "write", NULL});
+    wrap_blocking_functions(
+        L, (const char *const[]){"close", "flush", "lines", "read", "write", NULL});
     lua_pop(L, 1);
     lua_pushglobaltable(L);
-    note_calls(L, (const char *const[]){"print", NULL});
+    wrap_blocking_functions(L, (const char *const[]){"print", NULL});
     return 0;
 }
 

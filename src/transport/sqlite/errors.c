@@ -32,7 +32,7 @@ static void say_full(const mull__store *store, const char *words, char *why, siz
         right =
             "another process keeps its log from being emptied: end that, or make some elsewhere "
             "on its disk, and it goes on";
-    else if (store->disk_is_full)
+    else if (store->disk_was_full)
         right = "make some elsewhere on its disk, and it goes on";
     snprintf(why, size, "has no room for more (%s); %s", words, right);
 }

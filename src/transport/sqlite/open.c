@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* How long opening waits for another process that is busy with the file. */
-enum { OPEN_PATIENCE_MS = 5000 };
+enum { OPEN_TIMEOUT_MS = 5000 };
 
 /* complaint is where to say why it failed. */
 typedef struct complaint {
@@ -50,7 +50,7 @@ static int complain_of(const complaint *to, mull__store *store, int code)
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return complain(to, "another process has had it locked for %d s; end it, or try again",
-                        OPEN_PATIENCE_MS / 1000);
+                        OPEN_TIMEOUT_MS / 1000);
     case SQLITE_CORRUPT:
         return complain(
             to,
@@ -183,7 +183,7 @@ static int is_wal(void *on, int columns, char **mode, char **names)
 static int use_wal(sqlite3 *db, int *on)
 {
     int code = SQLITE_BUSY;
-    for (int waited = 0; waited < OPEN_PATIENCE_MS && (code & 0xff) == SQLITE_BUSY; waited += 10) {
+    for (int waited = 0; waited < OPEN_TIMEOUT_MS && (code & 0xff) == SQLITE_BUSY; waited += 10) {
         sqlite3_sleep(waited > 0 ? 10 : 0);
         code = sqlite3_exec(db, "PRAGMA journal_mode = WAL", is_wal, on, NULL);
     }
@@ -248,7 +248,7 @@ static int open_all(const complaint *to, mull__store *store)
     if (sqlite3_db_readonly(store->db, "main") == 1)
         return complain_of(to, store, SQLITE_READONLY);
     sqlite3_extended_result_codes(store->db, 1);
-    sqlite3_busy_timeout(store->db, OPEN_PATIENCE_MS);
+    sqlite3_busy_timeout(store->db, OPEN_TIMEOUT_MS);
     status = make_ready(to, store);
     if (status != 0)
         return status;

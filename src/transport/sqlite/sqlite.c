@@ -54,7 +54,7 @@ static void sqlite_give(sqlite *self, mull__job *job)
     sqlite_flush_soon(self);
 }
 
-static void sqlite_poke(sqlite *self)
+static void sqlite_wake(sqlite *self)
 {
     if (!self->poke)
         mull_port_working(self->port, 1);
@@ -122,7 +122,7 @@ static void sqlite_on_due(void *data)
 {
     sqlite *self = data;
     self->timer_ms = INT64_MAX;
-    sqlite_poke(self);
+    sqlite_wake(self);
 }
 
 static void sqlite_set_timer(sqlite *self, int64_t due_ms)
@@ -190,7 +190,7 @@ static void sqlite_end(sqlite *self)
     uv_close((uv_handle_t *)&self->bell, sqlite_on_closed);
 }
 
-static void sqlite_on_bell(uv_async_t *bell)
+static void sqlite_on_async(uv_async_t *bell)
 {
     sqlite *self = bell->data;
     mull__answers answers;
@@ -251,7 +251,7 @@ static void sqlite_credit(void *data, mull_subscription *subscription, uint32_t 
     int more = deliveries > reader->wish;
     reader->wish = deliveries;
     if (more)
-        sqlite_poke(self);
+        sqlite_wake(self);
     else
         sqlite_flush_soon(self);
 }
@@ -344,7 +344,7 @@ static sqlite *sqlite_new(mull_port *port, const char *path)
  * later turn of the loop. */
 static int sqlite_start(sqlite *self, char *why, size_t why_size)
 {
-    int failed = uv_async_init(mull_port_loop(self->port), &self->bell, sqlite_on_bell);
+    int failed = uv_async_init(mull_port_loop(self->port), &self->bell, sqlite_on_async);
     if (failed) {
         snprintf(why, why_size, "%s: no handle for its thread: %s", self->path,
                  uv_strerror(failed));

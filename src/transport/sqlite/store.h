@@ -87,14 +87,14 @@ typedef struct mull__store {
     } state, before;
 
     mull__db_files place;
-    mull__last_frame log_end;
+    mull__last_frame last_frame;
     mull__lock lock;
-    int publishes;    /* this transaction does ... */
-    int refused;      /* ... and there was no room for that */
-    int disk_is_full; /* it was when the log was last to be emptied ... */
-    int log_is_held;  /* ... and that could not be done, since another process is at it */
-    int64_t owner;    /* ours; 0: not yet one */
-    int64_t token;    /* of the last claim */
+    int publishes;     /* this transaction does ... */
+    int refused;       /* ... and there was no room for that */
+    int disk_was_full; /* it was when the log was last to be emptied ... */
+    int log_is_held;   /* ... and that could not be done, since another process is at it */
+    int64_t owner;     /* ours; 0: not yet one */
+    int64_t token;     /* of the last claim */
     int64_t version;
     mull__other_owner *others;
     size_t other_count, other_room;

@@ -114,7 +114,7 @@ static uint64_t hash_of(sqlite3_file *log, const wal_index *of, uint32_t frame)
  * last frame that there was. Until a log begins anew, with another salt, a frame stays as it is. */
 static int keeps_end(mull__store *store, sqlite3_file *log, const wal_index *of)
 {
-    mull__last_frame *end = &store->log_end;
+    mull__last_frame *end = &store->last_frame;
     int same = memcmp(end->salt, of->salt, sizeof end->salt) == 0;
     uint64_t now = same && end->hash ? hash_of(log, of, end->frame) : 0;
     if (now && now != end->hash)
@@ -197,7 +197,7 @@ static void cut_back(mull__store *store)
 int mull__wal_truncate(mull__store *store)
 {
     int64_t whole, left;
-    store->disk_is_full = volume_of(store, &whole, &left) && left < RESERVE;
+    store->disk_was_full = volume_of(store, &whole, &left) && left < RESERVE;
     if (!mull__wal_is_intact(store))
         return SQLITE_READONLY_DBMOVED;
     cut_back(store);

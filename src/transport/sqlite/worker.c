@@ -9,19 +9,19 @@
 #define MS UINT64_C(1000000) /* of uv_hrtime */
 
 /* LOOK_EVERY: whether others wrote; a message that they send may wait 50 ms.
- * TEND_EVERY: after the lock and the files, of an owner that needs nothing.
- * SEARCH_EVERY: for hidden messages, after the last search.
+ * LOCK_CHECK_EVERY: after the lock and the files, of an owner that needs nothing.
+ * HIDDEN_SEARCH_EVERY: for hidden messages, after the last search.
  * RETRY_AFTER: a claim that failed.
  * PATIENCE: with others that keep the file, before people are told, and before a close gives up.
- * EMPTY_PATIENCE: the same where the log is to be emptied, while others can't write.
- * EMPTY_AFTER: to try that again where it failed. */
-#define LOOK_EVERY     (20 * MS)
-#define TEND_EVERY     (250 * MS)
-#define SEARCH_EVERY   (60000 * MS)
-#define RETRY_AFTER    (100 * MS)
-#define PATIENCE       (5000 * MS)
-#define EMPTY_PATIENCE (50 * MS)
-#define EMPTY_AFTER    (1000 * MS)
+ * CHECKPOINT_TIMEOUT: the same where the log is to be emptied, while others can't write.
+ * CHECKPOINT_RETRY_AFTER: to try that again where it failed. */
+#define LOOK_EVERY             (20 * MS)
+#define LOCK_CHECK_EVERY       (250 * MS)
+#define HIDDEN_SEARCH_EVERY    (60000 * MS)
+#define RETRY_AFTER            (100 * MS)
+#define PATIENCE               (5000 * MS)
+#define CHECKPOINT_TIMEOUT     (50 * MS)
+#define CHECKPOINT_RETRY_AFTER (1000 * MS)
 
 /* Where so much fits into a transaction again, it may be any amount. */
 enum { MANY = 1000 };
@@ -83,7 +83,7 @@ static int busy(void *data, int count)
     uint64_t now = uv_hrtime();
     if (count == 0)
         worker->busy_since = now;
-    if (worker->store.owner && now - worker->looked_at > TEND_EVERY) {
+    if (worker->store.owner && now - worker->looked_at > LOCK_CHECK_EVERY) {
         worker->looked_at = now;
         mull__lock_refresh(&worker->store); /* where it fails, so will the next try to claim */
     }
@@ -91,7 +91,7 @@ static int busy(void *data, int count)
     uv_mutex_lock(&worker->mutex);
     int ends = worker->closing && now >= worker->close_by;
     uv_mutex_unlock(&worker->mutex);
-    if (ends || waited > (worker->emptying ? EMPTY_PATIENCE : PATIENCE))
+    if (ends || waited > (worker->emptying ? CHECKPOINT_TIMEOUT : PATIENCE))
         return 0;
     struct timespec pause = {.tv_nsec = waited < 500 * MS ? 200000 : 5000000};
     nanosleep(&pause, NULL);
@@ -134,20 +134,20 @@ static void wake(mull__reader *reader)
     reader->next_due_ms = INT64_MAX; /* the next claim will tell */
 }
 
-/* news_for: there may be something to claim from a queue; NULL: from any. */
-static void news_for(mull__worker *worker, const char *queue)
+/* wake_queue: there may be something to claim from a queue; NULL: from any. */
+static void wake_queue(mull__worker *worker, const char *queue)
 {
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         if (!queue || strcmp(reader->queue, queue) == 0)
             wake(reader);
 }
 
-static void news_of_settlement(mull__worker *worker, const mull_settlement *settlement)
+static void wake_settled_queues(mull__worker *worker, const mull_settlement *settlement)
 {
     for (size_t i = 0; i < settlement->send_count; i++)
-        news_for(worker, settlement->sends[i].message.queue);
+        wake_queue(worker, settlement->sends[i].message.queue);
     if (settlement->kind != MULL_SETTLE_ACK && settlement->kind != MULL_SETTLE_DISCARD)
-        news_for(worker, settlement->queue);
+        wake_queue(worker, settlement->queue);
 }
 
 static int settle(mull__worker *worker, mull__claim *claim)
@@ -160,9 +160,9 @@ static int settle(mull__worker *worker, mull__claim *claim)
     if (job->status == 0 || job->status == MULL_ELOST)
         claim->reader->out--;
     if (job->status == 0)
-        news_of_settlement(worker, claim->settlement);
+        wake_settled_queues(worker, claim->settlement);
     if (worker->store.state.suspect != suspect)
-        news_for(worker, NULL);
+        wake_queue(worker, NULL);
     return code;
 }
 
@@ -172,7 +172,7 @@ static int do_job(mull__worker *worker, mull__job *job)
     switch (job->kind) {
     case MULL__JOB_PUBLISH: {
         mull__publish_job *publishing = MULL__ENTRY(job, mull__publish_job, job);
-        news_for(worker, publishing->outgoing.message.queue);
+        wake_queue(worker, publishing->outgoing.message.queue);
         return mull__store_publish(&worker->store, &publishing->outgoing);
     }
     case MULL__JOB_SETTLE:
@@ -214,7 +214,7 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
     mull__list_append(&worker->claims, &claims);
     return code == SQLITE_OK && reader->dry
                ? mull__store_next_due(store, reader->queue, now_ms, &reader->next_due_ms,
-                                      &reader->told_far)
+                                      &reader->far_due_logged)
                : code;
 }
 
@@ -267,9 +267,9 @@ static int try_all(mull__worker *worker)
     return code == SQLITE_OK ? mull__store_commit(store) : code;
 }
 
-/* outlasts_lock: a settle is the engine's to try again, who knows when to give up. What nobody else
- * would try again waits until the lock is gone. */
-static int outlasts_lock(const mull__job *job)
+/* waits_for_lock: a settle is the engine's to try again, who knows when to give up. What nobody
+ * else would try again waits until the lock is gone. */
+static int waits_for_lock(const mull__job *job)
 {
     return job->kind == MULL__JOB_PUBLISH || job->kind == MULL__JOB_DEPTH;
 }
@@ -282,7 +282,7 @@ static void answer_all(mull__worker *worker, mull__list *jobs, int code)
     for (size_t left = jobs->count; left > 0; left--) {
         mull__job *job = MULL__ENTRY(mull__list_pop(jobs), mull__job, link);
         job->status = no_memory ? MULL_ENOMEM : MULL_EIO;
-        mull__list_push(waits && outlasts_lock(job) ? &worker->again : jobs, &job->link);
+        mull__list_push(waits && waits_for_lock(job) ? &worker->again : jobs, &job->link);
     }
 }
 
@@ -294,16 +294,16 @@ static void undo(mull__worker *worker)
         mull__claim_free(&worker->store.allocator, MULL__ENTRY(link, mull__claim, link));
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out = reader->out_before;
-    news_for(worker, NULL);
+    wake_queue(worker, NULL);
 }
 
-/* report_well: that what couldn't be written to works again is shown by writing only, as try_all
- * does. */
-static void report_well(mull__worker *worker, int wrote)
+/* report_recovered: that what couldn't be written to works again is shown by writing only, as
+ * try_all does. */
+static void report_recovered(mull__worker *worker, int wrote)
 {
     if (worker->unwritable && !wrote) {
         worker->retry_at = uv_hrtime() + RETRY_AFTER;
-        news_for(worker, NULL);
+        wake_queue(worker, NULL);
         return;
     }
     worker->retry_at = 0;
@@ -342,7 +342,7 @@ static void empty_log(mull__worker *worker)
     worker->emptying = 1;
     int code = mull__wal_truncate(&worker->store);
     worker->emptying = 0;
-    worker->empty_at = code == SQLITE_OK ? 0 : uv_hrtime() + EMPTY_AFTER;
+    worker->empty_at = code == SQLITE_OK ? 0 : uv_hrtime() + CHECKPOINT_RETRY_AFTER;
 }
 
 /* do_what_fits: where there is no room, the log is emptied, and one thing at a time is done, then
@@ -381,7 +381,7 @@ static void transact(mull__worker *worker)
     int changes = sqlite3_total_changes(store->db);
     int code = do_what_fits(worker);
     if (code == SQLITE_OK) {
-        report_well(worker, sqlite3_total_changes(store->db) != changes);
+        report_recovered(worker, sqlite3_total_changes(store->db) != changes);
         worker->commits++;
         worker->refuses &= !store->publishes;
         return;
@@ -394,9 +394,9 @@ static void transact(mull__worker *worker)
     answer_all(worker, &worker->batch, code);
 }
 
-/* claim_apart: what is refused takes the only place of its transaction again and again, and what
- * is there would never be handled. */
-static void claim_apart(mull__worker *worker)
+/* claim_separately: what is refused takes the only place of its transaction again and again, and
+ * what is there would never be handled. */
+static void claim_separately(mull__worker *worker)
 {
     mull__list answered;
     mull__list_init(&answered);
@@ -414,13 +414,13 @@ static void count_all(mull__worker *worker)
         if (code != SQLITE_OK)
             report(worker, code);
         else if (worker->miscounted)
-            report_well(worker, 0);
+            report_recovered(worker, 0);
         worker->miscounted = code != SQLITE_OK;
     }
     if (code != SQLITE_OK)
         answer_all(worker, &worker->counts, code);
     else if (worker->store.state.hidden)
-        news_for(worker, NULL);
+        wake_queue(worker, NULL);
     mull__list_append(&worker->batch, &worker->counts);
 }
 
@@ -428,9 +428,9 @@ static void count_all(mull__worker *worker)
 
 enum { QUEUES_LOOKED_AT = 16 }; /* where there are more, all readers look */
 
-/* find_news asks the file which queues have something, which is cheaper than to ask for each of
+/* poll_queues asks the file which queues have something, which is cheaper than to ask for each of
  * many readers. */
-static int find_news(mull__worker *worker)
+static int poll_queues(mull__worker *worker)
 {
     mull__store *store = &worker->store;
     int64_t now_ms = mull__store_now(store), no_suspect_is_out = !store->state.suspect;
@@ -439,7 +439,7 @@ static int find_news(mull__worker *worker)
         const char *queue = (const char *)sqlite3_column_text(read, 0); /* NULL: no memory */
         int64_t due_ms = sqlite3_column_int64(read, 1);
         if (!queue || left == 0) {
-            news_for(worker, NULL);
+            wake_queue(worker, NULL);
             break;
         }
         for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
@@ -458,7 +458,7 @@ static int search(mull__worker *worker)
         return SQLITE_OK;
     int code = mull__store_find_hidden(&worker->store, &over);
     if (over)
-        worker->search_at = uv_hrtime() + SEARCH_EVERY;
+        worker->search_at = uv_hrtime() + HIDDEN_SEARCH_EVERY;
     return code;
 }
 
@@ -469,11 +469,11 @@ static void look(mull__worker *worker)
     int news = 0;
     int code = mull__store_poll(&worker->store, is_idle(worker), &news);
     if (code == SQLITE_OK && news & MULL__NEWS_WRITTEN)
-        code = find_news(worker);
+        code = poll_queues(worker);
     if (code == SQLITE_OK)
         code = search(worker);
     if (code != SQLITE_OK || news & MULL__NEWS_OWNER_DIED || worker->store.state.hidden)
-        news_for(worker, NULL);
+        wake_queue(worker, NULL);
 }
 
 static int own(mull__worker *worker)
@@ -497,7 +497,7 @@ static int may_claim(mull__worker *worker)
     if (code != SQLITE_OK)
         report(worker, code);
     else if (locked_out)
-        news_for(worker, NULL); /* whatever comes of that says that it is up again */
+        wake_queue(worker, NULL); /* whatever comes of that says that it is up again */
     return code == SQLITE_OK;
 }
 
@@ -518,7 +518,7 @@ static void watch(mull__worker *worker, int claiming)
         mull__lock_refresh(&worker->store);
 }
 
-static void set_counts_apart(mull__worker *worker)
+static void split_depth_jobs(mull__worker *worker)
 {
     for (size_t left = worker->batch.count; left > 0; left--) {
         mull__link *link = mull__list_pop(&worker->batch);
@@ -543,13 +543,13 @@ static void work(mull__worker *worker)
     worker->claiming = worker->health != MULL_BROKEN && may_claim(worker);
     if (worker->health != MULL_BROKEN)
         watch(worker, worker->claiming);
-    set_counts_apart(worker);
+    split_depth_jobs(worker);
     if (worker->health == MULL_BROKEN)
         answer_all(worker, &worker->batch, SQLITE_READONLY);
     else if (worker->batch.count || (worker->claiming && any(worker, wants_to_claim)))
         transact(worker);
     if (worker->store.refused && worker->claiming && any(worker, wants_to_claim))
-        claim_apart(worker);
+        claim_separately(worker);
     if (worker->counts.count)
         count_all(worker);
     post(worker);
@@ -569,7 +569,7 @@ static uint64_t pause_for(mull__worker *worker)
     if (worker->ending || worker->health == MULL_BROKEN)
         return UNTIL_WOKEN;
     if (!any(worker, has_room))
-        return worker->store.owner ? TEND_EVERY : UNTIL_WOKEN;
+        return worker->store.owner ? LOCK_CHECK_EVERY : UNTIL_WOKEN;
     uint64_t now = uv_hrtime();
     if (worker->retry_at > now)
         return worker->retry_at - now;

@@ -35,9 +35,9 @@ typedef struct mull__reader {
     uint32_t credit;
     uint32_t out; /* claimed and not settled */
     uint32_t out_before;
-    int dry;             /* nothing to claim until there is news */
-    int64_t next_due_ms; /* of mull__store_now; INT64_MAX: none that is known */
-    uint64_t told_far;   /* which ones were told of that are too far off */
+    int dry;                 /* nothing to claim until there is news */
+    int64_t next_due_ms;     /* of mull__store_now; INT64_MAX: none that is known */
+    uint64_t far_due_logged; /* which ones were told of that are too far off */
 } mull__reader;
 
 /* mull__answers is what the loop takes. */
