@@ -1,4 +1,4 @@
-/* fake_guest.h: a guest of decide/ without Lua. The first letter of a policy's text says what it
+/* fake_guest.h: a language of decide/ without Lua. The first letter of a policy's text says what it
  * is; the text is also what its content name is made from.
  *
  *   'a', 'b'  a table in which every verdict is of that letter in all that it says
@@ -6,7 +6,7 @@
  *   'f'       has functions: number 0 passes, number 1 raises; its states are counted
  *   'i'       has functions, and isn't pure: no second state can be made of it
  *   '!'       doesn't compile: a mistake for each '!', the first in line 3
- *   '?'       doesn't compile; calls `on_compile` first, as a guest calls the embedder's problem
+ *   '?'       doesn't compile; calls `on_compile` first, as a language calls the embedder's problem
  *
  * Marks anywhere behind it: '+' has functions, and they pass; '^' has an override; '~' has a
  * notify.
@@ -213,7 +213,7 @@ static const mull__language_ops fake_guest = {
     .data_free = fake_data_free,
 };
 
-/* fake_load loads `text`; its memory and the guest's come from `p`. */
+/* fake_load loads `text`; its memory and the language's come from `p`. */
 static inline int fake_load(mull_policy **policy, fake *f, purse *p, const char *text,
                             mull_event_fn event, void *data)
 {

@@ -1,7 +1,8 @@
 /* decide.h: who may use which table when. docs/design.md, "Generations", draws it.
  *
- *   holder ──> generation (counted): table, name        published by one exchange
- *   decider ── seat: generation + Lua state             one a thread; a fresh one waits in its slot
+ *   policy ──> generation (counted): table, name        published by one exchange
+ *   decider ── decider state: generation + Lua state             one a thread; a fresh one waits in
+ * its slot
  */
 #ifndef MULL__DECIDE_H
 #define MULL__DECIDE_H
@@ -81,10 +82,10 @@ typedef struct mull__language_ops {
     void (*data_free)(void *data);
 } mull__language_ops;
 
-/* mull__policy_new makes a holder and loads its first generation. It owns `data` from the first
+/* mull__policy_new makes a policy and loads its first generation. It owns `data` from the first
  * moment, on failure too. */
 int mull__policy_new(mull_policy **out, const mull_policy_options *options,
-                     const mull__language_ops *guest, void *data);
+                     const mull__language_ops *language, void *data);
 
 /* mull__decider_generation is the generation that the decider's last decision came from, which the
  * caller may keep with mull__generation_ref: counted, so that a verdict's strings stay. */
@@ -110,14 +111,14 @@ int mull__decider_inspect(mull_decider *decider, const mull_failure *failure, mu
 void mull__decider_on_event(mull_decider *decider, mull_event_fn hear, void *data);
 
 /* mull__decider_state_ref keeps and gives what the decider's last decision came from: the
- * generation, and the guest's state for its functions. A seat that is kept outlives reloads; it is
- * used on the decider's thread alone, and dropped on any. */
+ * generation, and the language's state for its functions. A decider state that is kept outlives
+ * reloads; it is used on the decider's thread alone, and dropped on any. */
 mull__decider_state *mull__decider_state_ref(mull_decider *decider);
-void mull__decider_state_unref(mull__decider_state *seat);
+void mull__decider_state_unref(mull__decider_state *decider_state);
 
-/* mull__decider_state_notify calls a `notify` of the seat's generation, as mull__language_ops does.
- * Not while its decider decides. */
-int mull__decider_state_notify(mull__decider_state *seat, uint32_t function,
+/* mull__decider_state_notify calls a `notify` of the decider state's generation, as
+ * mull__language_ops does. Not while its decider decides. */
+int mull__decider_state_notify(mull__decider_state *decider_state, uint32_t function,
                                const mull_event *event, int64_t *steps, char *why, size_t why_size);
 
 mull__generation *mull__generation_ref(mull__generation *generation);
@@ -136,9 +137,9 @@ mull__generation *mull__policy_current(mull_policy *policy);
 
 /* mull__reload_validator lets an engine refuse tables that it couldn't work by. */
 typedef struct mull__reload_validator {
-    mull__link link; /* in the holder's list */
+    mull__link link; /* in the policy's list */
     /* check says MULL_EREFUSED, and to `problem` why, or 0. Called on any thread that reloads, one
-     * at a time; it may not call the holder back. */
+     * at a time; it may not call the policy back. */
     int (*check)(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data);
     /* told is told what became of a reload; from the same threads and as bound. NULL. */
     void (*told)(void *data, const mull_event *event);
@@ -147,13 +148,13 @@ typedef struct mull__reload_validator {
 
 /* mull__policy_add_validator checks the generation in force, and from then on each that a reload
  * would put in its place: no moment is between. MULL_EREFUSED, and nothing is registered. */
-int mull__policy_add_validator(mull_policy *policy, mull__reload_validator *veto,
+int mull__policy_add_validator(mull_policy *policy, mull__reload_validator *validator,
                                mull_problem_fn problem, void *problem_data);
 
-/* mull__policy_remove_validator: from its return the veto isn't called any more. It waits for a
- * check, never for a load. One that isn't registered is left alone. One that is being asked may not
- * be left; out of its check another may. */
-void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *veto);
+/* mull__policy_remove_validator: from its return the validator isn't called any more. It waits for
+ * a check, never for a load. One that isn't registered is left alone. One that is being asked may
+ * not be left; out of its check another may. */
+void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *validator);
 
 /* mull__policy_reload_files reloads from the files, as mull_policy_reload does, but never waits:
  * MULL_ESTATE where a load is under way. `quietly`: for a try that nobody asked for: what the

@@ -1,6 +1,6 @@
 /* decider.c: mull_decide, for one thread. It takes no lock and no memory.
  *
- *   mull_decide         takes the fresh seat that a reload may have left
+ *   mull_decide         takes the fresh decider state that a reload may have left
  *     mull__decide_current     refuses what can't be read
  *       (resolve.h)       ids or names -> the number of the type, the site
  *       mull__fast_path   another call by the first rule, as most verdicts are
@@ -21,8 +21,8 @@ static int ask(void *state, uint32_t function, const mull_failure *failure, int6
                char *why, size_t why_size)
 {
     const mull_decider *decider = state;
-    return decider->policy->guest.match(decider->seat->state, function, failure, steps, why,
-                                        why_size);
+    return decider->policy->language.match(decider->decider_state->state, function, failure, steps,
+                                           why, why_size);
 }
 
 static int ask_override(void *state, uint32_t function, const mull_failure *failure,
@@ -30,13 +30,13 @@ static int ask_override(void *state, uint32_t function, const mull_failure *fail
                         mull__answer *answer, char *why, size_t why_size)
 {
     const mull_decider *decider = state;
-    return decider->policy->guest.override(decider->seat->state, function, failure, verdict, config,
-                                           answer, why, why_size);
+    return decider->policy->language.override(decider->decider_state->state, function, failure,
+                                              verdict, config, answer, why, why_size);
 }
 
 static void tell(const mull_decider *decider, mull_event *event)
 {
-    event->generation = decider->seat->name;
+    event->generation = decider->decider_state->name;
     mull__policy_emit(decider->policy, event);
     if (decider->hear)
         decider->hear(event, decider->hear_data);
@@ -60,14 +60,14 @@ static void override_failed(void *data, const mull_failure *failure, const mull_
 
 /* ---- Coming and going ------------------------------------------------------------------------ */
 
-/* join gives a decider its first seat and has the holder take it in. Errors as
+/* join gives a decider its first decider state and has the policy take it in. Errors as
  * mull__decider_state_new; MULL_ESTATE: called out of a load of the same policy. */
 static int join(mull_policy *policy, mull_decider *decider)
 {
     if (pthread_mutex_lock(&policy->building))
         return MULL_ESTATE;
     mull__report report = {.problem = policy->problem, .data = policy->data};
-    int status = mull__decider_state_new(&decider->seat, policy, policy->current, &report);
+    int status = mull__decider_state_new(&decider->decider_state, policy, policy->current, &report);
     if (status == MULL_OK) {
         atomic_fetch_add_explicit(&policy->users, 1, memory_order_relaxed);
         pthread_mutex_lock(&policy->lock);
@@ -118,10 +118,10 @@ void mull_decider_free(mull_decider *decider)
     pthread_mutex_lock(&policy->lock);
     mull__list_remove(&policy->deciders, &decider->link); /* no reload touches it any more */
     pthread_mutex_unlock(&policy->lock);
-    mull_policy_free(policy); /* its memory stays while a seat keeps it */
+    mull_policy_free(policy); /* its memory stays while a decider state keeps it */
     uintptr_t waiting = atomic_load_explicit(&decider->slot, memory_order_acquire);
     mull__decider_state_unref((mull__decider_state *)(waiting & ~MULL__NEW_STATE_MARK));
-    mull__decider_state_unref(decider->seat);
+    mull__decider_state_unref(decider->decider_state);
     mull__free(&a, decider);
 }
 
@@ -131,31 +131,31 @@ static MULL__ALWAYS_INLINE uintptr_t has_fresh_seat(mull_decider *decider)
 }
 
 /* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
- * out is marked for sure, even if another reload came between. A seat at work is kept. */
+ * out is marked for sure, even if another reload came between. A decider state at work is kept. */
 static void take_fresh_seat(mull_decider *decider)
 {
     if (!has_fresh_seat(decider) || decider->deciding)
         return;
-    uintptr_t fresh =
-        atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->seat, memory_order_acq_rel);
-    decider->seat = (mull__decider_state *)(fresh & ~MULL__NEW_STATE_MARK);
+    uintptr_t fresh = atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->decider_state,
+                                               memory_order_acq_rel);
+    decider->decider_state = (mull__decider_state *)(fresh & ~MULL__NEW_STATE_MARK);
 }
 
 mull__generation *mull__decider_generation(mull_decider *decider)
 {
-    return decider->seat->generation;
+    return decider->decider_state->generation;
 }
 
 mull__generation *mull__decider_refresh(mull_decider *decider)
 {
     take_fresh_seat(decider);
-    return decider->seat->generation;
+    return decider->decider_state->generation;
 }
 
 mull__decider_state *mull__decider_state_ref(mull_decider *decider)
 {
-    atomic_fetch_add_explicit(&decider->seat->refs, 1, memory_order_relaxed);
-    return decider->seat;
+    atomic_fetch_add_explicit(&decider->decider_state->refs, 1, memory_order_relaxed);
+    return decider->decider_state;
 }
 
 void mull__decider_on_event(mull_decider *decider, mull_event_fn hear, void *data)
@@ -224,14 +224,15 @@ static MULL__NOINLINE int decide_slowly(mull_decider *decider, mull__target targ
 {
     if (!is_right(failure))
         return MULL_EINVAL;
-    mull__decider_state *seat = decider->seat;
-    const mull__eval_context context = {seat->table, &decider->runner, seat->seen};
+    mull__decider_state *decider_state = decider->decider_state;
+    const mull__eval_context context = {decider_state->table, &decider->runner,
+                                        decider_state->seen};
     mull_failure full;
     mull__named room;
     int status = complete(decider, &full, failure, &room);
     if (status)
         return status;
-    verdict->generation = seat->name;
+    verdict->generation = decider_state->name;
     decider->deciding = 1;
     mull__slow_path(&context, target, &full, verdict);
     decider->deciding = 0;
@@ -241,9 +242,9 @@ static MULL__NOINLINE int decide_slowly(mull_decider *decider, mull__target targ
 static MULL__ALWAYS_INLINE int decide_at(mull_decider *decider, mull__target target,
                                          const mull_failure *failure, mull_verdict *verdict)
 {
-    if (!mull__fast_path(decider->seat->table, target, failure, verdict))
+    if (!mull__fast_path(decider->decider_state->table, target, failure, verdict))
         return decide_slowly(decider, target, failure, verdict);
-    verdict->generation = decider->seat->name;
+    verdict->generation = decider->decider_state->name;
     return MULL_OK;
 }
 
@@ -258,25 +259,25 @@ static MULL__NOINLINE int decide_by_ids(mull_decider *decider, mull__target targ
 static MULL__NOINLINE int decide_by_names(mull_decider *decider, const mull_failure *failure,
                                           mull_verdict *verdict)
 {
-    const mull__decider_state *seat = decider->seat;
-    mull__target target = {.site = &seat->table->nowhere};
+    const mull__decider_state *decider_state = decider->decider_state;
+    mull__target target = {.site = &decider_state->table->nowhere};
     mull__site site;
     if (failure->type) {
-        const uint32_t *type = mull__resolved_type(seat->resolved, failure->type);
+        const uint32_t *type = mull__resolved_type(decider_state->resolved, failure->type);
         if (!type)
             return MULL_EINVAL;
         target.type = *type;
     } else {
         if (!has_name(failure))
             return MULL_EINVAL;
-        target.type = mull__type_number(seat->table, failure->error->type);
+        target.type = mull__type_number(decider_state->table, failure->error->type);
     }
     if (failure->site) {
-        target.site = mull__resolved_site(seat->resolved, failure->site);
+        target.site = mull__resolved_site(decider_state->resolved, failure->site);
         if (!target.site)
             return MULL_EINVAL;
     } else if (failure->consumer || failure->transport) {
-        site = mull__site_of(seat->table, failure->consumer, failure->transport);
+        site = mull__site_of(decider_state->table, failure->consumer, failure->transport);
         target.site = &site;
     }
     return decide_at(decider, target, failure, verdict);
@@ -290,7 +291,7 @@ int mull__decide_current(mull_decider *decider, const mull_failure *failure, mul
         return MULL_ESTATE;
     if (!failure->type || !failure->site)
         return decide_by_names(decider, failure, verdict);
-    const mull__resolved_ids *resolved = decider->seat->resolved;
+    const mull__resolved_ids *resolved = decider->decider_state->resolved;
     const uint32_t *type = mull__resolved_type(resolved, failure->type);
     const mull__site *site = mull__resolved_site(resolved, failure->site);
     if (!type || !site)
@@ -298,7 +299,7 @@ int mull__decide_current(mull_decider *decider, const mull_failure *failure, mul
     const mull__target target = {*type, site};
     if (!MULL__LIKELY(mull__fast_retry(target, failure, verdict)))
         return decide_by_ids(decider, target, failure, verdict);
-    verdict->generation = decider->seat->name;
+    verdict->generation = decider->decider_state->name;
     return MULL_OK;
 }
 
@@ -351,7 +352,8 @@ int mull__decider_inspect(mull_decider *decider, const mull_failure *failure, mu
     decider->deciding = 1;
     const mull__runner runner = {
         .match = decider->runner.match, .override = decider->runner.override, .state = decider};
-    status = look(data, decider->seat->table, &full, &runner, decider->seat->seen);
+    status =
+        look(data, decider->decider_state->table, &full, &runner, decider->decider_state->seen);
     decider->deciding = 0;
     return status;
 }

@@ -1,4 +1,5 @@
-/* generation.c: a policy as it was loaded at one moment, and the seats that decide by it. */
+/* generation.c: a policy as it was loaded at one moment, and the decider states that decide by it.
+ */
 #include "policy.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@ struct mull__generation {
     atomic_size_t refs;
     mull_policy *policy;
     mull__table *table;
-    void *source;    /* the guest's */
+    void *source;    /* the language's */
     char name[33];   /* content hash of the files */
     char digest[33]; /* content hash of a table that needs states */
     mull__resolved_ids resolved;
@@ -25,7 +26,7 @@ int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load
     mull__generation *g = mull__zalloc(&policy->allocator, 1, sizeof *g);
     if (!g)
         return MULL_ENOMEM;
-    int status = policy->guest.compile(policy->language_data, load);
+    int status = policy->language.compile(policy->language_data, load);
     if (status) {
         mull__free(&policy->allocator, g);
         return status;
@@ -59,7 +60,7 @@ void mull__generation_unref(mull__generation *generation)
     mull_policy *policy = generation->policy;
     mull__resolved_free(&generation->resolved);
     mull__table_free(generation->table);
-    policy->guest.source_free(policy->language_data, generation->source);
+    policy->language.source_free(policy->language_data, generation->source);
     mull__free(&policy->allocator, generation);
     mull__policy_unref(policy);
 }
@@ -82,43 +83,44 @@ int mull__decider_state_new(mull__decider_state **out, mull_policy *policy,
     *out = NULL;
     const mull_allocator *a = &policy->allocator;
     size_t words = mull__table_scratch_words(generation->table);
-    mull__decider_state *seat =
-        mull__zalloc(a, 1, sizeof *seat + words * sizeof *seat->seen + MULL__CACHE_LINE);
-    if (!seat)
+    mull__decider_state *decider_state = mull__zalloc(
+        a, 1, sizeof *decider_state + words * sizeof *decider_state->seen + MULL__CACHE_LINE);
+    if (!decider_state)
         return MULL_ENOMEM;
     if (generation->table->function_count > 0) {
-        int status = policy->guest.state_new(policy->language_data, generation->source,
-                                             generation->digest, report, &seat->state);
+        int status = policy->language.state_new(policy->language_data, generation->source,
+                                                generation->digest, report, &decider_state->state);
         if (status) {
-            mull__free(a, seat);
+            mull__free(a, decider_state);
             return status;
         }
     }
-    atomic_init(&seat->refs, 1);
-    seat->generation = mull__generation_ref(generation);
-    seat->table = generation->table;
-    seat->resolved = &generation->resolved;
-    seat->name = generation->name;
-    *out = seat;
+    atomic_init(&decider_state->refs, 1);
+    decider_state->generation = mull__generation_ref(generation);
+    decider_state->table = generation->table;
+    decider_state->resolved = &generation->resolved;
+    decider_state->name = generation->name;
+    *out = decider_state;
     return MULL_OK;
 }
 
-void mull__decider_state_unref(mull__decider_state *seat)
+void mull__decider_state_unref(mull__decider_state *decider_state)
 {
-    if (!seat || atomic_fetch_sub_explicit(&seat->refs, 1, memory_order_acq_rel) > 1)
+    if (!decider_state ||
+        atomic_fetch_sub_explicit(&decider_state->refs, 1, memory_order_acq_rel) > 1)
         return;
-    /* The generation goes last: it may be what keeps the guest and the allocator alive. */
-    mull__generation *generation = seat->generation;
+    /* The generation goes last: it may be what keeps the language and the allocator alive. */
+    mull__generation *generation = decider_state->generation;
     mull_policy *policy = generation->policy;
-    if (seat->state)
-        policy->guest.state_free(policy->language_data, seat->state);
-    mull__free(&policy->allocator, seat);
+    if (decider_state->state)
+        policy->language.state_free(policy->language_data, decider_state->state);
+    mull__free(&policy->allocator, decider_state);
     mull__generation_unref(generation);
 }
 
-int mull__decider_state_notify(mull__decider_state *seat, uint32_t function,
+int mull__decider_state_notify(mull__decider_state *decider_state, uint32_t function,
                                const mull_event *event, int64_t *steps, char *why, size_t why_size)
 {
-    const mull__language_ops *guest = &seat->generation->policy->guest;
-    return guest->notify(seat->state, function, event, steps, why, why_size);
+    const mull__language_ops *language = &decider_state->generation->policy->language;
+    return language->notify(decider_state->state, function, event, steps, why, why_size);
 }

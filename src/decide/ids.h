@@ -1,6 +1,6 @@
 /* ids.h: the names that are interned in a policy, and what each means in each generation.
  *
- *   holder ───── ids: name -> id -> name           one list of types, one of sites; they only grow
+ *   policy ───── ids: name -> id -> name           one list of types, one of sites; they only grow
  *                 └── resolved ids, of each generation that lives:
  *                       id of a type -> its number in the table
  *                       id of a site -> what is in force there, the hash of its consumer

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-/* ---- The holder's life ----------------------------------------------------------------------- */
+/* ---- The policy's life ----------------------------------------------------------------------- */
 
 void mull__policy_unref(mull_policy *policy)
 {
@@ -17,12 +17,12 @@ void mull__policy_unref(mull_policy *policy)
     pthread_mutex_destroy(&policy->validating);
     pthread_mutex_destroy(&policy->building);
     const mull_allocator a = policy->allocator;
-    const mull__language_ops guest = policy->guest;
+    const mull__language_ops language = policy->language;
     void *data = policy->language_data;
     mull__free(&a, policy->files);
     mull__free(&a, policy->path);
     mull__free(&a, policy);
-    guest.data_free(data);
+    language.data_free(data);
 }
 
 /* make_checked_lock: one that knows its owner, so that an embedder who loads again, or makes a
@@ -47,9 +47,9 @@ static int make_locks(mull_policy *policy)
     return mull__ids_init(&policy->ids, &policy->allocator);
 }
 
-/* holder_new makes a holder without a generation. */
-static mull_policy *holder_new(const mull_policy_options *options, const mull__language_ops *guest,
-                               void *data)
+/* policy_new makes a policy without a generation. */
+static mull_policy *policy_new(const mull_policy_options *options,
+                               const mull__language_ops *language, void *data)
 {
     mull_allocator a = mull__allocator_or_default(options->allocator);
     mull_policy *policy = mull__zalloc(&a, 1, sizeof *policy);
@@ -64,7 +64,7 @@ static mull_policy *holder_new(const mull_policy_options *options, const mull__l
     }
     atomic_init(&policy->refs, 1);
     atomic_init(&policy->users, 1);
-    policy->guest = *guest;
+    policy->language = *language;
     policy->language_data = data;
     policy->has_files = !options->text;
     policy->problem = options->problem;
@@ -76,12 +76,12 @@ static mull_policy *holder_new(const mull_policy_options *options, const mull__l
 }
 
 int mull__policy_new(mull_policy **out, const mull_policy_options *options,
-                     const mull__language_ops *guest, void *data)
+                     const mull__language_ops *language, void *data)
 {
     *out = NULL;
-    mull_policy *policy = holder_new(options, guest, data);
+    mull_policy *policy = policy_new(options, language, data);
     if (!policy) {
-        guest->data_free(data);
+        language->data_free(data);
         return MULL_ENOMEM;
     }
     int status = mull__policy_load_first(policy, options);

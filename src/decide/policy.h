@@ -1,8 +1,9 @@
-/* policy.h: a mull_policy from inside, its generations, and the seats that decide by them.
+/* policy.h: a mull_policy from inside, its generations, and the decider states that decide by them.
  *
- *   holder (counted) <── generation (counted): table, kept text, name
+ *   policy (counted) <── generation (counted): table, kept text, name
  *                              ^
- *                              └── seat: a state of the guest for its functions, scratch
+ *                              └── decider state: a state of the language for its functions,
+ * scratch
  */
 #ifndef MULL__POLICY_H
 #define MULL__POLICY_H
@@ -16,19 +17,19 @@
 
 /* mull_policy. Three locks and that of the ids, taken in this order:
  *
- *   building   by whoever runs the guest to build something, which may take long: a reload from its
- *              first line to its last, and a decider's first seat. So the generation in force
+ *   building   by whoever runs the language to build something, which may take long: a reload from
+ * its first line to its last, and a decider's first decider state. So the generation in force
  *              doesn't change, and the list of deciders doesn't grow, under a reload.
  *   validating    while validators are asked and what they let pass is published, while engines are
- * told what came of a reload, or a veto comes or goes ids        while a name is interned, or a
- * generation comes or goes lock       for a few instructions; nothing foreign is called under it
+ * told what came of a reload, or a validator comes or goes ids        while a name is interned, or
+ * a generation comes or goes lock       for a few instructions; nothing foreign is called under it
  *
  * Deciding takes none of them. */
 struct mull_policy {
     mull_allocator allocator;
     atomic_size_t refs;  /* of its memory: its users together, and each generation */
     atomic_size_t users; /* of the generation in force: the embedder, and each decider */
-    mull__language_ops guest;
+    mull__language_ops language;
     void *language_data;
     char *path; /* what the embedder calls it */
     int has_files;
@@ -52,7 +53,8 @@ struct mull_policy {
 int mull__generation_new(mull__generation **out, mull_policy *policy, mull__load *load);
 
 /* MULL__CACHE_LINE is how far what one thread writes stays from what others have: the bytes of a
- * cache line, which moves from core to core as a whole. Two seats or deciders may lie side by side.
+ * cache line, which moves from core to core as a whole. Two decider states or deciders may lie side
+ * by side.
  */
 enum { MULL__CACHE_LINE = 64 };
 
@@ -64,7 +66,7 @@ struct mull__decider_state {
     const mull__table *table; /* the generation's, as these are */
     const mull__resolved_ids *resolved;
     const char *name;
-    void *state; /* the guest's; NULL where the table has no functions */
+    void *state; /* the language's; NULL where the table has no functions */
     char apart[MULL__CACHE_LINE];
     uint64_t
         seen[]; /* mull__table_scratch_words words, and MULL__CACHE_LINE bytes that nobody uses */
@@ -75,32 +77,34 @@ struct mull__decider_state {
 int mull__decider_state_new(mull__decider_state **out, mull_policy *policy,
                             mull__generation *generation, mull__report *report);
 
-/* FRESH is the mark on a seat in a decider's slot that the decider hasn't taken yet. */
+/* FRESH is the mark on a decider state in a decider's slot that the decider hasn't taken yet. */
 #define MULL__NEW_STATE_MARK ((uintptr_t)1)
 
-/* mull_decider: the seat is the deciding thread's; the slot is where a reload leaves a fresh seat,
- * and where the decider leaves its old one in exchange, for the next reload to free:
+/* mull_decider: the decider state is the deciding thread's; the slot is where a reload leaves a
+ * fresh decider state, and where the decider leaves its old one in exchange, for the next reload to
+ * free:
  *
  *   slot:  0 ──reload──> fresh* ──decide──> old ──reload──> fresh* ──reload──> fresh* ...
  *                                            └ freed            └ freed, never used
  */
 struct mull_decider {
-    mull__link link; /* in the holder's list */
+    mull__link link; /* in the policy's list */
     mull_policy *policy;
-    mull__decider_state *seat;
-    mull__runner runner;   /* its state is the seat's */
+    mull__decider_state *decider_state;
+    mull__runner runner;   /* its state is the decider state's */
     atomic_uintptr_t slot; /* a mull__decider_state, marked or not; 0 */
     mull_event_fn hear;    /* NULL: nobody but the policy's own event function */
     void *hear_data;
-    uintptr_t deciding; /* 0 or 1: an event of it may not decide with it: the seat is in use */
+    uintptr_t
+        deciding; /* 0 or 1: an event of it may not decide with it: the decider state is in use */
 #if defined(MULL__CHECKS)
     atomic_flag entered; /* a thread is in mull_decide with it */
 #endif
     char apart[MULL__CACHE_LINE];
 };
 
-/* mull__policy_unref lets go of the holder's guest and memory, which its users, until the last of
- * them has left, and each generation keep. */
+/* mull__policy_unref lets go of the policy's language and memory, which its users, until the last
+ * of them has left, and each generation keep. */
 void mull__policy_unref(mull_policy *policy);
 
 /* mull__policy_load_first loads a policy's first generation. */

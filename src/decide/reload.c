@@ -1,5 +1,5 @@
 /* reload.c: how another generation takes the place of the one in force, who may refuse that, and
- * how the files stand to what runs. holder.h says what the locks are for. */
+ * how the files stand to what runs. policy.h says what the locks are for. */
 #include "policy.h"
 
 #include <stdio.h>
@@ -63,25 +63,26 @@ void mull__policy_files_status(mull_policy *policy, mull__files_status *standing
 
 /* ---- Vetoes ---------------------------------------------------------------------------------- */
 
-int mull__policy_add_validator(mull_policy *policy, mull__reload_validator *veto,
+int mull__policy_add_validator(mull_policy *policy, mull__reload_validator *validator,
                                mull_problem_fn problem, void *problem_data)
 {
     if (pthread_mutex_lock(&policy->validating))
         return MULL_ESTATE;
     mull__generation *current = mull__policy_current(policy);
-    int status = veto->check(veto->data, mull__generation_table(current), problem, problem_data);
+    int status =
+        validator->check(validator->data, mull__generation_table(current), problem, problem_data);
     if (status == MULL_OK)
-        mull__list_push(&policy->validators, &veto->link);
+        mull__list_push(&policy->validators, &validator->link);
     mull__generation_unref(current);
     pthread_mutex_unlock(&policy->validating);
     return status;
 }
 
-void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *veto)
+void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *validator)
 {
     /* Out of a check on this very thread, whose `problem` closes another engine, it is locked. */
     int locked = pthread_mutex_lock(&policy->validating) == 0;
-    mull__list_remove(&policy->validators, &veto->link);
+    mull__list_remove(&policy->validators, &validator->link);
     if (locked)
         pthread_mutex_unlock(&policy->validating);
 }
@@ -92,8 +93,8 @@ static int ask_vetoes(mull_policy *policy, const mull__table *table, mull__repor
     int status = MULL_OK;
     for (mull__link *at = mull__list_first(&policy->validators); at;
          at = mull__list_after(&policy->validators, at)) {
-        mull__reload_validator *veto = MULL__ENTRY(at, mull__reload_validator, link);
-        int answer = veto->check(veto->data, table, mull__report_add, report);
+        mull__reload_validator *validator = MULL__ENTRY(at, mull__reload_validator, link);
+        int answer = validator->check(validator->data, table, mull__report_add, report);
         if (answer)
             status = answer;
     }
@@ -102,37 +103,39 @@ static int ask_vetoes(mull_policy *policy, const mull__table *table, mull__repor
 
 /* ---- Reloading ------------------------------------------------------------------------------- */
 
-/* staged is what a reload has built: a generation, and seats for it, as many as there are deciders.
- * Once published, `seats` holds what came out of their slots. */
+/* staged is what a reload has built: a generation, and decider states for it, as many as there are
+ * deciders. Once published, `decider states` holds what came out of their slots. */
 typedef struct staged {
     mull__generation *generation;
-    uintptr_t *seats;
+    uintptr_t *decider_states;
     size_t count;
 } staged;
 
 static void unstage(mull_policy *policy, staged *s)
 {
     for (size_t i = 0; i < s->count; i++)
-        mull__decider_state_unref((mull__decider_state *)(s->seats[i] & ~MULL__NEW_STATE_MARK));
-    mull__free(&policy->allocator, s->seats);
+        mull__decider_state_unref(
+            (mull__decider_state *)(s->decider_states[i] & ~MULL__NEW_STATE_MARK));
+    mull__free(&policy->allocator, s->decider_states);
     mull__generation_unref(s->generation);
 }
 
-/* add_seats stages a seat for each decider; some of these may leave meanwhile, none can join. */
+/* add_seats stages a decider state for each decider; some of these may leave meanwhile, none can
+ * join. */
 static int add_seats(mull_policy *policy, staged *s, mull__report *report)
 {
     pthread_mutex_lock(&policy->lock);
     size_t wanted = policy->deciders.count;
     pthread_mutex_unlock(&policy->lock);
-    s->seats = mull__zalloc(&policy->allocator, wanted, sizeof *s->seats);
-    if (!s->seats)
+    s->decider_states = mull__zalloc(&policy->allocator, wanted, sizeof *s->decider_states);
+    if (!s->decider_states)
         return MULL_ENOMEM;
     for (; s->count < wanted; s->count++) {
-        mull__decider_state *seat;
-        int status = mull__decider_state_new(&seat, policy, s->generation, report);
+        mull__decider_state *decider_state;
+        int status = mull__decider_state_new(&decider_state, policy, s->generation, report);
         if (status)
             return status;
-        s->seats[s->count] = (uintptr_t)seat | MULL__NEW_STATE_MARK;
+        s->decider_states[s->count] = (uintptr_t)decider_state | MULL__NEW_STATE_MARK;
     }
     return MULL_OK;
 }
@@ -148,8 +151,9 @@ static void publish(mull_policy *policy, staged *s)
     for (mull__link *at = mull__list_first(&policy->deciders); at;
          at = mull__list_after(&policy->deciders, at)) {
         mull_decider *decider = MULL__ENTRY(at, mull_decider, link);
-        uintptr_t fresh = s->seats[next];
-        s->seats[next++] = atomic_exchange_explicit(&decider->slot, fresh, memory_order_acq_rel);
+        uintptr_t fresh = s->decider_states[next];
+        s->decider_states[next++] =
+            atomic_exchange_explicit(&decider->slot, fresh, memory_order_acq_rel);
     }
     pthread_mutex_unlock(&policy->lock);
 }
@@ -221,9 +225,9 @@ static void tell_engines(mull_policy *policy, const mull_event *event)
     int locked = pthread_mutex_lock(&policy->validating) == 0;
     for (mull__link *at = mull__list_first(&policy->validators); at;
          at = mull__list_after(&policy->validators, at)) {
-        mull__reload_validator *veto = MULL__ENTRY(at, mull__reload_validator, link);
-        if (veto->told)
-            veto->told(veto->data, event);
+        mull__reload_validator *validator = MULL__ENTRY(at, mull__reload_validator, link);
+        if (validator->told)
+            validator->told(validator->data, event);
     }
     if (locked)
         pthread_mutex_unlock(&policy->validating);

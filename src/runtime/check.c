@@ -183,13 +183,13 @@ static int check(void *data, const mull__table *table, mull_problem_fn problem, 
 
 int mull__check_begin(mull_engine *engine)
 {
-    engine->veto =
+    engine->validator =
         (mull__reload_validator){.check = check, .told = mull__policy_event_add, .data = engine};
-    return mull__policy_add_validator(engine->options.policy, &engine->veto,
+    return mull__policy_add_validator(engine->options.policy, &engine->validator,
                                       engine->options.problem, engine->options.data);
 }
 
 void mull__check_end(mull_engine *engine)
 {
-    mull__policy_remove_validator(engine->options.policy, &engine->veto);
+    mull__policy_remove_validator(engine->options.policy, &engine->validator);
 }

@@ -5,8 +5,8 @@
  *   the engine starts ──────────────┐
  *   a reload ends, on any thread ───┴──> policy events ── the loop drains them ──> notify
  *
- * A notify is called in the seat that the verdict came from, on the loop's thread. It can't change
- * anything. What it fails at is told to the embedder alone. */
+ * A notify is called in the decider state that the verdict came from, on the loop's thread. It
+ * can't change anything. What it fails at is told to the embedder alone. */
 #include "events.h"
 
 #include "policy/resolve.h"
@@ -45,11 +45,11 @@ static void notify_failed(mull_engine *engine, const mull_event *event, const ch
 }
 
 /* call calls a notify, which takes its steps from those that are left. */
-static void call(mull_engine *engine, mull__decider_state *seat, uint32_t notify,
+static void call(mull_engine *engine, mull__decider_state *decider_state, uint32_t notify,
                  const mull_event *event, int64_t *steps)
 {
     char why[512] = "";
-    if (mull__decider_state_notify(seat, notify, event, steps, why, sizeof why) < 0)
+    if (mull__decider_state_notify(decider_state, notify, event, steps, why, sizeof why) < 0)
         notify_failed(engine, event, why);
 }
 
@@ -105,7 +105,7 @@ void mull__events_begin(mull__delivery *d)
     int64_t notify = notify_for(d->engine, d->consumer->name, d->consumer->port->name);
     if (notify < 0)
         return;
-    d->seat = mull__decider_state_ref(d->engine->decider);
+    d->decider_state = mull__decider_state_ref(d->engine->decider);
     d->notify = (uint32_t)notify;
 }
 
@@ -113,7 +113,7 @@ void mull__event_from_decision(const mull_event *event, void *data)
 {
     mull_engine *engine = data;
     mull__delivery *d = engine->judged;
-    if (!d || !d->seat)
+    if (!d || !d->decider_state)
         return;
     mull__pending *kept = keep_event(engine, event);
     if (kept)
@@ -133,7 +133,7 @@ static void tell_pending(mull__delivery *d, const mull_event *about)
         event.rule = kept->rule;
         event.text = kept->text;
         if (steps > 0)
-            call(engine, d->seat, d->notify, &event, &steps);
+            call(engine, d->decider_state, d->notify, &event, &steps);
         else
             skipped++;
         if (skipped > 0 && d->pending.count == 0) {
@@ -153,10 +153,10 @@ static void tell(mull__delivery *d, const mull_event *event)
     int64_t steps = MULL__DECISION_STEPS;
     if (d->engine->options.event)
         d->engine->options.event(event, d->engine->options.data);
-    if (!d->seat)
+    if (!d->decider_state)
         return;
     tell_pending(d, event);
-    call(d->engine, d->seat, d->notify, event, &steps);
+    call(d->engine, d->decider_state, d->notify, event, &steps);
     mull__events_end(d);
 }
 
@@ -187,13 +187,13 @@ void mull__event_header_ignored(mull__delivery *d, const char *name)
 
 void mull__events_end(mull__delivery *d)
 {
-    if (!d->seat)
+    if (!d->decider_state)
         return;
     mull_failure failure = mull__failure_of(d);
     mull_event event = verdict_of(d, &failure);
     tell_pending(d, &event);
-    mull__decider_state_unref(d->seat);
-    d->seat = NULL;
+    mull__decider_state_unref(d->decider_state);
+    d->decider_state = NULL;
 }
 
 /* ---- About the policy ------------------------------------------------------------------------ */
@@ -240,12 +240,12 @@ void mull__policy_events_deliver(mull_engine *engine)
         mull__decider_refresh(engine->decider);
         int64_t notify = notify_for(engine, NULL, NULL);
         if (notify >= 0 && !engine->stop_reported) {
-            mull__decider_state *seat = mull__decider_state_ref(engine->decider);
-            call(engine, seat, (uint32_t)notify,
+            mull__decider_state *decider_state = mull__decider_state_ref(engine->decider);
+            call(engine, decider_state, (uint32_t)notify,
                  &(mull_event){
                      .kind = kept->kind, .text = kept->text, .generation = kept->generation},
                  &steps);
-            mull__decider_state_unref(seat);
+            mull__decider_state_unref(decider_state);
         }
         mull__free(&engine->allocator, kept);
     }

@@ -171,11 +171,11 @@ typedef struct mull__delivery {
 
     /* how it ends */
     mull_verdict verdict;
-    mull__generation *generation; /* keeps the verdict's strings */
-    char *words;                  /* ... but those that an override answered, one block */
-    mull__decider_state *seat;    /* whose notify has to hear of it, NULL: none has */
-    uint32_t notify;              /* the number of that function */
-    mull__list pending;           /* mull__pending: while it was judged */
+    mull__generation *generation;       /* keeps the verdict's strings */
+    char *words;                        /* ... but those that an override answered, one block */
+    mull__decider_state *decider_state; /* whose notify has to hear of it, NULL: none has */
+    uint32_t notify;                    /* the number of that function */
+    mull__list pending;                 /* mull__pending: while it was judged */
     mull_settlement settlement;
     mull_header *headers; /* of the settlement, one block */
     mull_outgoing *sends; /* each message one block, guarded by the mutex while the call is open */
@@ -224,8 +224,8 @@ struct mull_engine {
     mull_allocator allocator;
     mull_engine_options options;
     mull_decider *decider;
-    mull__reload_validator veto; /* registered from start until it has stopped */
-    mull__delivery *judged;      /* that the decider is at work on, NULL */
+    mull__reload_validator validator; /* registered from start until it has stopped */
+    mull__delivery *judged;           /* that the decider is at work on, NULL */
     mull__engine_state state;
 
     uv_loop_t *loop, own_loop;

@@ -45,9 +45,10 @@ static void check_within(const void *block, const void *written, size_t size)
 
 static void check_apart(const mull_decider *decider)
 {
-    const mull__decider_state *seat = decider->seat;
+    const mull__decider_state *decider_state = decider->decider_state;
     check_within(decider, &decider->deciding, sizeof decider->deciding);
-    check_within(seat, seat->seen, mull__table_scratch_words(seat->table) * sizeof *seat->seen);
+    check_within(decider_state, decider_state->seen,
+                 mull__table_scratch_words(decider_state->table) * sizeof *decider_state->seen);
 }
 
 static void what_deciders_write_lies_apart(void **state)

@@ -1,4 +1,4 @@
-/* decide.c: the holder, its generations and deciders, on one thread: who is freed when,
+/* decide.c: the policy, its generations and deciders, on one thread: who is freed when,
  * what a refused reload leaves behind, and memory that runs out at every step. */
 #include <errno.h>
 
@@ -232,7 +232,8 @@ static void a_load_out_of_a_load_is_refused(void **state)
     rig_done(&r);
 }
 
-/* At most one old seat waits with each decider, and one that never decides keeps two at most. */
+/* At most one old decider state waits with each decider, and one that never decides keeps two at
+ * most. */
 static void seats_come_and_go(void **state)
 {
     (void)state;
@@ -454,14 +455,14 @@ static void a_veto_may_go_while_another_is_asked(void **state)
     rig r;
     rig_init(&r, "a");
     leaver l = {.policy = r.policy, .other.check = has_nothing_against};
-    mull__reload_validator veto = {.check = has_nothing_against, .data = &l};
-    assert_int_equal(mull__policy_add_validator(r.policy, &veto, NULL, NULL), 0);
+    mull__reload_validator validator = {.check = has_nothing_against, .data = &l};
+    assert_int_equal(mull__policy_add_validator(r.policy, &validator, NULL, NULL), 0);
     assert_int_equal(mull__policy_add_validator(r.policy, &l.other, NULL, NULL), 0);
-    veto.check = let_other_leave;
+    validator.check = let_other_leave;
     l.other.check = never_asked;
     assert_int_equal(reload(&r, "b"), 0);
     assert_int_equal(l.asked, 1);
-    mull__policy_remove_validator(r.policy, &veto);
+    mull__policy_remove_validator(r.policy, &validator);
     assert_int_equal(reload(&r, "a"), 0);
     assert_int_equal(l.asked, 1);
     rig_done(&r);

@@ -69,7 +69,7 @@ static void a_decider_that_has_not_moved_on_finds_every_id(void **state)
     rig_done(&r);
 }
 
-/* A seat that somebody keeps, keeps its generation: that one goes on to resolve ids. */
+/* A decider state that somebody keeps, keeps its generation: that one goes on to resolve ids. */
 static void a_generation_that_is_kept_is_no_trouble(void **state)
 {
     (void)state;

@@ -5,10 +5,11 @@
 
 static long exchanges;
 
-static uintptr_t counted_exchange(atomic_uintptr_t *slot, uintptr_t seat, memory_order order)
+static uintptr_t counted_exchange(atomic_uintptr_t *slot, uintptr_t decider_state,
+                                  memory_order order)
 {
     exchanges++;
-    return atomic_exchange_explicit(slot, seat, order);
+    return atomic_exchange_explicit(slot, decider_state, order);
 }
 
 /* entering is what a build with checks does at the door of each call. */
@@ -211,7 +212,8 @@ static void a_reload_costs_one_exchange(void **state)
     stage_close(&s);
 }
 
-/* However many reloads there were since its last call, it takes the seat of the last one. */
+/* However many reloads there were since its last call, it takes the decider state of the last one.
+ */
 static void many_reloads_cost_one_exchange(void **state)
 {
     (void)state;

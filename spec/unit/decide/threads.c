@@ -160,7 +160,7 @@ enum { VETOED_RELOADS = 8000, VETOES = 2 };
 typedef struct dispute {
     stage stage;
     atomic_int failed;
-    atomic_long used, refused; /* how often the policy in force suited the veto */
+    atomic_long used, refused; /* how often the policy in force suited the validator */
 } dispute;
 
 /* refuse_b has something against tables that don't retry. */
@@ -179,9 +179,10 @@ static void *use_and_leave(void *data)
 {
     dispute *d = data;
     mull__report report = {0};
-    mull__reload_validator veto = {.check = refuse_b};
+    mull__reload_validator validator = {.check = refuse_b};
     while (!d->stage.stop) {
-        int status = mull__policy_add_validator(d->stage.policy, &veto, mull__report_add, &report);
+        int status =
+            mull__policy_add_validator(d->stage.policy, &validator, mull__report_add, &report);
         d->failed += status != 0 && status != MULL_EREFUSED;
         if (status == 0) {
             char name[33];
@@ -191,7 +192,7 @@ static void *use_and_leave(void *data)
         } else {
             d->refused++;
         }
-        mull__policy_remove_validator(d->stage.policy, &veto);
+        mull__policy_remove_validator(d->stage.policy, &validator);
     }
     return NULL;
 }
@@ -205,8 +206,8 @@ static void *keep_asking(void *data)
     return NULL;
 }
 
-/* A veto's word holds from the moment at which it is asked to that at which what it let pass is in
- * force, and from its coming to its leaving. */
+/* A validator's word holds from the moment at which it is asked to that at which what it let pass
+ * is in force, and from its coming to its leaving. */
 static void what_a_veto_refuses_is_never_in_force_with_it(void **state)
 {
     (void)state;
