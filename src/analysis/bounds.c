@@ -1,4 +1,4 @@
-/* bounds.c: the extent of a single course, which is a straight line: each round is all its retries
+/* bounds.c: the range of a single chain, which is a straight line: each round is all its retries
  * and one redelivery. Rounds that take equally long are gone through at once. */
 #include "bounds.h"
 
@@ -6,21 +6,21 @@ enum { RUN_NS = 150, STEP_NS = 30 };
 
 /* line is where a message is: at the first failure of a round. */
 typedef struct line {
-    const mull__chain_set *walks;
-    const mull__chain *course;
+    const mull__chain_set *chain_set;
+    const mull__chain *chain;
     int64_t max_age_ms;     /* MULL__FOREVER: none */
     mull__ms_range retries; /* all of a round together, with their calls */
     int64_t redeliveries;
     mull__ms_range age;
-    mull__range extent; /* of the ends so far */
+    mull__range range; /* of the ends so far */
 } line;
 
 /* A line has most calls where it ends last, so that each end takes the place of those before. */
 static void end_at(line *l, int64_t calls, int64_t low_ms, int64_t high_ms)
 {
-    l->extent.calls = calls;
-    l->extent.shortest_ms = mull__smaller(l->extent.shortest_ms, low_ms);
-    l->extent.longest_ms = mull__greater(l->extent.longest_ms, high_ms);
+    l->range.calls = calls;
+    l->range.shortest_ms = mull__smaller(l->range.shortest_ms, low_ms);
+    l->range.longest_ms = mull__greater(l->range.longest_ms, high_ms);
 }
 
 static mull__ms_range retries(const line *l, int64_t count)
@@ -28,7 +28,7 @@ static mull__ms_range retries(const line *l, int64_t count)
     mull__ms_range sum = {0, 0};
     for (int64_t step = 1; step <= count; step++)
         sum = mull__span_sum(
-            sum, mull__with_call(l->walks, mull__tier_ms_range(l->course->retry, step)));
+            sum, mull__with_call(l->chain_set, mull__tier_ms_range(l->chain->retry, step)));
     return sum;
 }
 
@@ -56,7 +56,7 @@ static int64_t fits(int64_t ms, int64_t step_ms, int64_t limit_ms)
  * the span ends, and the younger one goes on. 0: it ended, or never does. */
 static int run(line *l, mull__ms_range wait, int64_t count)
 {
-    int64_t max_ms = l->max_age_ms, calls = l->course->retry->attempts + 1;
+    int64_t max_ms = l->max_age_ms, calls = l->chain->retry->attempts + 1;
     mull__ms_range out = mull__span_sum(l->age, l->retries);
     mull__ms_range round = mull__span_sum(l->retries, wait);
     int64_t done = mull__smaller(count, fits(out.low_ms, round.low_ms, max_ms));
@@ -84,16 +84,16 @@ static int run(line *l, mull__ms_range wait, int64_t count)
  * of all that may come. */
 static void give_up(line *l)
 {
-    int64_t shortest_ms = mull__smaller(l->extent.shortest_ms, l->age.low_ms);
-    l->extent = mull__range_estimate(l->walks);
-    l->extent.shortest_ms = shortest_ms;
+    int64_t shortest_ms = mull__smaller(l->range.shortest_ms, l->age.low_ms);
+    l->range = mull__range_estimate(l->chain_set);
+    l->range.shortest_ms = shortest_ms;
 }
 
 static void follow(line *l)
 {
-    const mull__tier_config *tier = l->course->redeliver;
-    int64_t calls = l->course->retry->attempts + 1, last_calls = calls;
-    int64_t most = l->walks->max_attempts;
+    const mull__tier_config *tier = l->chain->redeliver;
+    int64_t calls = l->chain->retry->attempts + 1, last_calls = calls;
+    int64_t most = l->chain_set->max_attempts;
     int64_t rounds = tier->attempts == MULL_UNLIMITED ? MULL__FOREVER : tier->attempts;
     if (most != MULL__OFF && (most - 1) / calls <= rounds) {
         rounds = (most - 1) / calls;
@@ -103,9 +103,9 @@ static void follow(line *l)
         int64_t step = l->redeliveries + 1, equal = equal_steps(tier, step);
         if (rounds != MULL__FOREVER)
             equal = mull__smaller(equal, rounds - l->redeliveries);
-        if (!run(l, mull__with_call(l->walks, mull__tier_ms_range(tier, step)), equal))
+        if (!run(l, mull__with_call(l->chain_set, mull__tier_ms_range(tier, step)), equal))
             return;
-        if (!mull__budget_take(l->walks->effort, RUN_NS)) {
+        if (!mull__budget_take(l->chain_set->effort, RUN_NS)) {
             give_up(l);
             return;
         }
@@ -114,25 +114,25 @@ static void follow(line *l)
     end_at(l, rounds * calls + last_calls, age.low_ms, age.high_ms);
 }
 
-mull__range mull__range_of_chain(const mull__chain_set *walks)
+mull__range mull__range_of_chain(const mull__chain_set *chain_set)
 {
-    const mull__chain *course = walks->courses;
+    const mull__chain *chain = chain_set->chains;
     line l = {
-        .walks = walks,
-        .course = course,
-        .max_age_ms = walks->max_age_ms == MULL__OFF ? MULL__FOREVER : walks->max_age_ms,
-        .extent = {0, MULL__FOREVER, 0, mull__delays_are_correlated(course, walks)},
+        .chain_set = chain_set,
+        .chain = chain,
+        .max_age_ms = chain_set->max_age_ms == MULL__OFF ? MULL__FOREVER : chain_set->max_age_ms,
+        .range = {0, MULL__FOREVER, 0, mull__delays_are_correlated(chain, chain_set)},
     };
-    if (mull__budget_take(walks->effort, STEP_NS * course->retry->attempts)) {
-        l.retries = retries(&l, course->retry->attempts);
+    if (mull__budget_take(chain_set->effort, STEP_NS * chain->retry->attempts)) {
+        l.retries = retries(&l, chain->retry->attempts);
         follow(&l);
     } else {
         give_up(&l);
     }
-    return l.extent;
+    return l.range;
 }
 
-/* ---- Of any courses -------------------------------------------------------------------------- */
+/* ---- Of any chains -------------------------------------------------------------------------- */
 
 /* Delays that are computed never become less. */
 int64_t mull__longest_step_ms(const mull__tier_config *tier)
@@ -150,57 +150,57 @@ static int is_decorrelated(const mull__tier_config *tier)
     return tier->attempts && tier->jitter_kind == MULL__JITTER_DECORRELATED;
 }
 
-int mull__delays_are_correlated(const mull__chain *course, const mull__chain_set *walks)
+int mull__delays_are_correlated(const mull__chain *chain, const mull__chain_set *chain_set)
 {
-    return walks->max_age_ms != MULL__OFF &&
-           (is_decorrelated(course->retry) || is_decorrelated(course->redeliver));
+    return chain_set->max_age_ms != MULL__OFF &&
+           (is_decorrelated(chain->retry) || is_decorrelated(chain->redeliver));
 }
 
-/* outermost is the most of anything that any of the courses has. */
+/* outermost is the most of anything that any of the chains has. */
 typedef struct outermost {
     int64_t retries, redeliveries, wait_ms; /* redeliveries: MULL__FOREVER where unlimited */
 } outermost;
 
-static outermost outermost_of(const mull__chain_set *walks)
+static outermost outermost_of(const mull__chain_set *chain_set)
 {
     outermost most = {0};
-    for (size_t i = 0; i < walks->count; i++) {
-        const mull__chain *course = &walks->courses[i];
-        int is_unlimited = course->redeliver->attempts == MULL_UNLIMITED;
-        most.retries = mull__greater(most.retries, course->retry->attempts);
+    for (size_t i = 0; i < chain_set->count; i++) {
+        const mull__chain *chain = &chain_set->chains[i];
+        int is_unlimited = chain->redeliver->attempts == MULL_UNLIMITED;
+        most.retries = mull__greater(most.retries, chain->retry->attempts);
         most.redeliveries = mull__greater(
-            most.redeliveries, is_unlimited ? MULL__FOREVER : course->redeliver->attempts);
-        most.wait_ms = mull__greater(most.wait_ms, mull__longest_step_ms(course->retry));
-        most.wait_ms = mull__greater(most.wait_ms, mull__longest_step_ms(course->redeliver));
+            most.redeliveries, is_unlimited ? MULL__FOREVER : chain->redeliver->attempts);
+        most.wait_ms = mull__greater(most.wait_ms, mull__longest_step_ms(chain->retry));
+        most.wait_ms = mull__greater(most.wait_ms, mull__longest_step_ms(chain->redeliver));
     }
     return most;
 }
 
-mull__range mull__range_overridden(const mull__chain_set *walks)
+mull__range mull__range_overridden(const mull__chain_set *chain_set)
 {
-    if (walks->max_attempts == MULL__OFF)
+    if (chain_set->max_attempts == MULL__OFF)
         return (mull__range){MULL__FOREVER, 0, MULL__FOREVER, 0};
-    int64_t wait_ms = mull__greater(MULL__DELAY_MAX_MS, outermost_of(walks).wait_ms);
+    int64_t wait_ms = mull__greater(MULL__DELAY_MAX_MS, outermost_of(chain_set).wait_ms);
     int64_t longest_ms =
-        mull__longer(mull__later(wait_ms, walks->handler_ms), walks->max_attempts - 1);
-    return (mull__range){walks->max_attempts, 0, longest_ms, 0};
+        mull__longer(mull__later(wait_ms, chain_set->handler_ms), chain_set->max_attempts - 1);
+    return (mull__range){chain_set->max_attempts, 0, longest_ms, 0};
 }
 
 /* After max_age the message may have one more redelivery under way, and a round's retries. */
-mull__range mull__range_estimate(const mull__chain_set *walks)
+mull__range mull__range_estimate(const mull__chain_set *chain_set)
 {
-    outermost most = outermost_of(walks);
-    int64_t wait_ms = mull__later(most.wait_ms, walks->handler_ms);
+    outermost most = outermost_of(chain_set);
+    int64_t wait_ms = mull__later(most.wait_ms, chain_set->handler_ms);
     int64_t rounds = mull__later(most.redeliveries, 1);
-    mull__range extent = {.calls = mull__longer(rounds, most.retries + 1), .rough = 1};
-    if (walks->max_attempts != MULL__OFF)
-        extent.calls = mull__smaller(extent.calls, walks->max_attempts);
-    extent.longest_ms = MULL__FOREVER;
-    if (extent.calls != MULL__FOREVER)
-        extent.longest_ms = mull__longer(wait_ms, extent.calls - 1);
-    if (walks->max_age_ms != MULL__OFF)
-        extent.longest_ms =
-            mull__smaller(extent.longest_ms,
-                          mull__later(walks->max_age_ms, mull__longer(wait_ms, most.retries + 1)));
-    return extent;
+    mull__range range = {.calls = mull__longer(rounds, most.retries + 1), .rough = 1};
+    if (chain_set->max_attempts != MULL__OFF)
+        range.calls = mull__smaller(range.calls, chain_set->max_attempts);
+    range.longest_ms = MULL__FOREVER;
+    if (range.calls != MULL__FOREVER)
+        range.longest_ms = mull__longer(wait_ms, range.calls - 1);
+    if (chain_set->max_age_ms != MULL__OFF)
+        range.longest_ms =
+            mull__smaller(range.longest_ms, mull__later(chain_set->max_age_ms,
+                                                        mull__longer(wait_ms, most.retries + 1)));
+    return range;
 }

@@ -62,15 +62,15 @@ typedef struct mull__chain {
 } mull__chain;
 
 /* mull__chain_set are the ways that a message can take: each of its failures is decided by one of
- * the courses, whichever. */
+ * the chains, whichever. */
 typedef struct mull__chain_set {
-    const mull__chain *courses;
+    const mull__chain *chains;
     size_t count;
-    int may_end_at_once;              /* a failure may also end it whatever the courses say */
+    int may_end_at_once;              /* a failure may also end it whatever the chains say */
     int64_t max_attempts, max_age_ms; /* MULL__OFF: none */
     int64_t handler_ms;               /* the longest that a call takes; MULL__FOREVER: no bound */
     /* How many nanoseconds, roughly, may still be spent on following walks, which takes its own.
-     * Once there are none, extents are rough. */
+     * Once there are none, ranges are rough. */
     int64_t *effort;
 } mull__chain_set;
 
@@ -83,9 +83,9 @@ typedef struct mull__range {
 } mull__range;
 
 /* mull__with_call is a wait, and the call after it. */
-static inline mull__ms_range mull__with_call(const mull__chain_set *walks, mull__ms_range wait)
+static inline mull__ms_range mull__with_call(const mull__chain_set *chain_set, mull__ms_range wait)
 {
-    return mull__span_sum(wait, (mull__ms_range){0, walks->handler_ms});
+    return mull__span_sum(wait, (mull__ms_range){0, chain_set->handler_ms});
 }
 
 /* mull__same_chain: nothing that is computed here differs. */
@@ -101,15 +101,15 @@ static inline int mull__budget_take(int64_t *effort, int64_t ns)
     return *effort > 0;
 }
 
-/* mull__range_of_chain is of walks with a single course, which decides every failure. */
-mull__range mull__range_of_chain(const mull__chain_set *walks);
+/* mull__range_of_chain is of walks with a single chain, which decides every failure. */
+mull__range mull__range_of_chain(const mull__chain_set *chain_set);
 
 /* mull__range_overridden is of walks of which an override may make anything: only max_attempts
  * bounds them, since it may answer a retry at any age. Courses count where it answers nothing. */
-mull__range mull__range_overridden(const mull__chain_set *walks);
+mull__range mull__range_overridden(const mull__chain_set *chain_set);
 
 /* mull__range_of_paths is of all of them. MULL_ENOMEM. */
-int mull__range_of_paths(mull__range *extent, const mull__chain_set *walks,
+int mull__range_of_paths(mull__range *range, const mull__chain_set *chain_set,
                          const mull_allocator *allocator);
 
 /* mull__earliest_times is the least age at which a message can have so many redeliveries, and how
@@ -117,21 +117,21 @@ int mull__range_of_paths(mull__range *extent, const mull__chain_set *walks,
 typedef struct mull__earliest_times {
     int64_t *round_ms;   /* [redeliveries]: at the first failure then; to one more than any tier's
                             that isn't unlimited; NULL: to find it would take too long; to be freed */
-    int64_t *attempt_ms; /* [attempt], to the most of any course; FOREVER from there on */
+    int64_t *attempt_ms; /* [attempt], to the most of any chain; FOREVER from there on */
 } mull__earliest_times;
 
-/* mull__earliest_times_of: there is a course at least. MULL_ENOMEM. */
-int mull__earliest_times_of(mull__earliest_times *soonest, const mull__chain_set *walks,
+/* mull__earliest_times_of: there is a chain at least. MULL_ENOMEM. */
+int mull__earliest_times_of(mull__earliest_times *soonest, const mull__chain_set *chain_set,
                             const mull_allocator *allocator);
 
-/* mull__delays_are_correlated: a course's delays each depend on the one before, and max_age on
+/* mull__delays_are_correlated: a chain's delays each depend on the one before, and max_age on
  * their sum; then not all of the delays in their spans can come together, and bounds may be rough.
  */
-int mull__delays_are_correlated(const mull__chain *course, const mull__chain_set *walks);
+int mull__delays_are_correlated(const mull__chain *chain, const mull__chain_set *chain_set);
 
-/* mull__range_estimate is of all walks, found from the outermost numbers of the courses alone:
+/* mull__range_estimate is of all walks, found from the outermost numbers of the chains alone:
  * it is rough. */
-mull__range mull__range_estimate(const mull__chain_set *walks);
+mull__range mull__range_estimate(const mull__chain_set *chain_set);
 
 /* mull__longest_step_ms is the longest that any one step of a tier may wait. */
 int64_t mull__longest_step_ms(const mull__tier_config *tier);

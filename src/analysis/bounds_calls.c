@@ -195,10 +195,10 @@ static int walk(chooser *c, front *now, front *next)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-int mull__calls_of_paths(mull__range *extent, mull__paths *p)
+int mull__calls_of_paths(mull__range *range, mull__paths *p)
 {
-    int64_t cut = p->walks->max_attempts, enough = cut == MULL__OFF ? MULL__FOREVER : cut;
-    extent->calls = MULL__FOREVER;
+    int64_t cut = p->chain_set->max_attempts, enough = cut == MULL__OFF ? MULL__FOREVER : cut;
+    range->calls = MULL__FOREVER;
     if (takes_no_time(p))
         return MULL_OK;
     chooser c = {.paths = p};
@@ -216,7 +216,7 @@ int mull__calls_of_paths(mull__range *extent, mull__paths *p)
     mull__free(p->allocator, now.age_ms);
     mull__free(p->allocator, next.age_ms);
     mull__free(p->allocator, c.rate);
-    extent->rough |= c.most < c.beyond && c.most < enough;
-    extent->calls = c.most < enough ? mull__greater(c.most, c.beyond) : c.most;
+    range->rough |= c.most < c.beyond && c.most < enough;
+    range->calls = c.most < enough ? mull__greater(c.most, c.beyond) : c.most;
     return status;
 }

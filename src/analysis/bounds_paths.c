@@ -1,5 +1,5 @@
-/* bounds_paths.c: the extent of walks of which any of several courses may decide each failure; and
- * what these courses allow together, see bounds_paths.h. */
+/* bounds_paths.c: the range of walks of which any of several chains may decide each failure; and
+ * what these chains allow together, see bounds_paths.h. */
 #include "bounds_paths.h"
 
 #include <stdlib.h>
@@ -52,19 +52,19 @@ int mull__same_chain(const mull__chain *a, const mull__chain *b)
     return by_retries(a, b) == 0;
 }
 
-/* keep_distinct copies the courses, by their retries, those that are alike once. */
+/* keep_distinct copies the chains, by their retries, those that are alike once. */
 static void keep_distinct(mull__paths *p)
 {
-    size_t count = p->walks->count;
-    memcpy(p->courses, p->walks->courses, count * sizeof *p->courses);
-    qsort(p->courses, count, sizeof *p->courses, by_retries);
+    size_t count = p->chain_set->count;
+    memcpy(p->chains, p->chain_set->chains, count * sizeof *p->chains);
+    qsort(p->chains, count, sizeof *p->chains, by_retries);
     for (size_t i = 0; i < count; i++) {
-        int64_t allowed = p->courses[i].redeliver->attempts;
-        if (p->count > 0 && mull__same_chain(&p->courses[p->count - 1], &p->courses[i]))
+        int64_t allowed = p->chains[i].redeliver->attempts;
+        if (p->count > 0 && mull__same_chain(&p->chains[p->count - 1], &p->chains[i]))
             continue;
         p->unlimited |= allowed == MULL_UNLIMITED;
         p->rounds = mull__greater(p->rounds, allowed);
-        p->courses[p->count++] = p->courses[i];
+        p->chains[p->count++] = p->chains[i];
     }
 }
 
@@ -76,11 +76,11 @@ static void look_at_attempt(mull__paths *p, int64_t number)
     mull__attempt *attempt = &p->attempts[number];
     attempt->end_round = MULL__FOREVER;
     for (size_t i = 0; i < p->count; i++) {
-        const mull__chain *course = &p->courses[i];
-        int64_t allowed = course->redeliver->attempts;
-        if (number <= course->retry->attempts) {
-            mull__ms_range wait = mull__tier_ms_range(course->retry, number);
-            mull__interval_set_add(&attempt->retry, mull__with_call(p->walks, wait));
+        const mull__chain *chain = &p->chains[i];
+        int64_t allowed = chain->redeliver->attempts;
+        if (number <= chain->retry->attempts) {
+            mull__ms_range wait = mull__tier_ms_range(chain->retry, number);
+            mull__interval_set_add(&attempt->retry, mull__with_call(p->chain_set, wait));
             continue;
         }
         attempt->level++;
@@ -110,31 +110,33 @@ static int take_memory(mull__paths *p, size_t room)
     return MULL_OK;
 }
 
-/* cost_of_all is what is done for each attempt and each round of each course, in any case. */
+/* cost_of_all is what is done for each attempt and each round of each chain, in any case. */
 static int64_t cost_of_all(const mull__paths *p, int has_age)
 {
     enum { SORT_NS = 300, STEP_NS = 40, AGE_STEP_NS = 150 };
-    int64_t step_ns = has_age ? AGE_STEP_NS : STEP_NS, cost = (int64_t)p->walks->count * SORT_NS;
+    int64_t step_ns = has_age ? AGE_STEP_NS : STEP_NS,
+            cost = (int64_t)p->chain_set->count * SORT_NS;
     for (size_t i = 0; i < p->count; i++)
-        cost += step_ns * (p->courses[i].retry->attempts + 2 * p->rounds);
+        cost += step_ns * (p->chains[i].retry->attempts + 2 * p->rounds);
     return cost;
 }
 
-int mull__paths_init(mull__paths *p, const mull__chain_set *walks, const mull_allocator *allocator)
+int mull__paths_init(mull__paths *p, const mull__chain_set *chain_set,
+                     const mull_allocator *allocator)
 {
-    *p = (mull__paths){.walks = walks, .allocator = allocator, .round = -1};
-    p->courses = mull__zalloc(allocator, walks->count, sizeof *p->courses);
-    if (!p->courses)
+    *p = (mull__paths){.chain_set = chain_set, .allocator = allocator, .round = -1};
+    p->chains = mull__zalloc(allocator, chain_set->count, sizeof *p->chains);
+    if (!p->chains)
         return MULL_ENOMEM;
-    int has_age = walks->max_age_ms != MULL__OFF;
-    p->max_age_ms = has_age ? walks->max_age_ms : MULL__FOREVER;
+    int has_age = chain_set->max_age_ms != MULL__OFF;
+    p->max_age_ms = has_age ? chain_set->max_age_ms : MULL__FOREVER;
     keep_distinct(p);
-    p->calls = p->courses[p->count - 1].retry->attempts + 1;
-    p->exit = p->courses[0].retry->attempts + 1;
-    if (!mull__budget_take(walks->effort, cost_of_all(p, has_age)))
+    p->calls = p->chains[p->count - 1].retry->attempts + 1;
+    p->exit = p->chains[0].retry->attempts + 1;
+    if (!mull__budget_take(chain_set->effort, cost_of_all(p, has_age)))
         return MULL_OK;
-    p->capped = walks->max_attempts != MULL__OFF &&
-                (p->unlimited || walks->max_attempts < p->calls * (p->rounds + 1));
+    p->capped = chain_set->max_attempts != MULL__OFF &&
+                (p->unlimited || chain_set->max_attempts < p->calls * (p->rounds + 1));
     /* Without max_age the ends of what may be are enough. */
     if (take_memory(p, !has_age ? 1 : p->count < WAITS ? p->count : WAITS))
         return MULL_ENOMEM;
@@ -145,22 +147,22 @@ int mull__paths_init(mull__paths *p, const mull__chain_set *walks, const mull_al
 
 void mull__paths_free(mull__paths *p)
 {
-    mull__free(p->allocator, p->courses);
+    mull__free(p->allocator, p->chains);
     mull__free(p->allocator, p->attempts);
     mull__free(p->allocator, p->redeliver);
     mull__free(p->allocator, p->spans);
 }
 
-/* fill_level adds to what courses with fewer retries allow what the next one does. */
+/* fill_level adds to what chains with fewer retries allow what the next one does. */
 static void fill_level(mull__paths *p, size_t level, int64_t round)
 {
-    const mull__tier_config *tier = p->courses[level].redeliver;
+    const mull__tier_config *tier = p->chains[level].redeliver;
     mull__interval_set *ages = &p->redeliver[level + 1];
     mull__interval_set_copy(ages, &p->redeliver[level]);
     if (tier->attempts != MULL_UNLIMITED && round >= tier->attempts)
         return;
     mull__ms_range wait = mull__tier_ms_range(tier, round + 1);
-    mull__interval_set_add(ages, mull__with_call(p->walks, wait));
+    mull__interval_set_add(ages, mull__with_call(p->chain_set, wait));
     if (p->settled)
         p->settled = mull__span_same(wait, mull__tier_ms_range(tier, MULL__FOREVER));
     p->work += 80;
@@ -200,12 +202,12 @@ static int fill_in(mull__earliest_times *s, mull__paths *p)
     return MULL_OK;
 }
 
-int mull__earliest_times_of(mull__earliest_times *s, const mull__chain_set *walks,
+int mull__earliest_times_of(mull__earliest_times *s, const mull__chain_set *chain_set,
                             const mull_allocator *allocator)
 {
     *s = (mull__earliest_times){0};
     mull__paths paths;
-    int status = mull__paths_init(&paths, walks, allocator);
+    int status = mull__paths_init(&paths, chain_set, allocator);
     if (status == MULL_OK && paths.attempts)
         status = fill_in(s, &paths);
     mull__paths_free(&paths);
@@ -215,55 +217,55 @@ int mull__earliest_times_of(mull__earliest_times *s, const mull__chain_set *walk
 /* ---- Extents ----------------------------------------------------------------------------- */
 
 /* spend follows walks with as much work as there is effort for, which it takes. */
-static int spend(mull__range *extent, mull__paths *p, int (*follow)(mull__range *, mull__paths *))
+static int spend(mull__range *range, mull__paths *p, int (*follow)(mull__range *, mull__paths *))
 {
     enum { MOST = 100000000 };
     p->work = 0;
-    p->most_work = mull__smaller(*p->walks->effort, MOST);
-    int status = follow(extent, p);
-    mull__budget_take(p->walks->effort, p->work);
+    p->most_work = mull__smaller(*p->chain_set->effort, MOST);
+    int status = follow(range, p);
+    mull__budget_take(p->chain_set->effort, p->work);
     return status;
 }
 
 /* most_calls: as many retries as there can be in each round give the most calls, and only time can
  * speak against them. */
-static int most_calls(mull__range *extent, mull__paths *p)
+static int most_calls(mull__range *range, mull__paths *p)
 {
-    const mull__chain_set *w = p->walks;
+    const mull__chain_set *w = p->chain_set;
     int status = MULL_OK;
     if (w->max_age_ms != MULL__OFF)
-        status = spend(extent, p, mull__calls_of_paths);
+        status = spend(range, p, mull__calls_of_paths);
     else
-        extent->calls = p->unlimited ? MULL__FOREVER : p->calls * (p->rounds + 1);
-    if (w->max_attempts != MULL__OFF && extent->calls > w->max_attempts)
-        extent->calls = w->max_attempts; /* that many, since any walk may be cut short */
+        range->calls = p->unlimited ? MULL__FOREVER : p->calls * (p->rounds + 1);
+    if (w->max_attempts != MULL__OFF && range->calls > w->max_attempts)
+        range->calls = w->max_attempts; /* that many, since any walk may be cut short */
     return status;
 }
 
-static int of_several(mull__range *extent, mull__paths *p)
+static int of_several(mull__range *range, mull__paths *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        extent->rough |= mull__delays_are_correlated(&p->courses[i], p->walks);
-    int status = most_calls(extent, p);
-    return status == MULL_OK ? spend(extent, p, mull__times_of_paths) : status;
+        range->rough |= mull__delays_are_correlated(&p->chains[i], p->chain_set);
+    int status = most_calls(range, p);
+    return status == MULL_OK ? spend(range, p, mull__times_of_paths) : status;
 }
 
-int mull__range_of_paths(mull__range *extent, const mull__chain_set *walks,
+int mull__range_of_paths(mull__range *range, const mull__chain_set *chain_set,
                          const mull_allocator *allocator)
 {
-    *extent = (mull__range){1, 0, 0, 0}; /* the first failure ends it */
-    if (walks->count == 0)
+    *range = (mull__range){1, 0, 0, 0}; /* the first failure ends it */
+    if (chain_set->count == 0)
         return MULL_OK;
     mull__paths paths;
-    int status = mull__paths_init(&paths, walks, allocator);
+    int status = mull__paths_init(&paths, chain_set, allocator);
     if (status == MULL_OK && !paths.attempts)
-        *extent = mull__range_estimate(walks);
+        *range = mull__range_estimate(chain_set);
     else if (status == MULL_OK && paths.count == 1)
-        *extent = mull__range_of_chain(walks);
+        *range = mull__range_of_chain(chain_set);
     else if (status == MULL_OK)
-        status = of_several(extent, &paths);
-    if (walks->may_end_at_once)
-        extent->shortest_ms = 0;
+        status = of_several(range, &paths);
+    if (chain_set->may_end_at_once)
+        range->shortest_ms = 0;
     mull__paths_free(&paths);
     return status;
 }

@@ -1,4 +1,4 @@
-/* bounds_paths.h: what several courses allow together, attempt by attempt and round by round: what
+/* bounds_paths.h: what several chains allow together, attempt by attempt and round by round: what
  * bounds_intervals.c and bounds_calls.c follow walks over. Rounds count from 0, by redeliveries
  * done. */
 #ifndef MULL__BOUNDS_PATHS_H
@@ -45,19 +45,19 @@ typedef struct mull__attempt {
     mull__ms_range since;     /* the least and the most from the first failure of the round on */
     int64_t end_round;        /* from which round on it may end the message by the end of its chain;
                                  MULL__FOREVER: never */
-    size_t level;             /* how many courses have no retry left */
+    size_t level;             /* how many chains have no retry left */
 } mull__attempt;
 
 typedef struct mull__paths {
-    const mull__chain_set *walks;
+    const mull__chain_set *chain_set;
     const mull_allocator *allocator;
-    int64_t max_age_ms;   /* MULL__FOREVER: none */
-    mull__chain *courses; /* each once, by the number of their retries */
+    int64_t max_age_ms;  /* MULL__FOREVER: none */
+    mull__chain *chains; /* each once, by the number of their retries */
     size_t count;
     int64_t calls;           /* the most in one round: its attempts are 1 ... calls */
-    int64_t exit;            /* the first of them at which some course has no retry left */
-    int64_t rounds;          /* redeliveries that the courses allow, unlimited ones left out */
-    int unlimited;           /* and those that aren't left out: some course has no end of them */
+    int64_t exit;            /* the first of them at which some chain has no retry left */
+    int64_t rounds;          /* redeliveries that the chains allow, unlimited ones left out */
+    int unlimited;           /* and those that aren't left out: some chain has no end of them */
     int capped;              /* max_attempts may cut a walk short */
     mull__attempt *attempts; /* [attempt]; NULL: the effort doesn't reach for any of it */
     mull__interval_set
@@ -70,7 +70,7 @@ typedef struct mull__paths {
 } mull__paths;
 
 /* mull__paths_init: MULL_ENOMEM. */
-int mull__paths_init(mull__paths *paths, const mull__chain_set *walks,
+int mull__paths_init(mull__paths *paths, const mull__chain_set *chain_set,
                      const mull_allocator *allocator);
 void mull__paths_free(mull__paths *paths);
 
@@ -95,7 +95,7 @@ static inline int64_t mull__round_ms(const mull__paths *paths, int64_t attempt)
 
 /* mull__times_of_paths gives the shortest and longest time, mull__calls_of_paths the most calls
  * where there is max_age. MULL_ENOMEM. */
-int mull__times_of_paths(mull__range *extent, mull__paths *paths);
-int mull__calls_of_paths(mull__range *extent, mull__paths *paths);
+int mull__times_of_paths(mull__range *range, mull__paths *paths);
+int mull__calls_of_paths(mull__range *range, mull__paths *paths);
 
 #endif

@@ -107,7 +107,7 @@ enum {
 
 typedef struct walker {
     mull__paths *paths;
-    mull__range *extent;            /* of the ends so far */
+    mull__range *range;             /* of the ends so far */
     size_t place_count;             /* in a round; place 0 is that of one call */
     mull__interval_set *now, *next; /* the places of this round and of the next */
     mull__interval_set here, then;  /* on the way through the attempts of a round */
@@ -117,8 +117,8 @@ typedef struct walker {
 
 static void end_at(walker *w, mull__ms_range span)
 {
-    w->extent->shortest_ms = mull__smaller(w->extent->shortest_ms, span.low_ms);
-    w->extent->longest_ms = mull__greater(w->extent->longest_ms, span.high_ms);
+    w->range->shortest_ms = mull__smaller(w->range->shortest_ms, span.low_ms);
+    w->range->longest_ms = mull__greater(w->range->longest_ms, span.high_ms);
 }
 
 /* ---- From place to place --------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static void go(walker *w, mull__interval_set *to, mull__ms_range from,
         mull__interval_set_add(to, span);
     }
     w->paths->work += (to->room > 1 ? 15 : 2) * (int64_t)waits->count;
-    w->extent->rough |= waits->rough | to->rough;
+    w->range->rough |= waits->rough | to->rough;
 }
 
 static void retry(walker *w, const mull__interval_set *waits)
@@ -173,8 +173,8 @@ static void through(walker *w, const mull__interval_set *from, int64_t calls, in
     mull__interval_set_copy(&w->here, from);
     for (int64_t attempt = 1;; attempt++, calls++) {
         const mull__interval_set *waits = mull__redelivery(p, attempt);
-        int is_last = p->capped && calls == p->walks->max_attempts;
-        if (is_last || p->walks->may_end_at_once || round >= p->attempts[attempt].end_round)
+        int is_last = p->capped && calls == p->chain_set->max_attempts;
+        if (is_last || p->chain_set->may_end_at_once || round >= p->attempts[attempt].end_round)
             end_at(w, mull__interval_set_hull(&w->here));
         if (is_last)
             return;
@@ -198,8 +198,8 @@ static void give_up(walker *w, size_t first)
         if (w->next[i].count > 0)
             end_at(w, w->next[i].at[0]);
     }
-    w->extent->longest_ms = mull__range_estimate(w->paths->walks).longest_ms;
-    w->extent->rough = 1;
+    w->range->longest_ms = mull__range_estimate(w->paths->chain_set).longest_ms;
+    w->range->rough = 1;
 }
 
 /* walk_round gives 0 where no walk goes on from it. */
@@ -265,23 +265,23 @@ static int take_memory(walker *w)
     return MULL_OK;
 }
 
-int mull__times_of_paths(mull__range *extent, mull__paths *paths)
+int mull__times_of_paths(mull__range *range, mull__paths *paths)
 {
     int never_ends = paths->unlimited && !paths->capped && paths->max_age_ms == MULL__FOREVER;
-    int64_t places = paths->capped ? paths->walks->max_attempts : 1;
-    walker w = {.paths = paths, .extent = extent, .place_count = (size_t)places};
+    int64_t places = paths->capped ? paths->chain_set->max_attempts : 1;
+    walker w = {.paths = paths, .range = range, .place_count = (size_t)places};
     if (places > MOST_PLACES) {
         w.place_count = 0;
         give_up(&w, 0);
         return MULL_OK;
     }
-    extent->shortest_ms = MULL__FOREVER;
+    range->shortest_ms = MULL__FOREVER;
     int status = take_memory(&w);
     if (status == MULL_OK)
         walk(&w, never_ends ? paths->rounds : MULL__FOREVER);
     mull__free(paths->allocator, w.spans);
     mull__free(paths->allocator, w.places);
-    if (extent->shortest_ms == MULL__FOREVER || never_ends)
-        extent->longest_ms = MULL__FOREVER;
+    if (range->shortest_ms == MULL__FOREVER || never_ends)
+        range->longest_ms = MULL__FOREVER;
     return status;
 }

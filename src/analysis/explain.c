@@ -277,9 +277,9 @@ static void walk_to_the_end(mull__explanation *out, const mull__table *table,
                                  .state = &asking,
                                  .tried = count_tests,
                                  .data = &asking};
-    walk walks[MULL__ENDS], *low = &walks[MULL__LOW], *high = &walks[MULL__HIGH];
+    walk chain_set[MULL__ENDS], *low = &chain_set[MULL__LOW], *high = &chain_set[MULL__HIGH];
     for (int end = 0; end < MULL__ENDS; end++) {
-        walk *w = &walks[end];
+        walk *w = &chain_set[end];
         *w = (walk){out, table, &runner, seen, *failure, .asking = &asking};
         w->failure.flags |= end == MULL__LOW ? MULL__JITTER_LOW : MULL__JITTER_HIGH;
         judge(w);
@@ -288,7 +288,7 @@ static void walk_to_the_end(mull__explanation *out, const mull__table *table,
         return;
     for (int end = 0; end < MULL__ENDS; end++) {
         asking.questions = asking.tests = 0;
-        go_together(&walks[end], &walks[end], &out->alone[end]);
+        go_together(&chain_set[end], &chain_set[end], &out->alone[end]);
     }
 }
 

@@ -66,13 +66,13 @@ static int find_in(mull__lint_context *f, const mull__scope *scope,
     size_t rules = mull__scope_rules(scope);
     const mull__fate *fates = mull__fates_in(f->fates, scope);
     mull__earliest_times *soonest = mull__zalloc(f->allocator, mixes->count, sizeof *soonest);
-    mull__chain *courses = mull__zalloc(f->allocator, rules, sizeof *courses);
-    int status = soonest && courses ? MULL_OK : MULL_ENOMEM;
-    size_t count = courses ? mull__chains_of(courses, f->fates, scope) : 0;
+    mull__chain *chains = mull__zalloc(f->allocator, rules, sizeof *chains);
+    int status = soonest && chains ? MULL_OK : MULL_ENOMEM;
+    size_t count = chains ? mull__chains_of(chains, f->fates, scope) : 0;
     for (size_t i = 0; i < mixes->count && count && status == MULL_OK; i++) {
-        mull__chain_set walks =
-            mull__chain_set_of(scope, &mixes->items[i], courses, count, &f->effort);
-        status = mull__earliest_times_of(&soonest[i], &walks, f->allocator);
+        mull__chain_set chain_set =
+            mull__chain_set_of(scope, &mixes->items[i], chains, count, &f->effort);
+        status = mull__earliest_times_of(&soonest[i], &chain_set, f->allocator);
     }
     for (size_t i = 0; i < rules && status == MULL_OK; i++) {
         const mull__rule *rule = mull__rule_at(scope, i);
@@ -82,7 +82,7 @@ static int find_in(mull__lint_context *f, const mull__scope *scope,
     for (size_t i = 0; soonest && i < mixes->count; i++)
         mull__free(f->allocator, soonest[i].round_ms);
     mull__free(f->allocator, soonest);
-    mull__free(f->allocator, courses);
+    mull__free(f->allocator, chains);
     return status;
 }
 

@@ -195,24 +195,24 @@ int mull__has_default(const mull__scope *scope)
 
 /* ---- Extents --------------------------------------------------------------------------------- */
 
-size_t mull__chains_of(mull__chain *courses, const mull__fates *fates, const mull__scope *scope)
+size_t mull__chains_of(mull__chain *chains, const mull__fates *fates, const mull__scope *scope)
 {
     const mull__fate *fate = mull__fates_in(fates, scope);
     size_t count = 0;
     for (size_t i = 0; i < mull__scope_rules(scope); i++) {
         const mull__rule *rule = mull__rule_at(scope, i);
         if (fate[i].may_decide)
-            courses[count++] = (mull__chain){&rule->retry, &rule->redeliver};
+            chains[count++] = (mull__chain){&rule->retry, &rule->redeliver};
     }
     return count;
 }
 
 mull__chain_set mull__chain_set_of(const mull__scope *scope, const mull__effective_limits *mix,
-                                   const mull__chain *courses, size_t count, int64_t *effort)
+                                   const mull__chain *chains, size_t count, int64_t *effort)
 {
     int unreadable = !mull__first_rule(&scope->rules, MULL__UNREADABLE_TYPE);
     return (mull__chain_set){
-        .courses = courses,
+        .chains = chains,
         .count = count,
         .may_end_at_once = unreadable || mix->unrecoverable || !mull__has_default(scope),
         .max_attempts = mix->max_attempts,
@@ -230,46 +230,46 @@ static void widen(mull__range *all, mull__range one)
     all->rough |= one.rough;
 }
 
-int mull__range_of_scope(mull__range *extent, const mull__fates *fates, const mull__scope *scope,
+int mull__range_of_scope(mull__range *range, const mull__fates *fates, const mull__scope *scope,
                          const mull__effective_limit_list *mixes, int64_t *effort)
 {
-    *extent = (mull__range){0, MULL__FOREVER, 0, mixes->rough || fates->stopped};
-    mull__chain *courses =
-        mull__zalloc(mixes->allocator, mull__scope_rules(scope), sizeof *courses);
-    if (!courses)
+    *range = (mull__range){0, MULL__FOREVER, 0, mixes->rough || fates->stopped};
+    mull__chain *chains = mull__zalloc(mixes->allocator, mull__scope_rules(scope), sizeof *chains);
+    if (!chains)
         return MULL_ENOMEM;
-    size_t count = mull__chains_of(courses, fates, scope);
+    size_t count = mull__chains_of(chains, fates, scope);
     int status = MULL_OK;
     for (size_t i = 0; i < mixes->count && status == MULL_OK; i++) {
-        mull__chain_set walks = mull__chain_set_of(scope, &mixes->items[i], courses, count, effort);
+        mull__chain_set chain_set =
+            mull__chain_set_of(scope, &mixes->items[i], chains, count, effort);
         mull__range one;
         if (mixes->items[i].overridden)
-            one = mull__range_overridden(&walks);
+            one = mull__range_overridden(&chain_set);
         else
-            status = mull__range_of_paths(&one, &walks, mixes->allocator);
+            status = mull__range_of_paths(&one, &chain_set, mixes->allocator);
         if (status == MULL_OK)
-            widen(extent, one);
+            widen(range, one);
     }
-    mull__free(mixes->allocator, courses);
+    mull__free(mixes->allocator, chains);
     return status;
 }
 
-void mull__range_of_rule(mull__range *extent, const mull__rule *rule, const mull__rule *before,
+void mull__range_of_rule(mull__range *range, const mull__rule *rule, const mull__rule *before,
                          const mull__effective_limit_list *mixes, int64_t *effort)
 {
-    const mull__chain course = {&rule->retry, &rule->redeliver};
-    if (before && mull__same_chain(&course, &(mull__chain){&before->retry, &before->redeliver}))
+    const mull__chain chain = {&rule->retry, &rule->redeliver};
+    if (before && mull__same_chain(&chain, &(mull__chain){&before->retry, &before->redeliver}))
         return;
-    *extent = (mull__range){0, MULL__FOREVER, 0, mixes->rough};
+    *range = (mull__range){0, MULL__FOREVER, 0, mixes->rough};
     for (size_t i = 0; i < mixes->count; i++) {
         const mull__effective_limits *mix = &mixes->items[i];
-        mull__chain_set walks = {.courses = &course,
-                                 .count = 1,
-                                 .max_attempts = mix->max_attempts,
-                                 .max_age_ms = mix->max_age_ms,
-                                 .handler_ms = mix->handler_ms,
-                                 .effort = effort};
-        widen(extent,
-              mix->overridden ? mull__range_overridden(&walks) : mull__range_of_chain(&walks));
+        mull__chain_set chain_set = {.chains = &chain,
+                                     .count = 1,
+                                     .max_attempts = mix->max_attempts,
+                                     .max_age_ms = mix->max_age_ms,
+                                     .handler_ms = mix->handler_ms,
+                                     .effort = effort};
+        widen(range, mix->overridden ? mull__range_overridden(&chain_set)
+                                     : mull__range_of_chain(&chain_set));
     }
 }

@@ -68,20 +68,20 @@ int mull__is_cause_rule(const mull__scope *scope, const mull__rule *rule);
 int mull__has_default(const mull__scope *scope);
 
 /* mull__chains_of are those of the rules that may decide, with room for each rule; how many. */
-size_t mull__chains_of(mull__chain *courses, const mull__fates *fates, const mull__scope *scope);
+size_t mull__chains_of(mull__chain *chains, const mull__fates *fates, const mull__scope *scope);
 
 /* mull__chain_set_of are the walks in a scope with some settings. */
 mull__chain_set mull__chain_set_of(const mull__scope *scope, const mull__effective_limits *mix,
-                                   const mull__chain *courses, size_t count, int64_t *effort);
+                                   const mull__chain *chains, size_t count, int64_t *effort);
 
 /* mull__range_of_scope is of all walks with any of the settings. MULL_ENOMEM. */
-int mull__range_of_scope(mull__range *extent, const mull__fates *fates, const mull__scope *scope,
+int mull__range_of_scope(mull__range *range, const mull__fates *fates, const mull__scope *scope,
                          const mull__effective_limit_list *mixes, int64_t *effort);
 
 /* mull__range_of_rule is of those on which one rule decides every failure. `before` is the rule
- * whose extent is there already, with the same settings: chains that are alike are measured once.
+ * whose range is there already, with the same settings: chains that are alike are measured once.
  * NULL: none is. */
-void mull__range_of_rule(mull__range *extent, const mull__rule *rule, const mull__rule *before,
+void mull__range_of_rule(mull__range *range, const mull__rule *rule, const mull__rule *before,
                          const mull__effective_limit_list *mixes, int64_t *effort);
 
 #endif

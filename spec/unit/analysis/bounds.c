@@ -14,7 +14,7 @@
 
 enum { MOST_COURSES = 4, MOST_DELAYS = 4 };
 
-/* sketch is a policy of a few courses, each a rule for a type of its own: T0, T1, ... */
+/* sketch is a policy of a few chains, each a rule for a type of its own: T0, T1, ... */
 typedef struct sketch {
     mull__plain_rule rules[MOST_COURSES];
     int64_t delays[2 * MOST_COURSES][MOST_DELAYS];
@@ -122,14 +122,14 @@ static void show(const sketch *k)
 
 /* ---- Their bounds ---------------------------------------------------------------------------- */
 
-static mull__chain_set walks_of(const sketch *k, mull__chain courses[MOST_COURSES])
+static mull__chain_set walks_of(const sketch *k, mull__chain chains[MOST_COURSES])
 {
     static int64_t effort;
     effort = INT64_MAX;
     for (size_t i = 0; i < k->count; i++)
-        courses[i] = (mull__chain){&k->rules[i].retry, &k->rules[i].redeliver};
+        chains[i] = (mull__chain){&k->rules[i].retry, &k->rules[i].redeliver};
     return (mull__chain_set){
-        .courses = courses,
+        .chains = chains,
         .count = k->count,
         .max_attempts = k->settings.max_attempts ? k->settings.max_attempts : MULL__OFF,
         .max_age_ms = k->settings.has_max_age ? k->settings.max_age_ms : MULL__OFF,
@@ -140,22 +140,22 @@ static mull__chain_set walks_of(const sketch *k, mull__chain courses[MOST_COURSE
 
 static mull__range extent_of(const sketch *k)
 {
-    mull__chain courses[MOST_COURSES];
-    mull__chain_set walks = walks_of(k, courses);
+    mull__chain chains[MOST_COURSES];
+    mull__chain_set chain_set = walks_of(k, chains);
     static purse plenty;
     mull_allocator a = purse_allocator(&plenty);
-    mull__range extent;
-    assert_int_equal(mull__range_of_paths(&extent, &walks, &a), MULL_OK);
+    mull__range range;
+    assert_int_equal(mull__range_of_paths(&range, &chain_set, &a), MULL_OK);
     assert_int_equal(atomic_load(&plenty.out), 0);
-    return extent;
+    return range;
 }
 
 static mull__range extent_of_first(const sketch *k)
 {
-    mull__chain courses[MOST_COURSES];
-    mull__chain_set walks = walks_of(k, courses);
-    walks.count = 1;
-    return mull__range_of_chain(&walks);
+    mull__chain chains[MOST_COURSES];
+    mull__chain_set chain_set = walks_of(k, chains);
+    chain_set.count = 1;
+    return mull__range_of_chain(&chain_set);
 }
 
 static void show_extent(const char *name, mull__range e)
@@ -193,7 +193,7 @@ typedef struct search {
     const sketch *sketch;
     mull__table *table;
     layer *now, *next;
-    mull__range extent;
+    mull__range range;
     int round;
 } search;
 
@@ -274,7 +274,7 @@ static mull_verdict ask(const search *s, size_t type, int64_t attempt, int64_t c
 
 static void note_ends(search *s, int calls, const bits *ages)
 {
-    mull__range *e = &s->extent;
+    mull__range *e = &s->range;
     e->calls = calls > e->calls ? calls : e->calls;
     e->shortest_ms = youngest(ages) < e->shortest_ms ? youngest(ages) : e->shortest_ms;
     e->longest_ms = oldest(ages) > e->longest_ms ? oldest(ages) : e->longest_ms;
@@ -347,7 +347,7 @@ static mull__range search_all(const sketch *k)
     static layer layers[2];
     memset(layers, 0, sizeof layers);
     search s = {.sketch = k, .table = table_of(k), .now = &layers[0], .next = &layers[1]};
-    s.extent = (mull__range){0, MULL__FOREVER, 0, 0};
+    s.range = (mull__range){0, MULL__FOREVER, 0, 0};
     s.now->at[1][1].word[0] = 1;
     s.now->low = s.now->high = 1;
     s.next->low = CALLS;
@@ -358,11 +358,11 @@ static mull__range search_all(const sketch *k)
         s.next = was;
     }
     if (s.now->high > 0)
-        s.extent.calls = MULL__FOREVER;
-    if (s.extent.shortest_ms == MULL__FOREVER)
-        s.extent.longest_ms = MULL__FOREVER;
+        s.range.calls = MULL__FOREVER;
+    if (s.range.shortest_ms == MULL__FOREVER)
+        s.range.longest_ms = MULL__FOREVER;
     mull__table_free(s.table);
-    return s.extent;
+    return s.range;
 }
 
 static long policies(long fallback)
@@ -390,7 +390,7 @@ static void they_are_what_a_search_finds(void **state)
     print_message("%ld policies, %ld with rough bounds\n", count, rough);
 }
 
-/* add_twin makes the first course the only one, and one that does the same the second: it differs
+/* add_twin makes the first chain the only one, and one that does the same the second: it differs
  * in what a list, or a backoff that isn't exponential, makes nothing of. */
 static void add_twin(sketch *k)
 {
@@ -428,12 +428,12 @@ static void of_one_course_the_walks_are_a_line(void **state)
         sketch k;
         random_sketch(&k, &scales[i % 100 < 60 ? 0 : i % 100 < 98 ? 1 : 2]);
         add_twin(&k);
-        mull__range line = extent_of_first(&k), walks = extent_of(&k);
-        if (same_extent(line, walks) || walks.rough)
+        mull__range line = extent_of_first(&k), chain_set = extent_of(&k);
+        if (same_extent(line, chain_set) || chain_set.rough)
             continue;
         show(&k);
         show_extent("a line", line);
-        show_extent("walks", walks);
+        show_extent("walks", chain_set);
         fail_msg("policy %ld", i);
     }
 }
@@ -531,11 +531,11 @@ static void gaps_stay_open(void **state)
 static void an_override_leaves_max_attempts(void **state)
 {
     (void)state;
-    mull__chain_set walks = {.max_attempts = MULL__OFF, .max_age_ms = 1, .handler_ms = 10};
-    mull__range none = mull__range_overridden(&walks);
+    mull__chain_set chain_set = {.max_attempts = MULL__OFF, .max_age_ms = 1, .handler_ms = 10};
+    mull__range none = mull__range_overridden(&chain_set);
     assert_true(none.calls == MULL__FOREVER && none.longest_ms == MULL__FOREVER);
-    walks.max_attempts = 3;
-    mull__range three = mull__range_overridden(&walks);
+    chain_set.max_attempts = 3;
+    mull__range three = mull__range_overridden(&chain_set);
     assert_int_equal(three.calls, 3);
     assert_int_equal(three.shortest_ms, 0);
     assert_int_equal(three.longest_ms, 2 * (MULL__DELAY_MAX_MS + 10));
@@ -548,10 +548,10 @@ static void an_override_leaves_max_attempts(void **state)
                                     .max_delay_ms = MULL__NO_CAP,
                                     .jitter = 0.5};
     const mull__tier_config off = {.on = 0};
-    const mull__chain course = {&tier, &off};
-    walks.courses = &course;
-    walks.count = 1;
-    three = mull__range_overridden(&walks);
+    const mull__chain chain = {&tier, &off};
+    chain_set.chains = &chain;
+    chain_set.count = 1;
+    three = mull__range_overridden(&chain_set);
     assert_int_equal(three.longest_ms, 2 * (year_ms + year_ms / 2 + 10));
 }
 
@@ -560,15 +560,15 @@ static void no_memory_is_told(void **state)
     (void)state;
     for (int i = 0; i < 20; i++) {
         sketch k;
-        mull__chain courses[MOST_COURSES];
+        mull__chain chains[MOST_COURSES];
         random_sketch(&k, &small);
-        mull__chain_set walks = walks_of(&k, courses);
+        mull__chain_set chain_set = walks_of(&k, chains);
         int status = MULL_ENOMEM;
         for (long fail_at = 1; status == MULL_ENOMEM; fail_at++) {
             purse p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
             mull_allocator a = purse_allocator(&p);
-            mull__range extent;
-            status = mull__range_of_paths(&extent, &walks, &a);
+            mull__range range;
+            status = mull__range_of_paths(&range, &chain_set, &a);
             assert_int_equal(atomic_load(&p.out), 0);
             assert_true(status == MULL_ENOMEM || atomic_load(&p.asked) < fail_at);
         }

@@ -159,12 +159,12 @@ static void set_limit(lua_State *L, const char *field, int64_t limit)
         mull__set_integer(L, field, limit);
 }
 
-void mull__set_range(lua_State *L, const mull__range *extent)
+void mull__set_range(lua_State *L, const mull__range *range)
 {
-    set_limit(L, "calls", extent->calls);
-    set_limit(L, "shortest_ms", extent->shortest_ms);
-    set_limit(L, "longest_ms", extent->longest_ms);
-    mull__set_flag(L, "rough", extent->rough);
+    set_limit(L, "calls", range->calls);
+    set_limit(L, "shortest_ms", range->shortest_ms);
+    set_limit(L, "longest_ms", range->longest_ms);
+    mull__set_flag(L, "rough", range->rough);
 }
 
 mull__range *mull__ranges_of_rules(const mull__scope *scope,
@@ -172,13 +172,13 @@ mull__range *mull__ranges_of_rules(const mull__scope *scope,
 {
     size_t count = mull__scope_rules(scope);
     const mull__rule *before = NULL;
-    mull__range *extents = calloc(count + 1, sizeof *extents);
-    for (size_t i = 0; i < count && extents; i++) {
+    mull__range *ranges = calloc(count + 1, sizeof *ranges);
+    for (size_t i = 0; i < count && ranges; i++) {
         const mull__rule *rule = mull__rule_at(scope, i);
         if (before)
-            extents[i] = extents[i - 1];
-        mull__range_of_rule(&extents[i], rule, before, mixes, effort);
+            ranges[i] = ranges[i - 1];
+        mull__range_of_rule(&ranges[i], rule, before, mixes, effort);
         before = rule;
     }
-    return extents;
+    return ranges;
 }

@@ -27,7 +27,7 @@ typedef struct report {
     mull__diagnostics refused;
     mull__fates fates;
     mull__effective_limit_list mixes;
-    mull__range *extents; /* of the rules of one scope */
+    mull__range *ranges; /* of the rules of one scope */
     /* The efforts that are left: for mixes, and for the walks by any rule and by one. */
     int64_t mixing, following, following_one;
 } report;
@@ -44,7 +44,7 @@ static int drop(lua_State *L)
     free(r->workers);
     free(r->transports);
     free(r->findings);
-    free(r->extents);
+    free(r->ranges);
     mull__diagnostics_drop(&r->refused);
     if (r->mixes.allocator)
         mull__effective_limits_free(&r->mixes);
@@ -149,23 +149,23 @@ static void push_finding(lua_State *L, const void *item)
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
 static void push_rule(lua_State *L, const mull__scope *scope, const mull__rule *rule,
-                      const mull__range *extent)
+                      const mull__range *range)
 {
     mull__push_source(L, &rule->source);
     mull__set_flag(L, "cause", mull__is_cause_rule(scope, rule));
     mull__set_flag(L, "matcher", rule->matcher.kind != MULL__MATCH_ALWAYS);
-    mull__set_range(L, extent);
+    mull__set_range(L, range);
 }
 
-/* measure gives a scope's extent, and those of its rules in the report; 0: its rules are nowhere in
+/* measure gives a scope's range, and those of its rules in the report; 0: its rules are nowhere in
  * force. */
-static int measure(lua_State *L, report *r, const mull__scope *scope, mull__range *extent)
+static int measure(lua_State *L, report *r, const mull__scope *scope, mull__range *range)
 {
     if (mull__effective_limits_of(&r->mixes, r->table, scope, &r->users, &r->mixing,
                                   &r->allocator) ||
-        mull__range_of_scope(extent, &r->fates, scope, &r->mixes, &r->following))
+        mull__range_of_scope(range, &r->fates, scope, &r->mixes, &r->following))
         need(L, NULL);
-    r->extents = need(L, mull__ranges_of_rules(scope, &r->mixes, &r->following_one));
+    r->ranges = need(L, mull__ranges_of_rules(scope, &r->mixes, &r->following_one));
     return r->mixes.count > 0;
 }
 
@@ -173,19 +173,19 @@ static void forget(report *r)
 {
     mull__effective_limits_free(&r->mixes);
     r->mixes = (mull__effective_limit_list){0};
-    free(r->extents);
-    r->extents = NULL;
+    free(r->ranges);
+    r->ranges = NULL;
 }
 
 static void push_scope(lua_State *L, const report *r, const mull__scope *scope,
-                       const mull__range *extent)
+                       const mull__range *range)
 {
     lua_newtable(L);
     mull__set_text(L, "scope", scope->label);
-    mull__set_range(L, extent);
+    mull__set_range(L, range);
     lua_newtable(L);
     for (size_t i = 0; i < mull__scope_rules(scope); i++) {
-        push_rule(L, scope, mull__rule_at(scope, i), &r->extents[i]);
+        push_rule(L, scope, mull__rule_at(scope, i), &r->ranges[i]);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     lua_setfield(L, -2, "rules");
@@ -197,11 +197,11 @@ static void set_bounds(lua_State *L, report *r)
     lua_newtable(L);
     for (size_t i = 0; i < r->table->scope_count; i++) {
         const mull__scope *scope = &r->table->scopes[i];
-        mull__range extent;
+        mull__range range;
         if (mull__scope_rules(scope) == 0)
             continue;
-        if (measure(L, r, scope, &extent)) {
-            push_scope(L, r, scope, &extent);
+        if (measure(L, r, scope, &range)) {
+            push_scope(L, r, scope, &range);
             lua_rawseti(L, -2, ++count);
         }
         forget(r);

@@ -80,7 +80,7 @@ typedef struct view {
     const mull__scope *scope; /* whose rules are in force; NULL */
     const char *queue;        /* where dead letters go of which the rule says nothing */
     mull__range bounds;       /* of whatever happens by these rules */
-    mull__range *extents;     /* of each alone, as by mull__rule_at; from malloc */
+    mull__range *ranges;      /* of each alone, as by mull__rule_at; from malloc */
 } view;
 
 static int drop(lua_State *L)
@@ -88,7 +88,7 @@ static int drop(lua_State *L)
     view *v = lua_touserdata(L, 1);
     if (v->generation)
         mull__generation_unref(v->generation);
-    free(v->extents);
+    free(v->ranges);
     *v = (view){0};
     return 0;
 }
@@ -100,7 +100,7 @@ static void push_rule(lua_State *L, const view *v, size_t index)
     int64_t steps = mull__scope_rules(v->scope) > MANY_RULES ? FEW_STEPS : STEPS;
     mull__push_rule(L, mull__rule_at(v->scope, index), v->queue, steps);
     lua_createtable(L, 0, 4);
-    mull__set_range(L, &v->extents[index]);
+    mull__set_range(L, &v->ranges[index]);
     lua_setfield(L, -2, "bounds");
 }
 
@@ -148,8 +148,8 @@ static void measure(lua_State *L, view *v, const mull__effective_limits *mix)
     mull__fates_free(&fates);
     effort = EFFORT;
     if (status == MULL_OK)
-        v->extents = mull__ranges_of_rules(v->scope, &mixes, &effort);
-    if (status != MULL_OK || !v->extents)
+        v->ranges = mull__ranges_of_rules(v->scope, &mixes, &effort);
+    if (status != MULL_OK || !v->ranges)
         luaL_error(L, "not enough memory");
 }
 

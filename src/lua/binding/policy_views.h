@@ -50,9 +50,9 @@ void mull__push_declaration(lua_State *L, const void *rule);
 /* The timeout of a consumer that names none: what a handler may take where none is known. */
 enum { MULL__HANDLER_MS = 30 * 1000 };
 
-/* mull__set_range sets the fields of an extent in the table on top; what has no bound is left out.
+/* mull__set_range sets the fields of an range in the table on top; what has no bound is left out.
  */
-void mull__set_range(lua_State *L, const mull__range *extent);
+void mull__set_range(lua_State *L, const mull__range *range);
 
 /* mull__ranges_of_rules gives those of a scope's rules each alone, by mull__rule_at, to be freed
  * by free(); NULL: there is no memory. */
