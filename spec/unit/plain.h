@@ -115,7 +115,7 @@ static inline mull__matcher plain_matcher(plain_copy *c, const mull__matcher *pl
     for (size_t i = 0; tests && i < matcher.test_count; i++) {
         tests[i].name = plain_text(c, tests[i].name);
         plain_value(c, &tests[i].value);
-        tests[i].fact = c->failed ? 0 : mull__attribute_named(tests[i].subject, tests[i].name);
+        tests[i].attribute = c->failed ? 0 : mull__attribute_named(tests[i].subject, tests[i].name);
     }
     mull__matcher *parts = plain_things(c, NULL, matcher.part_count, sizeof *parts);
     for (size_t i = 0; parts && i < matcher.part_count; i++)

@@ -80,9 +80,9 @@ static void decide(mull__explanation *out, const mull__table *table, const mull_
         .match = asked->match, .state = asked->state, .data = out, .tried = on_tried};
     mull__evaluate(table, failure, &runner, seen, &out->by_rules);
     out->verdict = out->by_rules;
-    const mull__settings in_force =
-        mull__effective_settings_of(table, failure->consumer, failure->transport).bounds;
-    out->is_overridden = in_force.override != MULL__OFF;
+    const mull__settings effective =
+        mull__effective_settings_of(table, failure->consumer, failure->transport).settings;
+    out->is_overridden = effective.override != MULL__OFF;
     if (!out->is_overridden)
         return;
     runner.tried = NULL;

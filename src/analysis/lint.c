@@ -253,10 +253,10 @@ static void dead_letters_read(const mull__lint_context *f, const mull__scope_use
 {
     for (size_t i = 0; i < f->users->count; i++) {
         const mull__scope_user *source = &f->users->items[i];
-        const mull__settings in_force =
-            mull__effective_settings_of(f->table, source->consumer, source->transport).bounds;
+        const mull__settings effective =
+            mull__effective_settings_of(f->table, source->consumer, source->transport).settings;
         if (source == user || strcmp(source->transport, user->transport) != 0 ||
-            strcmp(in_force.dead_letter_queue, user->queue) != 0)
+            strcmp(effective.dead_letter_queue, user->queue) != 0)
             continue;
         mull__lint_report(
             f, NULL,

@@ -99,15 +99,15 @@ typedef struct reach {
     int used;
 } reach;
 
-/* needs_age: a redelivery, or whatever an override answers, may come in a layer where the setter's
- * max_age holds. */
-static int needs_age(void *data, const mull__effective_settings *layer)
+/* needs_age: a redelivery, or whatever an override answers, may come in a effective settings where
+ * the setter's max_age holds. */
+static int needs_age(void *data, const mull__effective_settings *effective)
 {
     enum { RULE_NS = 2 };
     reach *r = data;
-    const mull__scope *scope = layer->rules;
-    int needed = layer->bounds.override > 0;
-    if (mull__scope_that_sets(r->finder->table, layer, MULL__MAX_AGE) != r->setter)
+    const mull__scope *scope = effective->rules;
+    int needed = effective->settings.override > 0;
+    if (mull__scope_that_sets(r->finder->table, effective, MULL__MAX_AGE) != r->setter)
         return 0;
     r->used = 1;
     for (size_t i = 0; scope && !needed && i < mull__scope_rules(scope); i++) {

@@ -222,7 +222,7 @@ static int is_certain(const mull__matcher *matcher, int passing, int64_t *effort
         return passing && matcher->kind == MULL__MATCH_ALWAYS;
     for (size_t i = 0; i < matcher->test_count; i++) {
         const mull__field_test *test = &matcher->tests[i];
-        if (decides((int)test->fact, &test->value, passing, effort) == one_is_enough)
+        if (decides((int)test->attribute, &test->value, passing, effort) == one_is_enough)
             return one_is_enough;
     }
     for (size_t i = 0; i < matcher->part_count; i++)

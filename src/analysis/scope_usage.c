@@ -30,10 +30,10 @@ static int visit_kind(const mull__layer_visitor *v, mull__scope_kind kind, const
         if (kind == MULL__CONSUMER) {
             ends = visit_kind(v, MULL__TRANSPORT, names);
         } else {
-            const mull__effective_settings layer =
+            const mull__effective_settings effective =
                 mull__effective_settings_of(table, names[0], names[1]);
             *v->effort -= LAYER_NS;
-            ends = v->look(v->data, &layer);
+            ends = v->look(v->data, &effective);
         }
         for (; i < count && (table->scopes[i].kind != kind || is_passed_over(v, &table->scopes[i]));
              i++)
@@ -93,10 +93,10 @@ static int add_mix(mull__effective_limit_list *mixes, mull__effective_limits mix
     return MULL_OK;
 }
 
-static int declares(const mull__table *table, const mull__effective_settings *layer)
+static int declares(const mull__table *table, const mull__effective_settings *effective)
 {
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
-        const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
+        const mull__scope *scope = mull__scope_of(table, effective, (mull__scope_kind)kind);
         if (scope && scope->unrecoverable.count > 0)
             return 1;
     }
@@ -110,18 +110,18 @@ typedef struct search {
     int64_t handler_ms;
 } search;
 
-/* add_layer adds what holds in a layer, if the scope's rules do. */
-static int add_layer(void *data, const mull__effective_settings *layer)
+/* add_layer adds what holds in a effective settings, if the scope's rules do. */
+static int add_layer(void *data, const mull__effective_settings *effective)
 {
     const search *s = data;
-    if (layer->rules != s->scope)
+    if (effective->rules != s->scope)
         return MULL_OK;
     return add_mix(s->mixes, (mull__effective_limits){
-                                 .max_age_ms = layer->bounds.max_age_ms,
-                                 .max_attempts = layer->bounds.max_attempts,
+                                 .max_age_ms = effective->settings.max_age_ms,
+                                 .max_attempts = effective->settings.max_attempts,
                                  .handler_ms = s->handler_ms,
-                                 .overridden = layer->bounds.override > 0,
-                                 .unrecoverable = declares(s->table, layer),
+                                 .overridden = effective->settings.override > 0,
+                                 .unrecoverable = declares(s->table, effective),
                              });
 }
 
@@ -149,10 +149,10 @@ int mull__effective_limits_of(mull__effective_limit_list *mixes, const mull__tab
         const mull__scope_user *user = &users->items[i];
         if (!may_use(user, scope))
             continue;
-        const mull__effective_settings layer =
+        const mull__effective_settings effective =
             mull__effective_settings_of(table, user->consumer, user->transport);
         s.handler_ms = user->handler_ms;
-        if (add_layer(&s, &layer))
+        if (add_layer(&s, &effective))
             return MULL_ENOMEM;
     }
     if (mixes->count > 0)

@@ -29,14 +29,14 @@ typedef struct mull__layer_visitor {
     const mull__scope *scope;
     int by_rules;    /* places where its rules can't be in force may be left out */
     int64_t *effort; /* as of mull__chain_set: it ends where there is none */
-    int (*look)(void *data, const mull__effective_settings *layer); /* not 0: it ends */
+    int (*look)(void *data, const mull__effective_settings *effective); /* not 0: it ends */
     void *data;
 } mull__layer_visitor;
 
 /* mull__each_layer gives what the last look gave. */
 int mull__each_layer(const mull__layer_visitor *visit);
 
-/* mull__effective_limits is settings in force together, all from one layer. */
+/* mull__effective_limits is settings in force together, all from one effective settings. */
 typedef struct mull__effective_limits {
     int64_t max_age_ms, max_attempts; /* MULL__OFF: none */
     int64_t handler_ms;

@@ -246,19 +246,19 @@ void mull__policy_loaded_text(const mull_policy *policy, const mull__generation 
 /* tell says what came of a reload. No lock is held while the embedder hears of it, who may ask, or
  * even load again. */
 static void tell(mull_policy *policy, int status, const mull__report *report,
-                 const mull__generation *in_force)
+                 const mull__generation *effective)
 {
     char text[sizeof policy->why];
     if (status) {
         mull__report_say(report, status, text, sizeof text);
         mull__utf8_repair(text, strlen(text));
     } else {
-        mull__policy_loaded_text(policy, in_force, text, sizeof text);
+        mull__policy_loaded_text(policy, effective, text, sizeof text);
     }
     const mull_event event = {
         .kind = status ? MULL_EVENT_POLICY_REFUSED : MULL_EVENT_POLICY_LOADED,
         .text = text,
-        .generation = mull__generation_name(in_force),
+        .generation = mull__generation_name(effective),
     };
     mull__policy_emit(policy, &event);
     tell_engines(policy, &event);

@@ -153,9 +153,9 @@ static int finish_scope(mull__table *table, mull__scope *scope)
         if (!scope->replaced[i].scope)
             scope->replaced[i].scope = scope->label;
     table->rule_count += mull__scope_rules(scope);
-    scope->layer.bounds = scope->settings;
+    scope->effective.settings = scope->settings;
     if (mull__scope_rules(scope) > 0)
-        scope->layer.rules = scope;
+        scope->effective.rules = scope;
     if (scope->kind == MULL__BUS)
         table->bus = scope;
     else if (scope->kind == MULL__HOST)
@@ -174,7 +174,7 @@ static int is_first(const mull__table *table, const mull__scope *scope, uint32_t
 
 static int is_equality(const mull__field_test *test)
 {
-    return test->fact == MULL__ERROR_FIELD && test->value.kind == MULL__ONE_OF &&
+    return test->attribute == MULL__ERROR_FIELD && test->value.kind == MULL__ONE_OF &&
            test->value.literal_count == 1;
 }
 
@@ -199,7 +199,7 @@ static void groups_ready(const mull__rules *rules)
         if (!group->first || group->first->fast != MULL__FAST)
             continue;
         group->fast_retries = group->first->retry.precomputed_count;
-        group->lots = group->first->retry.lots;
+        group->precomputed_steps = group->first->retry.precomputed_steps;
         group->source = group->first->source;
     }
 }

@@ -11,13 +11,13 @@
 /* Where a value comes from. A NULL is an absent WORD, but the TEXT "". */
 typedef enum source { NOTHING, FIELD, HEADER, TEXT, WORD, COUNT, SIZE } source;
 
-/* facts, by their numbers: what each is called, and where it is in the subject's struct. */
-static const struct fact {
+/* inputs, by their numbers: what each is called, and where it is in the subject's struct. */
+static const struct attribute {
     mull__subject subject;
     source source;
     const char *name;
     size_t offset;
-} facts[] = {
+} inputs[] = {
     [MULL__NO_ATTRIBUTE] = {MULL__OF_ERROR, NOTHING, "cause", 0},
     [MULL__ERROR_FIELD] = {MULL__OF_ERROR, FIELD, NULL, 0},
     [MULL__ERROR_TYPE_NAME] = {MULL__OF_ERROR, WORD, "type", offsetof(mull_error, type)},
@@ -42,8 +42,8 @@ mull__attribute mull__attribute_named(mull__subject subject, const char *name)
 {
     if (subject == MULL__OF_HEADER)
         return MULL__HEADER;
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
-        if (facts[i].subject == subject && facts[i].name && strcmp(facts[i].name, name) == 0)
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (inputs[i].subject == subject && inputs[i].name && strcmp(inputs[i].name, name) == 0)
             return (mull__attribute)i;
     return subject == MULL__OF_ERROR ? MULL__ERROR_FIELD : MULL__NO_ATTRIBUTE;
 }
@@ -81,10 +81,10 @@ const mull_value *mull__attribute_of(const mull__field_test *test, const mull_fa
                               [MULL__OF_CTX] = failure,
                               [MULL__OF_MESSAGE] = message,
                               [MULL__OF_HEADER] = message};
-    const struct fact *fact = &facts[test->fact];
-    const void *at = (const char *)subjects[fact->subject] + fact->offset;
+    const struct attribute *attribute = &inputs[test->attribute];
+    const void *at = (const char *)subjects[attribute->subject] + attribute->offset;
     const char *string;
-    switch (fact->source) {
+    switch (attribute->source) {
     case FIELD:
         return mull__field_of(error, test->name);
     case HEADER:

@@ -138,7 +138,7 @@ mull__ms_range mull__tier_ms_range(const mull__tier_config *tier, int64_t step)
     return span;
 }
 
-/* ahead is of how many of a tier's steps the lots are worked out. */
+/* ahead is of how many of a tier's steps the precomputed steps are worked out. */
 static int64_t ahead(const mull__tier_config *tier)
 {
     if (!tier->on || tier->hint || tier->jitter_kind == MULL__JITTER_DECORRELATED)
@@ -151,15 +151,16 @@ static int64_t ahead(const mull__tier_config *tier)
 int mull__tier_precompute(mull__arena *arena, mull__tier_config *tier)
 {
     int64_t count = ahead(tier);
-    mull__precomputed_step *lots = mull__arena_zalloc(arena, (size_t)count, sizeof *lots);
-    if (!lots)
+    mull__precomputed_step *precomputed_steps =
+        mull__arena_zalloc(arena, (size_t)count, sizeof *precomputed_steps);
+    if (!precomputed_steps)
         return MULL_ENOMEM;
     for (int64_t step = 1; step <= count; step++) {
         mull__ms_range span = mull__tier_ms_range(tier, step);
-        lots[step - 1] =
+        precomputed_steps[step - 1] =
             (mull__precomputed_step){span.low_ms, mull__range_size(span), tier->attempts};
     }
-    tier->lots = lots;
+    tier->precomputed_steps = precomputed_steps;
     tier->precomputed_count = count;
     return MULL_OK;
 }
@@ -174,28 +175,28 @@ int64_t mull__longest_retry_round(const mull__tier_config *tier)
 
 /* ---- Chance ---------------------------------------------------------------------------------- */
 
-/* drawn is the delay at a step, of which the facts may be a later one. */
-static int64_t drawn(mull__ms_range span, const mull__jitter_inputs *facts, int64_t step)
+/* drawn is the delay at a step, of which the inputs may be a later one. */
+static int64_t drawn(mull__ms_range span, const mull__jitter_inputs *inputs, int64_t step)
 {
-    if (span.low_ms == span.high_ms || (facts->flags & MULL__JITTER_LOW))
+    if (span.low_ms == span.high_ms || (inputs->flags & MULL__JITTER_LOW))
         return span.low_ms;
-    if (facts->flags & MULL__JITTER_HIGH)
+    if (inputs->flags & MULL__JITTER_HIGH)
         return span.high_ms;
-    int64_t redeliveries = facts->redeliveries;
-    if (facts->tier == MULL_TIER_REDELIVER)
-        redeliveries -= facts->step - step;
+    int64_t redeliveries = inputs->redeliveries;
+    if (inputs->tier == MULL_TIER_REDELIVER)
+        redeliveries -= inputs->step - step;
     return mull__draw_jitter(span.low_ms, mull__range_size(span),
-                             mull__jitter_hash(facts, redeliveries, step));
+                             mull__jitter_hash(inputs, redeliveries, step));
 }
 
 /* decorrelated draws each step from the one before. */
-static int64_t decorrelated(const mull__tier_config *tier, const mull__jitter_inputs *facts)
+static int64_t decorrelated(const mull__tier_config *tier, const mull__jitter_inputs *inputs)
 {
-    int64_t step = facts->step > MEMORY ? facts->step - MEMORY + 1 : 1;
+    int64_t step = inputs->step > MEMORY ? inputs->step - MEMORY + 1 : 1;
     int64_t ms = mull__delay(tier, 1);
     for (;; step++) {
-        ms = drawn(mull__jitter_ms_range(tier, ms), facts, step);
-        if (step == facts->step)
+        ms = drawn(mull__jitter_ms_range(tier, ms), inputs, step);
+        if (step == inputs->step)
             return ms;
     }
 }
@@ -228,20 +229,20 @@ static int64_t hint_of(const mull__tier_config *tier, const mull_error *error)
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-int64_t mull__tier_delay(const mull__tier_config *tier, const mull__jitter_inputs *facts,
+int64_t mull__tier_delay(const mull__tier_config *tier, const mull__jitter_inputs *inputs,
                          const mull_error *error)
 {
-    int64_t delay_ms = mull__delay(tier, facts->step);
+    int64_t delay_ms = mull__delay(tier, inputs->step);
     int64_t hint_ms = tier->hint ? hint_of(tier, error) : NO_HINT;
     if (hint_ms > delay_ms)
         delay_ms = hint_ms;
-    if (facts->flags & MULL_NO_JITTER)
+    if (inputs->flags & MULL_NO_JITTER)
         return delay_ms;
     if (hint_ms != NO_HINT)
-        return drawn(hinted_span(tier, delay_ms), facts, facts->step);
+        return drawn(hinted_span(tier, delay_ms), inputs, inputs->step);
     if (tier->jitter_kind == MULL__JITTER_DECORRELATED)
-        return decorrelated(tier, facts);
-    return drawn(mull__jitter_ms_range(tier, delay_ms), facts, facts->step);
+        return decorrelated(tier, inputs);
+    return drawn(mull__jitter_ms_range(tier, delay_ms), inputs, inputs->step);
 }
 
 uint64_t mull__chance_from_id(const mull_message *message)

@@ -10,7 +10,7 @@
  * delay that a policy can name is longer. */
 #define MULL__DELAY_MAX_MS (INT64_C(365) * 24 * 3600 * 1000)
 
-/* mull__jitter_inputs is all that chance has a say by: the same facts, the same delay. */
+/* mull__jitter_inputs is all that chance has a say by: the same inputs, the same delay. */
 typedef struct mull__jitter_inputs {
     uint64_t chance, consumer_hash, seed;
     uint32_t flags; /* a failure's */
@@ -19,13 +19,13 @@ typedef struct mull__jitter_inputs {
     int64_t step;
 } mull__jitter_inputs;
 
-/* mull__tier_delay is how long a tier waits by these facts, which have a step of it: hint, cap and
+/* mull__tier_delay is how long a tier waits by these inputs, which have a step of it: hint, cap and
  * jitter included. */
-int64_t mull__tier_delay(const mull__tier_config *tier, const mull__jitter_inputs *facts,
+int64_t mull__tier_delay(const mull__tier_config *tier, const mull__jitter_inputs *inputs,
                          const mull_error *error);
 
-/* mull__tier_ms_range is where mull__tier_delay may end at a step, whatever the other facts and the
- * error: both ends are reached by some. */
+/* mull__tier_ms_range is where mull__tier_delay may end at a step, whatever the other inputs and
+ * the error: both ends are reached by some. */
 mull__ms_range mull__tier_ms_range(const mull__tier_config *tier, int64_t step);
 
 /* mull__longest_retry_round is the longest that all steps of a tier may wait together. Not for an
@@ -43,13 +43,13 @@ mull__ms_range mull__jitter_ms_range(const mull__tier_config *tier, int64_t dela
 
 /* mull__jitter_hash is the hash that a step draws by. It depends on nothing else. What is counted
  * is spread over the word before it meets what is a hash already. */
-static inline uint64_t mull__jitter_hash(const mull__jitter_inputs *facts, int64_t redeliveries,
+static inline uint64_t mull__jitter_hash(const mull__jitter_inputs *inputs, int64_t redeliveries,
                                          int64_t step)
 {
-    uint64_t counted = (uint64_t)step * 4 + (uint64_t)facts->tier;
+    uint64_t counted = (uint64_t)step * 4 + (uint64_t)inputs->tier;
     counted = (counted + ((uint64_t)redeliveries << 32)) * UINT64_C(0x9e3779b97f4a7c15);
     uint64_t hashes =
-        facts->chance ^ facts->consumer_hash ^ (facts->seed << 32 | facts->seed >> 32);
+        inputs->chance ^ inputs->consumer_hash ^ (inputs->seed << 32 | inputs->seed >> 32);
     return mull__mix_word(mull__mix_word(hashes + counted));
 }
 
@@ -92,10 +92,12 @@ typedef struct mull__precomputed_step {
     int64_t of;
 } mull__precomputed_step;
 
-/* MULL__PRECOMPUTED_MAX is of how many steps of a tier the lots are worked out ahead. */
+/* MULL__PRECOMPUTED_MAX is of how many steps of a tier the precomputed steps are worked out ahead.
+ */
 enum { MULL__PRECOMPUTED_MAX = 8 };
 
-/* mull__tier_precompute fills in the lots, as far as steps depend on nothing else. MULL_ENOMEM. */
+/* mull__tier_precompute fills in the precomputed steps, as far as steps depend on nothing else.
+ * MULL_ENOMEM. */
 int mull__tier_precompute(mull__arena *arena, mull__tier_config *tier);
 
 #endif

@@ -3,7 +3,7 @@
  *   max_deliveries -> unrecoverable -> the rules -> max_attempts, max_age
  *                  -> override -> max_attempts, max_age once more -> the fallback
  *
- * Pure: facts in, verdict out. What it gives lives in the table; an override's words in its state.
+ * Pure: inputs in, verdict out. What it gives lives in the table; an override's words in its state.
  */
 #include "evaluate.h"
 
@@ -27,13 +27,13 @@ static void end(mull_verdict *verdict, mull_action action, mull_reason reason, c
 /* end_chain is what the rule's chain ends in; NULL: no chain has a say, a dead letter by default.
  */
 static void end_chain(mull_verdict *verdict, mull_reason reason, const mull__rule *rule,
-                      const mull__effective_settings *layer)
+                      const mull__effective_settings *effective)
 {
     if (rule && rule->end == MULL_DISCARD)
         end(verdict, MULL_DISCARD, reason, NULL, rule->note);
     else
         end(verdict, MULL_DEAD_LETTER, reason,
-            rule && rule->queue ? rule->queue : layer->bounds.dead_letter_queue, NULL);
+            rule && rule->queue ? rule->queue : effective->settings.dead_letter_queue, NULL);
 }
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
@@ -45,11 +45,11 @@ static int over(int64_t value, int64_t bound)
 
 /* limit_on is MULL_REASON_NONE where no limit ends a message that another call is due for. */
 static mull_reason limit_on(mull_tier due, const mull_failure *failure,
-                            const mull__settings *bounds)
+                            const mull__settings *settings)
 {
-    if (bounds->max_attempts != MULL__OFF && failure->calls >= bounds->max_attempts)
+    if (settings->max_attempts != MULL__OFF && failure->calls >= settings->max_attempts)
         return MULL_REASON_MAX_ATTEMPTS;
-    if (due == MULL_TIER_REDELIVER && over(failure->age_ms, bounds->max_age_ms))
+    if (due == MULL_TIER_REDELIVER && over(failure->age_ms, settings->max_age_ms))
         return MULL_REASON_MAX_AGE;
     return MULL_REASON_NONE;
 }
@@ -67,10 +67,10 @@ static mull_tier tier_due(const mull__rule *rule, const mull_failure *failure)
 }
 
 static mull_reason why_it_ends(mull_tier due, const mull__rule *rule, const mull_failure *failure,
-                               const mull__settings *bounds)
+                               const mull__settings *settings)
 {
     if (due != MULL_TIER_NONE)
-        return limit_on(due, failure, bounds);
+        return limit_on(due, failure, settings);
     return rule->retry.on || rule->redeliver.on ? MULL_REASON_EXHAUSTED : MULL_REASON_RULE;
 }
 
@@ -90,21 +90,21 @@ static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_fai
                    const mull__site *site)
 {
     mull_tier due = tier_due(rule, failure);
-    mull_reason reason = why_it_ends(due, rule, failure, &site->in_force.bounds);
+    mull_reason reason = why_it_ends(due, rule, failure, &site->effective.settings);
     verdict->rule = rule->source;
     if (reason != MULL_REASON_NONE) {
-        end_chain(verdict, reason, rule, &site->in_force);
+        end_chain(verdict, reason, rule, &site->effective);
         return;
     }
     const mull__tier_config *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
     int64_t step = step_due(due, failure);
     if (step <= tier->precomputed_count && !(failure->flags & HEEDED)) {
-        mull__fast_step(&rule->source, tier->lots, due, step, site, failure, verdict);
+        mull__fast_step(&rule->source, tier->precomputed_steps, due, step, site, failure, verdict);
         return;
     }
-    const mull__jitter_inputs facts =
+    const mull__jitter_inputs inputs =
         mull__jitter_inputs_of(failure, due, step, site->consumer_hash);
-    mull__verdict_another_call(verdict, due, mull__tier_delay(tier, &facts, failure->error), step,
+    mull__verdict_another_call(verdict, due, mull__tier_delay(tier, &inputs, failure->error), step,
                                tier->attempts);
 }
 
@@ -115,7 +115,7 @@ static void decide_by_rules(mull_verdict *verdict, mull__evaluation *e,
                             const mull__lineage *lineage, const mull__site *site)
 {
     mull_reason reason = MULL_REASON_NO_RULE;
-    if (over(e->failure->deliveries, e->in_force->bounds.max_deliveries))
+    if (over(e->failure->deliveries, e->effective->settings.max_deliveries))
         reason = MULL_REASON_MAX_DELIVERIES;
     else if (mull__unrecoverable(e, lineage))
         reason = MULL_REASON_UNRECOVERABLE;
@@ -125,7 +125,7 @@ static void decide_by_rules(mull_verdict *verdict, mull__evaluation *e,
         follow(verdict, e->rule, e->failure, site);
     } else {
         verdict->rule = (mull_rule){0};
-        end_chain(verdict, reason, NULL, e->in_force);
+        end_chain(verdict, reason, NULL, e->effective);
     }
 }
 
@@ -161,15 +161,15 @@ static mull__config_tier config_tier(const mull__tier_config *tier, int possible
 static mull__config config_for(const mull__evaluation *e)
 {
     static const mull__rule none;
-    const mull__settings *bounds = &e->in_force->bounds;
+    const mull__settings *settings = &e->effective->settings;
     const mull__rule *rule = e->rule ? e->rule : &none;
     uint64_t *names = e->context->seen;
     return (mull__config){
-        .dead_letter_queue = bounds->dead_letter_queue,
-        .max_age_ms = bounds->max_age_ms,
-        .max_attempts = bounds->max_attempts,
+        .dead_letter_queue = settings->dead_letter_queue,
+        .max_age_ms = settings->max_age_ms,
+        .max_attempts = settings->max_attempts,
         .unrecoverable = (const char *const *)(void *)names,
-        .unrecoverable_count = mull__unrecoverable_names(e->context->table, e->in_force, names),
+        .unrecoverable_count = mull__unrecoverable_names(e->context->table, e->effective, names),
         .retry = config_tier(&rule->retry, !(e->failure->flags & MULL_CANNOT_RETRY)),
         .redeliver = config_tier(&rule->redeliver, !(e->failure->flags & MULL_CANNOT_DELAY)),
     };
@@ -211,13 +211,13 @@ static int ask(mull__answer *answer, const mull_verdict *verdict, const mull__ev
         return -1;
     }
     const mull__config config = config_for(e);
-    int status = runner->override(runner->state, (uint32_t)(e->in_force->bounds.override - 1),
+    int status = runner->override(runner->state, (uint32_t)(e->effective->settings.override - 1),
                                   e->failure, verdict, &config, answer, why, why_size);
     const char *wrong =
         status == 0 && answer->given ? what_is_wrong(answer, verdict, e->failure) : NULL;
     if (wrong) {
         const mull__source_pos *place =
-            &mull__scope_that_sets(e->context->table, e->in_force, MULL__OVERRIDE)
+            &mull__scope_that_sets(e->context->table, e->effective, MULL__OVERRIDE)
                  ->places[MULL__OVERRIDE];
         snprintf(why, why_size, "%s:%d: %s", place->file ? place->file : "override", place->line,
                  wrong);
@@ -231,15 +231,15 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer,
                         const mull__evaluation *e)
 {
     const mull_failure *failure = e->failure;
-    const mull__effective_settings *layer = e->in_force;
+    const mull__effective_settings *effective = e->effective;
     mull_tier due = tier_of(answer->action);
     mull_reason limit =
-        due == MULL_TIER_NONE ? MULL_REASON_NONE : limit_on(due, failure, &layer->bounds);
+        due == MULL_TIER_NONE ? MULL_REASON_NONE : limit_on(due, failure, &effective->settings);
     if (limit != MULL_REASON_NONE) {
-        end_chain(verdict, limit, e->rule, layer);
+        end_chain(verdict, limit, e->rule, effective);
     } else if (answer->action == MULL_DEAD_LETTER) {
         end(verdict, MULL_DEAD_LETTER, MULL_REASON_OVERRIDE,
-            answer->queue ? answer->queue : layer->bounds.dead_letter_queue, NULL);
+            answer->queue ? answer->queue : effective->settings.dead_letter_queue, NULL);
     } else if (answer->action == MULL_DISCARD) {
         end(verdict, MULL_DISCARD, MULL_REASON_OVERRIDE, NULL, answer->note);
     } else {
@@ -278,7 +278,7 @@ static void fall_back(mull_verdict *verdict, const mull__evaluation *e)
     mull_fallback fallback = not_possible(verdict->tier, e->failure->flags);
     if (fallback == MULL_FALLBACK_NONE)
         return;
-    end_chain(verdict, MULL_REASON_FALLBACK, NULL, e->in_force);
+    end_chain(verdict, MULL_REASON_FALLBACK, NULL, e->effective);
     verdict->fallback = fallback;
 }
 
@@ -288,7 +288,7 @@ void mull__slow_path(const mull__eval_context *context, mull__target target,
                      const mull_failure *failure, mull_verdict *verdict)
 {
     mull__evaluation e = {.context = context,
-                          .in_force = &target.site->in_force,
+                          .effective = &target.site->effective,
                           .failure = failure,
                           .steps = MULL__DECISION_STEPS};
     const mull__lineage lineage =
@@ -297,7 +297,7 @@ void mull__slow_path(const mull__eval_context *context, mull__target target,
             : mull__lineage_of_type(context->table, target.type, context->seen);
     decide_by_rules(verdict, &e, &lineage, target.site);
     tell_skipped(&e);
-    if (e.in_force->bounds.override != MULL__OFF && context->runner->override)
+    if (e.effective->settings.override != MULL__OFF && context->runner->override)
         override(verdict, &e);
     fall_back(verdict, &e);
 }
@@ -323,9 +323,9 @@ int mull__fast_redelivery(const mull__rule *rule, const mull__site *site,
 {
     if (failure->attempt < 1 || failure->attempt <= rule->retry.attempts ||
         failure->redeliveries >= rule->redeliver.precomputed_count ||
-        over(failure->age_ms, site->in_force.bounds.max_age_ms))
+        over(failure->age_ms, site->effective.settings.max_age_ms))
         return 0;
-    mull__fast_step(&rule->source, rule->redeliver.lots, MULL_TIER_REDELIVER,
+    mull__fast_step(&rule->source, rule->redeliver.precomputed_steps, MULL_TIER_REDELIVER,
                     failure->redeliveries + 1, site, failure, verdict);
     return 1;
 }

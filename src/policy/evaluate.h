@@ -77,16 +77,17 @@ static MULL__ALWAYS_INLINE int mull__fast_path_applies(const mull_failure *failu
 
 /* mull__fast_step is the verdict by a rule, of whose tier the step is worked out ahead. */
 static MULL__ALWAYS_INLINE void mull__fast_step(const mull_rule *source,
-                                                const mull__precomputed_step *lots, mull_tier due,
-                                                int64_t step, const mull__site *site,
+                                                const mull__precomputed_step *precomputed_steps,
+                                                mull_tier due, int64_t step, const mull__site *site,
                                                 const mull_failure *failure, mull_verdict *verdict)
 {
-    const mull__precomputed_step *lot = &lots[step - 1];
-    const mull__jitter_inputs facts =
+    const mull__precomputed_step *precomputed = &precomputed_steps[step - 1];
+    const mull__jitter_inputs inputs =
         mull__jitter_inputs_of(failure, due, step, site->consumer_hash);
-    uint64_t hash = mull__jitter_hash(&facts, failure->redeliveries, step);
-    mull__verdict_another_call(verdict, due, mull__draw_jitter(lot->low_ms, lot->choices, hash),
-                               step, lot->of);
+    uint64_t hash = mull__jitter_hash(&inputs, failure->redeliveries, step);
+    mull__verdict_another_call(verdict, due,
+                               mull__draw_jitter(precomputed->low_ms, precomputed->choices, hash),
+                               step, precomputed->of);
     verdict->rule = *source;
 }
 
@@ -113,8 +114,8 @@ static MULL__ALWAYS_INLINE int mull__fast_path(const mull__table *table, mull__t
         return 0;
     if (!MULL__LIKELY(mull__is_1_to(failure->attempt, rule->retry.precomputed_count)))
         return mull__fast_redelivery(rule, site, failure, verdict);
-    mull__fast_step(&rule->source, rule->retry.lots, MULL_TIER_RETRY, failure->attempt, site,
-                    failure, verdict);
+    mull__fast_step(&rule->source, rule->retry.precomputed_steps, MULL_TIER_RETRY, failure->attempt,
+                    site, failure, verdict);
     return 1;
 }
 
@@ -129,8 +130,8 @@ static MULL__ALWAYS_INLINE int mull__fast_retry(mull__target target, const mull_
     const mull__type_bucket *group = &rules->groups[target.type & rules->bucket_mask];
     if (group->type != target.type || !mull__is_1_to(failure->attempt, group->fast_retries))
         return 0;
-    mull__fast_step(&group->source, group->lots, MULL_TIER_RETRY, failure->attempt, target.site,
-                    failure, verdict);
+    mull__fast_step(&group->source, group->precomputed_steps, MULL_TIER_RETRY, failure->attempt,
+                    target.site, failure, verdict);
     return 1;
 }
 

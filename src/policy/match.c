@@ -202,7 +202,7 @@ static const mull__rule *pass_for_cause(mull__evaluation *evaluation, const mull
     failure.error = cause;
     match_run run;
     begin(&run, evaluation, &failure, MULL__TRIED_CAUSE_RULE, depth);
-    const mull__rules *rules = &evaluation->in_force->rules->cause_rules;
+    const mull__rules *rules = &evaluation->effective->rules->cause_rules;
     const mull__lineage lineage =
         mull__lineage_sent(evaluation->context->table, cause, evaluation->context->seen);
     const mull__rule *rule = pass_for_lineage(&run, rules, &lineage);
@@ -223,7 +223,7 @@ static const mull__rule *pass_for_causes(mull__evaluation *evaluation)
 
 const mull__rule *mull__match(mull__evaluation *evaluation, const mull__lineage *lineage)
 {
-    const mull__scope *scope = evaluation->in_force->rules;
+    const mull__scope *scope = evaluation->effective->rules;
     if (!scope)
         return NULL;
     match_run run;
@@ -251,13 +251,13 @@ int mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *linea
     match_run run;
     begin(&run, evaluation, evaluation->failure, MULL__TRIED_UNRECOVERABLE, 0);
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
-        const mull__scope *scope = mull__scope_of(evaluation->context->table, evaluation->in_force,
+        const mull__scope *scope = mull__scope_of(evaluation->context->table, evaluation->effective,
                                                   (mull__scope_kind)kind);
         if (scope && (pass_for_lineage(&run, &scope->unrecoverable, lineage) ||
                       pass_for_type(&run, &scope->unrecoverable, MULL__ERROR_TYPE)))
             return 1;
     }
     return has_type(lineage, MULL__UNREADABLE_TYPE) &&
-           mull__builtin_unrecoverable_applies(evaluation->in_force) &&
+           mull__builtin_unrecoverable_applies(evaluation->effective) &&
            passes(&run, &built_in, &always);
 }

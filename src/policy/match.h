@@ -20,7 +20,7 @@ typedef struct mull__eval_context {
  * more are skipped: they don't match, and are only counted. */
 typedef struct mull__evaluation {
     const mull__eval_context *context; /* the error's own lineage may be in its scratch */
-    const mull__effective_settings *in_force;
+    const mull__effective_settings *effective;
     const mull_failure *failure;
     const mull__rule *rule;         /* that decided; NULL so far */
     int64_t steps;                  /* left; below 0 where the last call took more than was there */

@@ -42,7 +42,7 @@ typedef struct mull__field_test {
     mull__subject subject;
     const char *name;
     mull__condition value;
-    unsigned fact; /* which mull__attribute the subject and the name mean */
+    unsigned attribute; /* which mull__attribute the subject and the name mean */
 } mull__field_test;
 
 typedef enum mull__matcher_kind {
@@ -102,8 +102,9 @@ typedef struct mull__tier_config {
     mull__jitter_kind jitter_kind;
     const char *hint; /* a field of the error, in seconds; NULL: none */
     const struct mull__precomputed_step
-        *lots;                 /* its first steps, worked out ahead: mull__tier_precompute */
-    int64_t precomputed_count; /* 0 where they depend on more than their lots and chance */
+        *precomputed_steps; /* its first steps, worked out ahead: mull__tier_precompute */
+    int64_t
+        precomputed_count; /* 0 where they depend on more than their precomputed steps and chance */
 } mull__tier_config;
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@ const mull__settings mull__default_settings = {.set = (1u << MULL__SETTINGS) - 1
 #undef DEFAULT
 };
 
-/* lay puts a nearer layer on top of another: rules as a whole, settings one by one. */
+/* lay puts a nearer effective settings on top of another: rules as a whole, settings one by one. */
 static MULL__NOINLINE void lay(mull__effective_settings *on, const mull__effective_settings *near)
 {
     if (near->rules)
@@ -22,30 +22,30 @@ static MULL__NOINLINE void lay(mull__effective_settings *on, const mull__effecti
         on->consumer = near->consumer;
     if (near->transport)
         on->transport = near->transport;
-    if (near->bounds.set == 0)
+    if (near->settings.set == 0)
         return;
-    on->bounds.set |= near->bounds.set;
+    on->settings.set |= near->settings.set;
 #define TAKE(NUMBER, field, ...)                                                                   \
-    if (mull__is_set(&near->bounds, MULL__##NUMBER))                                               \
-        on->bounds.field = near->bounds.field;
+    if (mull__is_set(&near->settings, MULL__##NUMBER))                                             \
+        on->settings.field = near->settings.field;
     MULL__EACH_SETTING(TAKE)
 #undef TAKE
 }
 
-/* add_name is for a consumer's or transport's scope. A transport's layer is laid over all that is
- * farther, so that a consumer's over it is all that holds for both. */
+/* add_name is for a consumer's or transport's scope. A transport's effective settings is laid over
+ * all that is farther, so that a consumer's over it is all that holds for both. */
 static void add_name(mull__table *table, uint32_t number)
 {
     mull__scope *scope = &table->scopes[number];
     if (scope->kind == MULL__TRANSPORT) {
-        mull__effective_settings own = scope->layer;
+        mull__effective_settings own = scope->effective;
         own.transport = scope;
         table->transport_count++;
-        scope->layer = table->nowhere.in_force;
-        lay(&scope->layer, &own);
+        scope->effective = table->nowhere.effective;
+        lay(&scope->effective, &own);
         mull__name_index_add(&table->transports, scope->name, number);
     } else if (scope->kind == MULL__CONSUMER) {
-        scope->layer.consumer = scope;
+        scope->effective.consumer = scope;
         mull__name_index_add(&table->consumers, scope->name, number);
     }
 }
@@ -53,12 +53,12 @@ static void add_name(mull__table *table, uint32_t number)
 /* open_fast_path fills in what the fast path looks at, once the settings are there. */
 static void open_fast_path(mull__site *site)
 {
-    const mull__settings *bounds = &site->in_force.bounds;
-    if (!site->in_force.rules || bounds->override != MULL__OFF)
+    const mull__settings *settings = &site->effective.settings;
+    if (!site->effective.rules || settings->override != MULL__OFF)
         return;
-    site->rules = &site->in_force.rules->rules;
-    site->deliveries = bounds->max_deliveries == MULL__OFF ? INT64_MAX : bounds->max_deliveries;
-    site->calls = bounds->max_attempts == MULL__OFF ? INT64_MAX : bounds->max_attempts - 1;
+    site->rules = &site->effective.rules->rules;
+    site->deliveries = settings->max_deliveries == MULL__OFF ? INT64_MAX : settings->max_deliveries;
+    site->calls = settings->max_attempts == MULL__OFF ? INT64_MAX : settings->max_attempts - 1;
 }
 
 int mull__effective_settings_ready(mull__table *table)
@@ -66,11 +66,11 @@ int mull__effective_settings_ready(mull__table *table)
     if (mull__name_index_init(&table->consumers, &table->arena, table->scope_count) ||
         mull__name_index_init(&table->transports, &table->arena, table->scope_count))
         return MULL_ENOMEM;
-    table->nowhere.in_force.bounds = mull__default_settings;
+    table->nowhere.effective.settings = mull__default_settings;
     if (table->host)
-        lay(&table->nowhere.in_force, &table->host->layer);
+        lay(&table->nowhere.effective, &table->host->effective);
     if (table->bus)
-        lay(&table->nowhere.in_force, &table->bus->layer);
+        lay(&table->nowhere.effective, &table->bus->effective);
     open_fast_path(&table->nowhere);
     for (size_t i = 0; i < table->scope_count; i++)
         add_name(table, (uint32_t)i);
@@ -87,33 +87,33 @@ mull__site mull__site_of(const mull__table *table, const char *consumer, const c
     if (consumer)
         near = mull__name_index_find(&table->consumers, consumer, &hash);
     mull__site site = {
-        .in_force = far == MULL__NONE ? table->nowhere.in_force : table->scopes[far].layer,
+        .effective = far == MULL__NONE ? table->nowhere.effective : table->scopes[far].effective,
         .consumer_hash = hash,
     };
     if (near != MULL__NONE)
-        lay(&site.in_force, &table->scopes[near].layer);
+        lay(&site.effective, &table->scopes[near].effective);
     open_fast_path(&site);
     return site;
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
 
-const mull__scope *mull__scope_of(const mull__table *table, const mull__effective_settings *layer,
-                                  mull__scope_kind kind)
+const mull__scope *mull__scope_of(const mull__table *table,
+                                  const mull__effective_settings *effective, mull__scope_kind kind)
 {
-    const mull__scope *const scopes[MULL__SCOPE_KINDS] = {[MULL__CONSUMER] = layer->consumer,
-                                                          [MULL__TRANSPORT] = layer->transport,
+    const mull__scope *const scopes[MULL__SCOPE_KINDS] = {[MULL__CONSUMER] = effective->consumer,
+                                                          [MULL__TRANSPORT] = effective->transport,
                                                           [MULL__BUS] = table->bus,
                                                           [MULL__HOST] = table->host};
     return scopes[kind];
 }
 
 const mull__scope *mull__scope_that_sets(const mull__table *table,
-                                         const mull__effective_settings *layer,
+                                         const mull__effective_settings *effective,
                                          mull__setting setting)
 {
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
-        const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
+        const mull__scope *scope = mull__scope_of(table, effective, (mull__scope_kind)kind);
         if (scope && mull__is_set(&scope->settings, setting))
             return scope;
     }
@@ -122,9 +122,9 @@ const mull__scope *mull__scope_that_sets(const mull__table *table,
 
 /* ---- Unrecoverable types --------------------------------------------------------------------- */
 
-int mull__builtin_unrecoverable_applies(const mull__effective_settings *layer)
+int mull__builtin_unrecoverable_applies(const mull__effective_settings *effective)
 {
-    return !layer->rules || !mull__first_rule(&layer->rules->rules, MULL__UNREADABLE_TYPE);
+    return !effective->rules || !mull__first_rule(&effective->rules->rules, MULL__UNREADABLE_TYPE);
 }
 
 /* ---- Lineages -------------------------------------------------------------------------------- */
@@ -221,22 +221,22 @@ mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *err
     return (mull__lineage){scratch, count, unrecoverable};
 }
 
-size_t mull__unrecoverable_names(const mull__table *table, const mull__effective_settings *layer,
-                                 uint64_t *scratch)
+size_t mull__unrecoverable_names(const mull__table *table,
+                                 const mull__effective_settings *effective, uint64_t *scratch)
 {
     const char **names = (const char **)(void *)scratch;
     uint64_t *seen = scratch + table->type_count;
     size_t count = 0;
     memset(seen, 0, bit_words(table) * sizeof *seen);
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
-        const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
+        const mull__scope *scope = mull__scope_of(table, effective, (mull__scope_kind)kind);
         for (size_t i = 0; scope && i < scope->unrecoverable.count; i++) {
             uint32_t type = scope->unrecoverable.items[i].type;
             if (see(seen, type))
                 names[count++] = table->types[type].name;
         }
     }
-    if (mull__builtin_unrecoverable_applies(layer) && see(seen, MULL__UNREADABLE_TYPE))
+    if (mull__builtin_unrecoverable_applies(effective) && see(seen, MULL__UNREADABLE_TYPE))
         names[count++] = table->types[MULL__UNREADABLE_TYPE].name;
     return count;
 }

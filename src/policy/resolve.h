@@ -32,7 +32,7 @@ mull__site mull__site_of(const mull__table *table, const char *consumer, const c
 static inline mull__effective_settings
 mull__effective_settings_of(const mull__table *table, const char *consumer, const char *transport)
 {
-    return mull__site_of(table, consumer, transport).in_force;
+    return mull__site_of(table, consumer, transport).effective;
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
@@ -41,26 +41,27 @@ mull__effective_settings_of(const mull__table *table, const char *consumer, cons
  * makes scopes found by name, once all of them are there. MULL_ENOMEM. */
 int mull__effective_settings_ready(mull__table *table);
 
-/* mull__scope_of is the scope of a kind that a layer is made of, NULL where there is none. */
-const mull__scope *mull__scope_of(const mull__table *table, const mull__effective_settings *layer,
-                                  mull__scope_kind kind);
+/* mull__scope_of is the scope of a kind that a effective settings is made of, NULL where there is
+ * none. */
+const mull__scope *mull__scope_of(const mull__table *table,
+                                  const mull__effective_settings *effective, mull__scope_kind kind);
 
 /* mull__scope_that_sets is the nearest scope that sets a setting; NULL: none, so that its default
  * holds. Its place in that scope says where. */
 const mull__scope *mull__scope_that_sets(const mull__table *table,
-                                         const mull__effective_settings *layer,
+                                         const mull__effective_settings *effective,
                                          mull__setting setting);
 
 /* mull__builtin_unrecoverable_applies: a message that couldn't be read is unrecoverable, because no
  * rule in force is written for MessageDeserializationError. */
-int mull__builtin_unrecoverable_applies(const mull__effective_settings *layer);
+int mull__builtin_unrecoverable_applies(const mull__effective_settings *effective);
 
 /* ---- Lineages -------------------------------------------------------------------------------- */
 
 /* mull__unrecoverable_names writes the names of the types that are declared unrecoverable for a
- * layer to the beginning of the scratch, each once, and says how many they are. */
-size_t mull__unrecoverable_names(const mull__table *table, const mull__effective_settings *layer,
-                                 uint64_t *scratch);
+ * effective settings to the beginning of the scratch, each once, and says how many they are. */
+size_t mull__unrecoverable_names(const mull__table *table,
+                                 const mull__effective_settings *effective, uint64_t *scratch);
 
 /* mull__lineage_of_type is that of an error of a known type that comes without a lineage;
  * mull__lineage_sent is that of any error. Its types are in the scratch. */

@@ -6,9 +6,9 @@
  *        │     ├── rules, cause_rules, unrecoverable
  *        │     │         each: type -> its first rule -> the next rule of that type -> ...
  *        │     ├── places, includes, replaced: for those who look at a policy
- *        │     └── layer    what this scope puts over the farther ones: rules, bounds
- *        ├── nowhere  what holds without a consumer and a transport
- *        └── arena    the memory of all of these
+ *        │     └── effective settings    what this scope puts over the farther ones: rules,
+ * settings ├── nowhere  what holds without a consumer and a transport └── arena    the memory of
+ * all of these
  */
 #ifndef MULL__TABLE_INTERNAL_H
 #define MULL__TABLE_INTERNAL_H
@@ -59,7 +59,7 @@ typedef struct mull__type_bucket {
     uint32_t type; /* MULL__NONE: a free slot */
     const mull__rule *first;
     int64_t fast_retries; /* of the first rule, where it is MULL__FAST, as are these; else 0 */
-    const struct mull__precomputed_step *lots;
+    const struct mull__precomputed_step *precomputed_steps;
     mull_rule source;
 } mull__type_bucket;
 
@@ -76,12 +76,12 @@ struct mull__scope;
 typedef struct mull__effective_settings {
     const struct mull__scope *rules;                /* whose rules hold; NULL: nobody's so far */
     const struct mull__scope *consumer, *transport; /* NULL: there is none */
-    mull__settings bounds;
+    mull__settings settings;
 } mull__effective_settings;
 
 /* mull__site is where a message failed: the settings in force there. */
 typedef struct mull__site {
-    mull__effective_settings in_force;
+    mull__effective_settings effective;
     uint64_t consumer_hash; /* of its name; 0 where there is none */
     /* What the fast path looks at: failures up to so many deliveries and calls; 0 where no rules
      * hold, or an override does. */
@@ -96,7 +96,7 @@ typedef struct mull__scope {
     mull__rules rules, cause_rules, unrecoverable;
     mull__settings settings; /* its own */
     mull__source_pos places[MULL__SETTINGS];
-    mull__effective_settings layer; /* its own; a transport's lies over bus and host already */
+    mull__effective_settings effective; /* its own; a transport's lies over bus and host already */
     mull_rule *includes; /* where each was written; `scope` is the label of what it includes */
     size_t include_count;
     mull__replaced_rule *replaced; /* their scopes are there once the table is finished */

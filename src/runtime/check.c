@@ -92,9 +92,9 @@ static int check_claim_timeout(const teller *to, const mull__worker *c, const mu
 /* rate_scope is the scope whose rate_limit holds for a consumer, NULL: there is no limit. */
 static const mull__scope *rate_scope(const mull__table *table, const mull__worker *c)
 {
-    const mull__effective_settings layer =
+    const mull__effective_settings effective =
         mull__effective_settings_of(table, c->name, c->transport);
-    const mull__scope *scope = mull__scope_that_sets(table, &layer, MULL__RATE_LIMIT);
+    const mull__scope *scope = mull__scope_that_sets(table, &effective, MULL__RATE_LIMIT);
     return scope && scope->settings.rate_limit.after != MULL__OFF ? scope : NULL;
 }
 
@@ -129,13 +129,13 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
     const teller to = {problem, data};
     int status = 0; /* each answer is 0 or MULL_EREFUSED */
     for (const mull__worker *c = workers; c < workers + count; c++) {
-        const mull__effective_settings layer =
+        const mull__effective_settings effective =
             mull__effective_settings_of(table, c->name, c->transport);
-        size_t rules = layer.rules ? mull__scope_rules(layer.rules) : 0;
-        status |= dead_letters_into(&to, c, layer.bounds.dead_letter_queue, NULL);
+        size_t rules = effective.rules ? mull__scope_rules(effective.rules) : 0;
+        status |= dead_letters_into(&to, c, effective.settings.dead_letter_queue, NULL);
         status |= limits_rate(&to, workers, c, table);
         for (size_t i = 0; i < rules; i++)
-            status |= check_rule(&to, c, mull__rule_at(layer.rules, i));
+            status |= check_rule(&to, c, mull__rule_at(effective.rules, i));
     }
     return status;
 }

@@ -93,7 +93,7 @@ static mull__delivery *delivery_new(mull_engine *engine, mull_delivery *handed)
 static mull__settings settings_of(const mull__delivery *d)
 {
     const mull__table *table = mull__generation_table(mull__decider_generation(d->engine->decider));
-    return mull__effective_settings_of(table, d->consumer->name, d->consumer->port->name).bounds;
+    return mull__effective_settings_of(table, d->consumer->name, d->consumer->port->name).settings;
 }
 
 /* died_too_often says whether its next call is one too many: the broker handed it out more often

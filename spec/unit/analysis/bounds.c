@@ -183,16 +183,17 @@ typedef struct bits {
     uint64_t word[WORDS];
 } bits;
 
-/* layer is every age, as a bit, by the number of calls and the attempt: of one round. */
-typedef struct layer {
+/* effective settings is every age, as a bit, by the number of calls and the attempt: of one round.
+ */
+typedef struct effective {
     bits at[CALLS][ATTEMPTS];
     int low, high; /* no others have calls */
-} layer;
+} effective;
 
 typedef struct search {
     const sketch *sketch;
     mull__table *table;
-    layer *now, *next;
+    effective *now, *next;
     mull__range range;
     int round;
 } search;
@@ -287,7 +288,7 @@ static void move(search *s, const mull_verdict *low, const mull_verdict *high, i
     assert_int_equal(low->action, high->action);
     assert_true(calls + 1 < CALLS);
     int retry = low->action == MULL_RETRY;
-    layer *to = retry ? s->now : s->next;
+    effective *to = retry ? s->now : s->next;
     to->high = calls + 1 > to->high ? calls + 1 : to->high;
     to->low = calls + 1 < to->low ? calls + 1 : to->low;
     bits then = later(ages, low->delay_ms);
@@ -344,7 +345,7 @@ static void search_round(search *s)
 /* search_all gives what mull__range_of_paths should. */
 static mull__range search_all(const sketch *k)
 {
-    static layer layers[2];
+    static effective layers[2];
     memset(layers, 0, sizeof layers);
     search s = {.sketch = k, .table = table_of(k), .now = &layers[0], .next = &layers[1]};
     s.range = (mull__range){0, MULL__FOREVER, 0, 0};
@@ -353,7 +354,7 @@ static mull__range search_all(const sketch *k)
     s.next->low = CALLS;
     for (; s.now->high > 0 && s.round < ROUNDS - 1; s.round++) {
         search_round(&s);
-        layer *was = s.now;
+        effective *was = s.now;
         s.now = s.next;
         s.next = was;
     }

@@ -313,7 +313,7 @@ static int notify(scene *s, const facts *f)
     const mull__settings in_force =
         mull__effective_settings_of(mull__generation_table(mull__decider_generation(s->decider)),
                                     "Heard", NULL)
-            .bounds;
+            .settings;
     char why[200] = "";
     int64_t steps = MULL__DECISION_STEPS;
     int status = mull__decider_state_notify(seat, (uint32_t)(in_force.notify - 1), &event, &steps,

@@ -194,14 +194,15 @@ static void agrees_with_a_naive_reading(const world *w, const mull__table *table
 {
     size_t rule_count;
     const mull__settings wanted = naively(w, consumer, transport, &rule_count);
-    const mull__effective_settings layer = mull__effective_settings_of(table, consumer, transport);
-    const mull__settings given = layer.bounds;
+    const mull__effective_settings effective =
+        mull__effective_settings_of(table, consumer, transport);
+    const mull__settings given = effective.settings;
     assert_string_equal(given.dead_letter_queue, wanted.dead_letter_queue);
     assert_int_equal(given.max_age_ms, wanted.max_age_ms);
     assert_int_equal(given.max_attempts, wanted.max_attempts);
     assert_int_equal(given.max_deliveries, wanted.max_deliveries);
     assert_int_equal(given.override, wanted.override);
-    assert_int_equal(layer.rules ? mull__scope_rules(layer.rules) : 0, rule_count);
+    assert_int_equal(effective.rules ? mull__scope_rules(effective.rules) : 0, rule_count);
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */

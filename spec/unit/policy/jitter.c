@@ -40,9 +40,9 @@ static int64_t wait_by(const mull__tier_config *tier, int64_t step, uint64_t cha
                        const mull_error *error)
 {
     static const mull_error plain = {.size = sizeof plain, .type = "Any"};
-    const mull__jitter_inputs facts = {
+    const mull__jitter_inputs inputs = {
         .chance = chance, .flags = flags, .tier = MULL_TIER_RETRY, .step = step};
-    return mull__tier_delay(tier, &facts, error ? error : &plain);
+    return mull__tier_delay(tier, &inputs, error ? error : &plain);
 }
 
 static int64_t low(const mull__tier_config *tier, int64_t step)
@@ -116,12 +116,12 @@ static void decorrelated_remembers(void **state)
         for (int redelivers = 0; redelivers < 2; redelivers++) {
             int64_t before = 100;
             for (int64_t step = 1; step <= 8; step++) {
-                const mull__jitter_inputs facts = {.chance = chance,
-                                                   .tier = redelivers ? MULL_TIER_REDELIVER
-                                                                      : MULL_TIER_RETRY,
-                                                   .redeliveries = redelivers ? step - 1 : 4,
-                                                   .step = step};
-                int64_t ms = mull__tier_delay(&tier, &facts, &error);
+                const mull__jitter_inputs inputs = {.chance = chance,
+                                                    .tier = redelivers ? MULL_TIER_REDELIVER
+                                                                       : MULL_TIER_RETRY,
+                                                    .redeliveries = redelivers ? step - 1 : 4,
+                                                    .step = step};
+                int64_t ms = mull__tier_delay(&tier, &inputs, &error);
                 assert_in_range(ms, 100, before * 3 < 100000 ? before * 3 : 100000);
                 grew += ms > before;
                 shrank += ms < before;

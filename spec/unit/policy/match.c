@@ -169,7 +169,7 @@ static mull_message message_of(void)
     return message;
 }
 
-/* full_failure has another value in each of its facts. */
+/* full_failure has another value in each of its inputs. */
 static mull_failure full_failure(const mull_error *error, const mull_message *message)
 {
     mull_failure failure = failure_of(error);

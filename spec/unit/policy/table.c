@@ -495,7 +495,7 @@ static void every_allocation_may_fail(void **state)
 
 /* ---- What is in force ------------------------------------------------------------------------ */
 
-static void in_force(void **state)
+static void effective(void **state)
 {
     (void)state;
     sample s;
@@ -510,19 +510,19 @@ static void in_force(void **state)
     s.scopes[2].settings.has_max_age = 1;
     s.scopes[2].settings.max_age_ms = MULL__OFF;
     mull__table *table = new_table(&s.plain);
-    mull__settings f = mull__effective_settings_of(table, NULL, NULL).bounds;
+    mull__settings f = mull__effective_settings_of(table, NULL, NULL).settings;
     assert_string_equal(f.dead_letter_queue, "bus-dead");
     assert_int_equal(f.max_age_ms, 5000);
     assert_int_equal(f.max_attempts, 9);
     assert_int_equal(f.max_deliveries, MULL__OFF);
     assert_int_equal(mull__scope_rules(mull__effective_settings_of(table, NULL, NULL).rules), 3);
-    f = mull__effective_settings_of(table, "Nobody", "orders").bounds;
+    f = mull__effective_settings_of(table, "Nobody", "orders").settings;
     assert_string_equal(f.dead_letter_queue, "dead");
     assert_int_equal(f.max_age_ms, 5000);
     assert_int_equal(f.max_attempts, MULL__OFF);
     assert_int_equal(
         mull__scope_rules(mull__effective_settings_of(table, "Nobody", "orders").rules), 3);
-    f = mull__effective_settings_of(table, "Payments", "orders").bounds;
+    f = mull__effective_settings_of(table, "Payments", "orders").settings;
     assert_string_equal(f.dead_letter_queue, "error");
     assert_int_equal(f.max_age_ms, MULL__OFF);
     assert_int_equal(f.max_attempts, 7);
@@ -574,7 +574,7 @@ int main(void)
         cmocka_unit_test(digests_differ_with_each_part),
         cmocka_unit_test(a_table_keeps_nothing_of_the_plain_policy),
         cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(in_force),
+        cmocka_unit_test(effective),
         cmocka_unit_test(rules_in_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

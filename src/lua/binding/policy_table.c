@@ -27,13 +27,13 @@ static void push_include(lua_State *L, const void *item)
 }
 
 static void add_scope(lua_State *L, mull__scope_kind kind, const char *name,
-                      const mull__scope *scope, const mull__effective_settings *layer)
+                      const mull__scope *scope, const mull__effective_settings *effective)
 {
     lua_newtable(L);
     lua_pushfstring(L, name ? "%s:%s" : "%s", mull__scope_words[kind], name);
     lua_setfield(L, -2, "scope");
     mull__set_flag(L, "exists", scope != NULL);
-    mull__set_flag(L, "in_force", scope && scope == layer->rules);
+    mull__set_flag(L, "in_force", scope && scope == effective->rules);
     mull__set_integer(L, "rules", scope ? (int64_t)mull__scope_rules(scope) : 0);
     if (scope)
         mull__set_list(L, "includes", scope->includes, scope->include_count,
@@ -44,25 +44,26 @@ static void add_scope(lua_State *L, mull__scope_kind kind, const char *name,
 void mull__set_scopes(lua_State *L, const mull__table *table, const char *consumer,
                       const char *transport)
 {
-    const mull__effective_settings layer = mull__effective_settings_of(table, consumer, transport);
+    const mull__effective_settings effective =
+        mull__effective_settings_of(table, consumer, transport);
     const char *const names[MULL__SCOPE_KINDS] = {consumer, transport, NULL, NULL};
     mull__push_list(L);
     for (int i = 0; i < MULL__SCOPE_KINDS; i++) {
         mull__scope_kind kind = (mull__scope_kind)i;
         if (kind == MULL__BUS || kind == MULL__HOST || names[kind])
-            add_scope(L, kind, names[kind], mull__scope_of(table, &layer, kind), &layer);
+            add_scope(L, kind, names[kind], mull__scope_of(table, &effective, kind), &effective);
     }
     lua_setfield(L, -2, "scopes");
 }
 
 /* set_others: the scopes of consumers and transports that this isn't the table of. */
 static void set_others(lua_State *L, const mull__table *table,
-                       const mull__effective_settings *layer)
+                       const mull__effective_settings *effective)
 {
     mull__push_list(L);
     for (size_t i = 0; i < table->scope_count; i++) {
         const mull__scope *scope = &table->scopes[i];
-        if (!scope->name || scope == layer->consumer || scope == layer->transport)
+        if (!scope->name || scope == effective->consumer || scope == effective->transport)
             continue;
         lua_newtable(L);
         mull__set_text(L, "scope", scope->label);
@@ -155,18 +156,18 @@ static void measure(lua_State *L, view *v, const mull__effective_limits *mix)
 
 /* set_unrecoverable: those of every scope hold, and the built-in one. */
 static void set_unrecoverable(lua_State *L, const mull__table *table,
-                              const mull__effective_settings *layer)
+                              const mull__effective_settings *effective)
 {
     const mull__rule built_in = {.source.type = table->types[MULL__UNREADABLE_TYPE].name};
     mull__push_list(L);
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
-        const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
+        const mull__scope *scope = mull__scope_of(table, effective, (mull__scope_kind)kind);
         for (size_t i = 0; scope && i < scope->unrecoverable.count; i++) {
             mull__push_declaration(L, &scope->unrecoverable.items[i]);
             add_item(L);
         }
     }
-    if (mull__builtin_unrecoverable_applies(layer)) {
+    if (mull__builtin_unrecoverable_applies(effective)) {
         mull__push_declaration(L, &built_in);
         add_item(L);
     }
@@ -248,12 +249,12 @@ static void set_setting(lua_State *L, const char *name, const mull__scope *scope
 }
 
 static void set_settings(lua_State *L, const mull__table *table,
-                         const mull__effective_settings *layer)
+                         const mull__effective_settings *effective)
 {
     lua_newtable(L);
 #define SET(NUMBER, field, kind, ...)                                                              \
-    push_##kind(L, layer->bounds.field);                                                           \
-    set_setting(L, #field, mull__scope_that_sets(table, layer, MULL__##NUMBER), MULL__##NUMBER);
+    push_##kind(L, effective->settings.field);                                                     \
+    set_setting(L, #field, mull__scope_that_sets(table, effective, MULL__##NUMBER), MULL__##NUMBER);
     MULL__EACH_SETTING(SET)
 #undef SET
     lua_setfield(L, -2, "settings");
@@ -263,15 +264,15 @@ static void set_settings(lua_State *L, const mull__table *table,
 
 /* mix_of gives the settings that the rules are in force with. */
 static mull__effective_limits mix_of(const mull__table *table,
-                                     const mull__effective_settings *layer,
-                                     const mull__settings *in_force)
+                                     const mull__effective_settings *effective)
 {
-    mull__effective_limits mix = {.max_age_ms = in_force->max_age_ms,
-                                  .max_attempts = in_force->max_attempts,
+    const mull__settings *settings = &effective->settings;
+    mull__effective_limits mix = {.max_age_ms = settings->max_age_ms,
+                                  .max_attempts = settings->max_attempts,
                                   .handler_ms = MULL__HANDLER_MS,
-                                  .overridden = in_force->override != MULL__OFF};
+                                  .overridden = settings->override != MULL__OFF};
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
-        const mull__scope *scope = mull__scope_of(table, layer, (mull__scope_kind)kind);
+        const mull__scope *scope = mull__scope_of(table, effective, (mull__scope_kind)kind);
         mix.unrecoverable |= scope && scope->unrecoverable.count > 0;
     }
     return mix;
@@ -282,18 +283,18 @@ static void push_table(lua_State *L, view *v, const char *consumer, const char *
                        int index)
 {
     const mull__table *table = mull__generation_table(v->generation);
-    const mull__effective_settings layer = mull__effective_settings_of(table, consumer, transport);
-    const mull__settings in_force = mull__effective_settings_of(table, consumer, transport).bounds;
-    mull__effective_limits mix = mix_of(table, &layer, &in_force);
-    v->scope = layer.rules;
-    v->queue = in_force.dead_letter_queue;
+    const mull__effective_settings effective =
+        mull__effective_settings_of(table, consumer, transport);
+    mull__effective_limits mix = mix_of(table, &effective);
+    v->scope = effective.rules;
+    v->queue = effective.settings.dead_letter_queue;
     measure(L, v, &mix);
     lua_newtable(L);
     mull__set_text(L, "generation", mull__generation_name(v->generation));
     mull__set_text(L, "consumer", consumer);
     mull__set_text(L, "transport", transport);
     mull__set_scopes(L, table, consumer, transport);
-    set_others(L, table, &layer);
+    set_others(L, table, &effective);
     size_t rules = v->scope ? v->scope->rules.count : 0;
     size_t causes = v->scope ? v->scope->cause_rules.count : 0;
     set_rules(L, "rules", 0, rules, index);
@@ -301,12 +302,12 @@ static void push_table(lua_State *L, view *v, const char *consumer, const char *
     lua_createtable(L, 0, 4);
     mull__set_range(L, &v->bounds);
     lua_setfield(L, -2, "bounds");
-    set_unrecoverable(L, table, &layer);
+    set_unrecoverable(L, table, &effective);
     mull__set_list(L, "replaced", v->scope ? v->scope->replaced : NULL,
                    v->scope ? v->scope->replaced_count : 0, sizeof *v->scope->replaced,
                    push_replaced);
     set_parents(L, table);
-    set_settings(L, table, &layer);
+    set_settings(L, table, &effective);
 }
 
 int mull__policy_table(lua_State *L)

@@ -202,7 +202,7 @@ static void read_test(reader *r, void *item)
     mull__field_test *test = item;
     test->subject = (mull__subject)word_of(r, "subject", mull__subject_words);
     test->name = text_of(r, "name");
-    test->fact = mull__attribute_named(test->subject, test->name);
+    test->attribute = mull__attribute_named(test->subject, test->name);
     lua_getfield(r->L, -1, "value");
     read_value(r, &test->value);
     lua_pop(r->L, 1);
