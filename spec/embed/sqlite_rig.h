@@ -172,11 +172,11 @@ static inline void close_live(live *l)
     sqlite3_close(l->db);
 }
 
-static inline void note_suspects(live *l)
+static inline void note_poison_candidates(live *l)
 {
-    int suspects = count(l->db, "owner IS NOT NULL AND deliveries > 1");
-    if (suspects > l->most_suspects)
-        l->most_suspects = suspects;
+    int poison_candidates = count(l->db, "owner IS NOT NULL AND deliveries > 1");
+    if (poison_candidates > l->most_suspects)
+        l->most_suspects = poison_candidates;
 }
 
 static inline void on_published(int status, void *data)
@@ -188,7 +188,7 @@ static inline void on_published(int status, void *data)
         l->refused++;
     if (!l->held)
         return;
-    note_suspects(l);
+    note_poison_candidates(l);
     mull_done(l->engine, l->held, NULL);
     l->held = 0;
 }
@@ -205,7 +205,7 @@ static inline void publish(live *l, const char *id, const char *body)
 
 static inline void note_message(live *l, const mull_message *message)
 {
-    note_suspects(l);
+    note_poison_candidates(l);
     if (l->seen < 64)
         l->deliveries[l->seen] = message->deliveries;
     l->seen++;

@@ -215,7 +215,7 @@ static void check_limits(const handout *h)
     const mull__settings in_force =
         mull__effective_settings_of(g->table, consumer_of(h)->name,
                                     h->connection->broker->index ? "t1" : "t0")
-            .bounds;
+            .settings;
     int64_t calls = h->counters.calls + h->crashes + h->attempt;
     if (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts)
         WRONG(h, "message %d is called after %d calls, of %d allowed", number_of(h), (int)calls,

@@ -24,7 +24,7 @@ static void find_in_force(const handout *h, const generation *g, mull__settings 
 {
     *in_force = mull__effective_settings_of(g->table, h->process->consumers[h->consumer].name,
                                             transport_of(h))
-                    .bounds;
+                    .settings;
 }
 
 static int same_text(const char *a, const char *b)

@@ -28,9 +28,9 @@ struct mull__watchdog {
     uv_timer_t timer;
     uv_async_t quit;
     uv_signal_t signals[TAKEN];
-    int stopping;     /* looks since it was asked to stop, or to leave, 0: it wasn't */
-    int still;        /* looks since the loop's thread went on */
-    mull__stall held; /* what was told */
+    int stopping;      /* looks since it was asked to stop, or to leave, 0: it wasn't */
+    int still;         /* looks since the loop's thread went on */
+    mull__stall stall; /* what was told */
     int told, told_end;
     /* Never changed: */
     uv_thread_t thread;
@@ -50,16 +50,16 @@ static void describe(mull__watchdog *w)
     static const mull__work unknown;
     const mull__work *work = w->work ? w->work : &unknown;
     int seen = work->file[0] != 0;
-    w->held.line = seen ? work->line : work->begins_at;
-    copy(w->held.consumer, work->consumer);
-    copy(w->held.message, work->message);
-    copy(w->held.file, seen ? work->file : work->begins_in);
+    w->stall.line = seen ? work->line : work->begins_at;
+    copy(w->stall.consumer, work->consumer);
+    copy(w->stall.message, work->message);
+    copy(w->stall.file, seen ? work->file : work->begins_in);
 }
 
 static void tell(mull__watchdog *w, mull__stall_state state)
 {
-    w->held.state = state;
-    w->options.tell(&w->held, w->options.data);
+    w->stall.state = state;
+    w->options.tell(&w->stall, w->options.data);
 }
 
 /* notice gives whether the loop's thread goes on, and describes what holds it where it doesn't. */
@@ -88,8 +88,8 @@ static void look(uv_timer_t *timer)
         w->told = 0;
         return;
     }
-    w->held.ms = ++w->still * o->look_ms;
-    if (w->held.ms < o->held_ms)
+    w->stall.ms = ++w->still * o->look_ms;
+    if (w->stall.ms < o->held_ms)
         return;
     if (!w->told)
         tell(w, MULL__STALLED);

@@ -43,7 +43,7 @@ typedef struct mull__watchdog_options {
     int64_t look_ms;  /* between two looks */
     int64_t held_ms;  /* without a sign that it goes on: then it is held */
     int64_t grace_ms; /* from the signal to stop on */
-    void (*tell)(const mull__stall *held, void *data); /* on the watchdog's thread */
+    void (*tell)(const mull__stall *stall, void *data); /* on the watchdog's thread */
     void *data;
 } mull__watchdog_options;
 

@@ -67,7 +67,8 @@ static void claims_of_the_killed_are_free(void **state)
     close_live(&l);
 }
 
-/* bring_another holds a suspect until a fresh message has come, and with it another claim. */
+/* bring_another holds a poison candidate until a fresh message has come, and with it another claim.
+ */
 static void bring_another(mull_engine *engine, mull_call call, const mull_message *message,
                           void *data)
 {

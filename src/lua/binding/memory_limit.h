@@ -16,12 +16,12 @@ typedef struct mull__memory_limit {
     int refused;       /* one was, for good */
 } mull__memory_limit;
 
-/* mull__memory_limit_install puts a state of luaL_newstate under a ceiling of three quarters of
+/* mull__memory_limit_install puts a state of luaL_newstate under a limit of three quarters of
  * what the machine, the cgroup and the process's own limits allow. The other quarter is for all
  * that isn't Lua's: claimed messages, the database's cache, what the allocator can't give back. */
-void mull__memory_limit_install(mull__memory_limit *ceiling, lua_State *L);
+void mull__memory_limit_install(mull__memory_limit *limit, lua_State *L);
 
-/* mull__memory_limit_push pushes the function memory_limit(bytes), which moves the state's ceiling.
+/* mull__memory_limit_push pushes the function memory_limit(bytes), which moves the state's limit.
  * The function fails, with nil and why, where too little would be left to work with. */
 void mull__memory_limit_push(lua_State *L);
 
@@ -45,7 +45,7 @@ int mull__memory_limit_refused(lua_State *L);
 
 /* mull__memory_limit_is_short collects all garbage, which runs finalizers, and says whether what is
  * in use then, beyond what was at the start, is over an eighth of what there was for handlers.
- * Where the state is under no ceiling, it isn't. */
+ * Where the state is under no limit, it isn't. */
 int mull__memory_limit_is_short(lua_State *L);
 
 /* mull__memory_limit_is_free says, at once, whether at least half of that is free, even with all

@@ -83,7 +83,7 @@ static void push_call_arguments(lua_State *L, const question *q, int has_error, 
     if (!has_error)
         lua_rawgeti(L, LUA_REGISTRYINDEX, at + ERR);
     lua_rawgeti(L, LUA_REGISTRYINDEX, at + CTX);
-    mull__proxies_begin(&sandbox->views, &sandbox->owns[q->number], q->failure, has_error, given);
+    mull__proxies_begin(&sandbox->proxies, &sandbox->owns[q->number], q->failure, has_error, given);
 }
 
 /* place_of says where a function begins; a raise of which no line of the policy is known is told
@@ -116,7 +116,7 @@ static int failed(mull__sandbox *sandbox, uint32_t number, int status, char *why
 static int call(mull__sandbox *sandbox, lua_CFunction body, question *q, char *why, size_t why_size)
 {
     int status = mull__vm_call(&sandbox->vm, body, q, &mull__function_budget);
-    mull__proxies_end(sandbox->vm.lua, &sandbox->views);
+    mull__proxies_end(sandbox->vm.lua, &sandbox->proxies);
     if (q->steps)
         *q->steps -= sandbox->vm.taken;
     return status ? failed(sandbox, q->number, status, why, why_size) : status;

@@ -1,10 +1,10 @@
 /* proxies.c: see proxies.h.
  *
- *-  view ──[&born]──> the call that it was made in
+ *-  proxy ──[&born]──> the call that it was made in
  *        ──[&self]──> what it shows: an error in C, or a plain table
  *-  err and ctx of a function have none; ctx has the err in &self
- *-  registry ──[&made]──> of this call: address of what is shown -> its view
- *                                       view -> the table that pairs and next walk */
+ *-  registry ──[&made]──> of this call: address of what is shown -> its proxy
+ *                                       proxy -> the table that pairs and next walk */
 #include "proxies.h"
 
 #include <lauxlib.h>
@@ -15,15 +15,15 @@
 #include "lua/values/values.h"
 #include "sandbox.h"
 
-/* Keys of the registry and of views, by their addresses. */
+/* Keys of the registry and of proxies, by their addresses. */
 static const char metas, made, declared, kind_key, born, self;
 
 enum { CAUSES = 16, LINEAGE = 256 };
 
-/* PLAIN views show a table, and the tables in it as views again. */
+/* PLAIN proxies show a table, and the tables in it as proxies again. */
 typedef enum proxy_kind { ERROR, CONTEXT, PLAIN, KINDS } proxy_kind;
 
-/* What views have by names of their own. */
+/* What proxies have by names of their own. */
 #define NAME(kind, field, least) #field,
 static const char *const names[KINDS][10] = {
     [ERROR] = {"type", "message", "stack", "cause", "is"},
@@ -34,7 +34,7 @@ const mull__proxy_pair mull__proxies_none = {NULL, NULL};
 
 static inline mull__proxies *proxies_of(lua_State *L)
 {
-    return &((mull__sandbox *)mull__vm_of(L))->views;
+    return &((mull__sandbox *)mull__vm_of(L))->proxies;
 }
 
 /* ---- Views ----------------------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static int refuse(lua_State *L, const char *what)
     return mull__vm_raise(L, lua_pushfstring(L, "%s %s", proxies_of(L)->given, what));
 }
 
-/* push_target pushes what the view at index 1, which is neither err nor ctx, shows. */
+/* push_target pushes what the proxy at index 1, which is neither err nor ctx, shows. */
 static void push_target(lua_State *L)
 {
     lua_rawgetp(L, 1, &born);
@@ -54,7 +54,7 @@ static void push_target(lua_State *L)
     lua_remove(L, -2);
 }
 
-/* shown gives what the view at index 1 shows in C. */
+/* shown gives what the proxy at index 1 shows in C. */
 static const void *shown(lua_State *L)
 {
     push_target(L);
@@ -66,15 +66,15 @@ static const void *shown(lua_State *L)
 /* error_of and failure_of give the same for what may be an err or a ctx of a function's own. */
 static const mull_error *error_of(lua_State *L)
 {
-    const mull__proxies *views = proxies_of(L);
-    int is_own = lua_topointer(L, 1) == views->own->err && views->failure->error;
-    return is_own ? views->failure->error : shown(L);
+    const mull__proxies *proxies = proxies_of(L);
+    int is_own = lua_topointer(L, 1) == proxies->own->err && proxies->failure->error;
+    return is_own ? proxies->failure->error : shown(L);
 }
 
 static const mull_failure *failure_of(lua_State *L)
 {
-    const mull__proxies *views = proxies_of(L);
-    return lua_topointer(L, 1) == views->own->ctx ? views->failure : shown(L);
+    const mull__proxies *proxies = proxies_of(L);
+    return lua_topointer(L, 1) == proxies->own->ctx ? proxies->failure : shown(L);
 }
 
 static void set_kind(lua_State *L, proxy_kind kind)
@@ -85,7 +85,7 @@ static void set_kind(lua_State *L, proxy_kind kind)
     lua_pop(L, 1);
 }
 
-/* kind_of is the kind of the view at `index`, KINDS where that is none. */
+/* kind_of is the kind of the proxy at `index`, KINDS where that is none. */
 static proxy_kind kind_of(lua_State *L, int index)
 {
     if (!lua_istable(L, index) || !lua_getmetatable(L, index))
@@ -99,16 +99,16 @@ static proxy_kind kind_of(lua_State *L, int index)
 /* push_call_cache pushes the table of what the call has made. */
 static void push_call_cache(lua_State *L)
 {
-    mull__proxies *views = proxies_of(L);
-    if (!views->has_call_cache) {
+    mull__proxies *proxies = proxies_of(L);
+    if (!proxies->has_call_cache) {
         lua_newtable(L);
         lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
-        views->has_call_cache = 1;
+        proxies->has_call_cache = 1;
     }
     lua_rawgetp(L, LUA_REGISTRYINDEX, &made);
 }
 
-/* new_proxy pushes a view of what is on top, in whose place it comes. */
+/* new_proxy pushes a proxy of what is on top, in whose place it comes. */
 static void new_proxy(lua_State *L, proxy_kind kind)
 {
     lua_createtable(L, 0, 2);
@@ -119,7 +119,7 @@ static void new_proxy(lua_State *L, proxy_kind kind)
     set_kind(L, kind);
 }
 
-/* push_cached_proxy pushes the view of what is at an address, which within a call is always the
+/* push_cached_proxy pushes the proxy of what is at an address, which within a call is always the
  * same one; 0, and nothing: there is none yet. */
 static int push_cached_proxy(lua_State *L, const void *at)
 {
@@ -132,7 +132,7 @@ static int push_cached_proxy(lua_State *L, const void *at)
     return is;
 }
 
-/* wrap_and_cache puts a view in the place of what is on top, for push_cached_proxy. */
+/* wrap_and_cache puts a proxy in the place of what is on top, for push_cached_proxy. */
 static void wrap_and_cache(lua_State *L, const void *at, proxy_kind kind)
 {
     new_proxy(L, kind);
@@ -142,7 +142,7 @@ static void wrap_and_cache(lua_State *L, const void *at, proxy_kind kind)
     lua_pop(L, 1);
 }
 
-/* cover puts a view in the place of a table on top, unless that is one. */
+/* cover puts a proxy in the place of a table on top, unless that is one. */
 static void cover(lua_State *L)
 {
     if (!lua_istable(L, -1) || kind_of(L, -1) != KINDS)
@@ -168,7 +168,7 @@ static void push_text(lua_State *L, const char *text)
         mull__vm_charge(L, size / BYTES);
 }
 
-/* push_value pushes a value, of a list and a map a view. */
+/* push_value pushes a value, of a list and a map a proxy. */
 static inline void push_value(lua_State *L, const mull_value *value)
 {
     mull_kind kind = mull__kind(value);
@@ -359,7 +359,7 @@ static int plain_index(lua_State *L)
     return 1;
 }
 
-/* proxy_len is __len: err and ctx have no numbers for keys, and raise where any view does. */
+/* proxy_len is __len: err and ctx have no numbers for keys, and raise where any proxy does. */
 static int proxy_len(lua_State *L)
 {
     int is_plain = kind_of(L, 1) == PLAIN;
@@ -400,7 +400,7 @@ static void set_entries(lua_State *L)
     }
 }
 
-/* push_all pushes a plain table of what the view at index 1 has. */
+/* push_all pushes a plain table of what the proxy at index 1 has. */
 static void push_all(lua_State *L, proxy_kind kind)
 {
     const mull_error *error = kind == ERROR ? error_of(L) : NULL;
@@ -454,9 +454,9 @@ static void open_kind(lua_State *L, proxy_kind kind, lua_CFunction index)
 
 void mull__proxies_open(lua_State *L)
 {
-    mull__proxies *views = proxies_of(L);
-    views->own = &mull__proxies_none;
-    views->serial = 1; /* what has none isn't of a call */
+    mull__proxies *proxies = proxies_of(L);
+    proxies->own = &mull__proxies_none;
+    proxies->serial = 1; /* what has none isn't of a call */
     lua_rawsetp(L, LUA_REGISTRYINDEX, &declared);
     lua_createtable(L, KINDS, 0);
     open_kind(L, ERROR, error_index);
@@ -479,9 +479,9 @@ void mull__proxies_push_pair(lua_State *L, mull__proxy_pair *own)
     set_kind(L, CONTEXT);
 }
 
-void mull__proxies_forget(lua_State *L, mull__proxies *views)
+void mull__proxies_forget(lua_State *L, mull__proxies *proxies)
 {
-    views->has_call_cache = 0;
+    proxies->has_call_cache = 0;
     lua_pushboolean(L, 0); /* a key that is there takes a value without new memory */
     lua_rawsetp(L, LUA_REGISTRYINDEX, &made);
 }

@@ -25,7 +25,7 @@ extern const mull__vm_budget mull__function_budget;
 
 typedef struct mull__sandbox {
     mull__vm vm;
-    mull__proxies views;
+    mull__proxies proxies;
     const mull__proxy_pair *owns; /* of each function */
     mull__source *source;         /* borrowed */
     const char *main;             /* the name of the first file; borrowed */

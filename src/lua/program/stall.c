@@ -39,44 +39,44 @@ static int write_line(lua_State *L)
     static const char *const states[] = {[MULL__STALLED] = "held",
                                          [MULL__STALL_OVER] = "goes on",
                                          [MULL__STALL_PAST_GRACE] = "too long"};
-    const mull__stall *held = lua_touserdata(L, 1);
+    const mull__stall *stall = lua_touserdata(L, 1);
     luaL_openlibs(L);
     mull__push_function(L, "mulligan.log", "held");
     lua_pushstring(L, the.format);
     lua_pushstring(L, the.level);
     lua_newtable(L);
-    mull__set_text(L, "state", states[held->state]);
-    mull__set_integer(L, "ms", held->ms);
-    mull__set_text(L, "consumer", or_null(held->consumer));
-    mull__set_text(L, "message", or_null(held->message));
-    mull__set_text(L, "file", or_null(held->file));
-    mull__set_integer(L, "line", held->line);
+    mull__set_text(L, "state", states[stall->state]);
+    mull__set_integer(L, "ms", stall->ms);
+    mull__set_text(L, "consumer", or_null(stall->consumer));
+    mull__set_text(L, "message", or_null(stall->message));
+    mull__set_text(L, "file", or_null(stall->file));
+    mull__set_integer(L, "line", stall->line);
     lua_call(L, 3, 0);
     return 0;
 }
 
 /* log_line falls back to a line without a format where there is no memory for Lua. */
-static void log_line(mull__stall *held)
+static void log_line(mull__stall *stall)
 {
     if (!the.L)
         the.L = luaL_newstate();
     if (the.L) {
         lua_pushcfunction(the.L, write_line);
-        lua_pushlightuserdata(the.L, held);
+        lua_pushlightuserdata(the.L, stall);
         if (lua_pcall(the.L, 1, 0, 0) == LUA_OK)
             return;
         lua_settop(the.L, 0);
     }
     mull__stderr_print("the loop was held for %lld ms, consumer %s, message %s",
-                       (long long)held->ms, held->consumer, held->message);
+                       (long long)stall->ms, stall->consumer, stall->message);
 }
 
-static void tell(const mull__stall *held, void *data)
+static void tell(const mull__stall *stall, void *data)
 {
     (void)data;
-    mull__stall copy = *held;
+    mull__stall copy = *stall;
     log_line(&copy);
-    if (held->state != MULL__STALL_PAST_GRACE)
+    if (stall->state != MULL__STALL_PAST_GRACE)
         return;
     mull__stderr_flush();
     _exit(MULL__EXIT_RESTART);

@@ -1,7 +1,7 @@
 /* memory.c: the transport memory:NAME, private to one engine; for tests, and for work that may be
  * forgotten. A slot does its work at once; what is to be told of it waits for the next turn:
  *
- *   slots ── shelf.c ── answers ──> memory_turn ── mull_port_settled, _published, _depth, _lost
+ *   slots ── store.c ── answers ──> memory_turn ── mull_port_settled, _published, _depth, _lost
  *                                              └── mull_port_delivered, as far as there is credit
  */
 #include "base/alloc.h"
@@ -53,7 +53,7 @@ typedef struct memory {
     mull_port *port;
     mull_allocator allocator;
     memory_options options;
-    mull__queue_store shelf;
+    mull__queue_store store;
     mull__list readers;
     mull__list claims; /* not released; those with an item are in the order of their deadlines */
     mull__list answers;
@@ -219,8 +219,8 @@ static int64_t memory_next(memory *self)
     int64_t now_ms = mull_port_now(self->port);
     memory_claim *claim = memory_next_to_expire(self);
     int64_t next_ms = claim ? claim->deadline_ms : INT64_MAX;
-    mull__link *link = mull__list_first(&self->shelf.queues);
-    for (; link; link = mull__list_after(&self->shelf.queues, link)) {
+    mull__link *link = mull__list_first(&self->store.queues);
+    for (; link; link = mull__list_after(&self->store.queues, link)) {
         mull_depth depth = mull__queue_count(MULL__ENTRY(link, mull__queue, link), now_ms);
         next_ms = depth.next_due_ms < next_ms ? depth.next_due_ms : next_ms;
     }
@@ -233,12 +233,12 @@ static void memory_free(memory *self)
     while ((link = mull__list_first(&self->claims))) {
         memory_claim *claim = MULL__ENTRY(link, memory_claim, link);
         if (claim->item)
-            mull__item_free(&self->shelf, memory_unclaim(claim));
+            mull__item_free(&self->store, memory_unclaim(claim));
         memory_free_claim(self, claim);
     }
     while ((link = mull__list_pop(&self->readers)))
         mull__free(&self->allocator, MULL__ENTRY(link, memory_reader, link));
-    mull__queue_store_free(&self->shelf);
+    mull__queue_store_free(&self->store);
     mull_port_timer_free(self->port, self->timer);
     mull_allocator allocator = self->allocator;
     mull__free(&allocator, self);
@@ -302,7 +302,7 @@ static int memory_prepare(memory *self, mull__list *items, const mull_settlement
         if (memory_cannot_delay(self, outgoing->due_ms))
             return MULL_EREFUSED;
         mull__item *item =
-            mull__item_new(&self->shelf, &outgoing->message, memory_due(self, outgoing->due_ms));
+            mull__item_new(&self->store, &outgoing->message, memory_due(self, outgoing->due_ms));
         if (!item)
             return MULL_ENOMEM;
         mull__list_push(items, &item->link);
@@ -319,12 +319,12 @@ static int memory_end(memory *self, memory_claim *claim, const mull_settlement *
     while ((link = mull__list_pop(&items))) {
         mull__item *item = MULL__ENTRY(link, mull__item, link);
         if (status == 0)
-            mull__queue_store_push(&self->shelf, item);
+            mull__queue_store_push(&self->store, item);
         else
-            mull__item_free(&self->shelf, item);
+            mull__item_free(&self->store, item);
     }
     if (status == 0)
-        mull__item_free(&self->shelf, memory_unclaim(claim));
+        mull__item_free(&self->store, memory_unclaim(claim));
     return status;
 }
 
@@ -363,7 +363,7 @@ static int memory_move(memory *self, memory_claim *claim, const mull_settlement 
         return MULL_EREFUSED;
     mull__queue *queue = claim->item->queue;
     if (settlement->kind == MULL_SETTLE_DEAD_LETTER)
-        queue = mull__queue_store_queue(&self->shelf, settlement->queue);
+        queue = mull__queue_store_queue(&self->store, settlement->queue);
     int status = queue ? memory_rewrite(self, claim->item, settlement) : MULL_ENOMEM;
     if (status != 0)
         return status;
@@ -371,7 +371,7 @@ static int memory_move(memory *self, memory_claim *claim, const mull_settlement 
     item->queue = queue;
     item->deliveries = 0;
     item->due_ms = memory_due(self, settlement->due_ms);
-    mull__queue_store_push(&self->shelf, item);
+    mull__queue_store_push(&self->store, item);
     return 0;
 }
 
@@ -518,12 +518,12 @@ static int memory_publish(void *data, const mull_outgoing *outgoing, void *ticke
         return MULL_EREFUSED;
     memory_answer *answer = mull__alloc(&self->allocator, sizeof *answer);
     int64_t due_ms = memory_due(self, outgoing->due_ms);
-    mull__item *item = answer ? mull__item_new(&self->shelf, &outgoing->message, due_ms) : NULL;
+    mull__item *item = answer ? mull__item_new(&self->store, &outgoing->message, due_ms) : NULL;
     if (!item) {
         mull__free(&self->allocator, answer);
         return MULL_ENOMEM;
     }
-    mull__queue_store_push(&self->shelf, item);
+    mull__queue_store_push(&self->store, item);
     *answer = (memory_answer){.kind = MEMORY_PUBLISHED, .ticket = ticket};
     memory_answer_later(self, answer);
     return 0;
@@ -532,7 +532,7 @@ static int memory_publish(void *data, const mull_outgoing *outgoing, void *ticke
 static int memory_depth(void *data, const char *name, void *ticket)
 {
     memory *self = data;
-    mull__queue *queue = mull__queue_store_queue(&self->shelf, name);
+    mull__queue *queue = mull__queue_store_queue(&self->store, name);
     memory_answer *answer = queue ? mull__alloc(&self->allocator, sizeof *answer) : NULL;
     if (!answer)
         return MULL_ENOMEM;
@@ -548,7 +548,7 @@ static int memory_depth(void *data, const char *name, void *ticket)
 static int memory_subscribe(void *data, mull_subscription *subscription, const char *name)
 {
     memory *self = data;
-    mull__queue *queue = mull__queue_store_queue(&self->shelf, name);
+    mull__queue *queue = mull__queue_store_queue(&self->store, name);
     memory_reader *reader = queue ? mull__zalloc(&self->allocator, 1, sizeof *reader) : NULL;
     if (!reader)
         return MULL_ENOMEM;
@@ -621,7 +621,7 @@ static int memory_open(void **out, mull_port *port, const char *url, mull_abilit
     self->allocator = *allocator;
     self->options = options;
     self->timer_ms = INT64_MAX;
-    mull__queue_store_init(&self->shelf, allocator);
+    mull__queue_store_init(&self->store, allocator);
     mull__list_init(&self->readers);
     mull__list_init(&self->claims);
     mull__list_init(&self->answers);

@@ -24,24 +24,24 @@ void mull__content_drop(const mull_allocator *allocator, mull__content *content)
         mull__free(allocator, content);
 }
 
-void mull__item_free(mull__queue_store *shelf, mull__item *item)
+void mull__item_free(mull__queue_store *store, mull__item *item)
 {
-    mull__content_drop(&shelf->allocator, item->content);
-    mull__free(&shelf->allocator, item);
+    mull__content_drop(&store->allocator, item->content);
+    mull__free(&store->allocator, item);
 }
 
-mull__item *mull__item_new(mull__queue_store *shelf, const mull_message *message, int64_t due_ms)
+mull__item *mull__item_new(mull__queue_store *store, const mull_message *message, int64_t due_ms)
 {
-    mull__queue *queue = mull__queue_store_queue(shelf, message->queue);
-    mull__item *item = queue ? mull__zalloc(&shelf->allocator, 1, sizeof *item) : NULL;
+    mull__queue *queue = mull__queue_store_queue(store, message->queue);
+    mull__item *item = queue ? mull__zalloc(&store->allocator, 1, sizeof *item) : NULL;
     if (!item)
         return NULL;
     item->queue = queue;
     item->due_ms = due_ms;
-    item->content = mull__content_new(&shelf->allocator, message);
+    item->content = mull__content_new(&store->allocator, message);
     if (item->content)
         return item;
-    mull__item_free(shelf, item);
+    mull__item_free(store, item);
     return NULL;
 }
 
@@ -96,47 +96,47 @@ static mull__item *pop_later(mull__queue *queue)
 
 /* ---- Queues ---------------------------------------------------------------------------------- */
 
-void mull__queue_store_init(mull__queue_store *shelf, const mull_allocator *allocator)
+void mull__queue_store_init(mull__queue_store *store, const mull_allocator *allocator)
 {
-    *shelf = (mull__queue_store){.allocator = *allocator};
-    mull__list_init(&shelf->queues);
+    *store = (mull__queue_store){.allocator = *allocator};
+    mull__list_init(&store->queues);
 }
 
-void mull__queue_store_free(mull__queue_store *shelf)
+void mull__queue_store_free(mull__queue_store *store)
 {
     mull__link *link;
-    while ((link = mull__list_pop(&shelf->queues))) {
+    while ((link = mull__list_pop(&store->queues))) {
         mull__queue *queue = MULL__ENTRY(link, mull__queue, link);
         mull__item *item;
         while ((item = mull__queue_take(queue, INT64_MAX)))
-            mull__item_free(shelf, item);
-        mull__free(&shelf->allocator, queue);
+            mull__item_free(store, item);
+        mull__free(&store->allocator, queue);
     }
 }
 
-mull__queue *mull__queue_store_queue(mull__queue_store *shelf, const char *name)
+mull__queue *mull__queue_store_queue(mull__queue_store *store, const char *name)
 {
-    mull__link *link = mull__list_first(&shelf->queues);
-    for (; link; link = mull__list_after(&shelf->queues, link)) {
+    mull__link *link = mull__list_first(&store->queues);
+    for (; link; link = mull__list_after(&store->queues, link)) {
         mull__queue *queue = MULL__ENTRY(link, mull__queue, link);
         if (strcmp(queue->name, name) == 0)
             return queue;
     }
     size_t size = strlen(name) + 1;
-    mull__queue *queue = mull__zalloc(&shelf->allocator, 1, sizeof *queue + size);
+    mull__queue *queue = mull__zalloc(&store->allocator, 1, sizeof *queue + size);
     if (!queue)
         return NULL;
     memcpy(queue->name, name, size);
     mull__list_init(&queue->due);
     mull__list_init(&queue->line);
-    mull__list_push(&shelf->queues, &queue->link);
+    mull__list_push(&store->queues, &queue->link);
     return queue;
 }
 
-void mull__queue_store_push(mull__queue_store *shelf, mull__item *item)
+void mull__queue_store_push(mull__queue_store *store, mull__item *item)
 {
     mull__queue *queue = item->queue;
-    item->seq = ++shelf->last_seq;
+    item->seq = ++store->last_seq;
     if (item->due_ms == MULL__AT_ONCE) {
         mull__list_push(&queue->line, &item->link);
         return;

@@ -1,6 +1,6 @@
 /* queue_store.h: messages in memory and the order in which they go out.
  *
- *   shelf ──< queue ── later   not due yet: a heap by due time, then sequence
+ *   store ──< queue ── later   not due yet: a heap by due time, then sequence
  *                   ── due     was put off and is due now: first, in the same order
  *                   ── line    was never put off: by sequence
  *
@@ -46,16 +46,16 @@ typedef struct mull__queue_store {
     uint64_t last_seq;
 } mull__queue_store;
 
-void mull__queue_store_init(mull__queue_store *shelf, const mull_allocator *allocator);
+void mull__queue_store_init(mull__queue_store *store, const mull_allocator *allocator);
 void mull__queue_store_free(
-    mull__queue_store *shelf); /* claimed items are their holders' to free */
+    mull__queue_store *store); /* claimed items are their holders' to free */
 
 /* mull__queue_store_queue gives the queue of a name, making it if need be. NULL: out of memory. */
-mull__queue *mull__queue_store_queue(mull__queue_store *shelf, const char *name);
+mull__queue *mull__queue_store_queue(mull__queue_store *store, const char *name);
 
 /* mull__item_new copies a message, with no place yet. NULL: out of memory. */
-mull__item *mull__item_new(mull__queue_store *shelf, const mull_message *message, int64_t due_ms);
-void mull__item_free(mull__queue_store *shelf, mull__item *item);
+mull__item *mull__item_new(mull__queue_store *store, const mull_message *message, int64_t due_ms);
+void mull__item_free(mull__queue_store *store, mull__item *item);
 
 /* mull__content_new copies a message; NULL: out of memory. _drop takes one reference back. */
 mull__content *mull__content_new(const mull_allocator *allocator, const mull_message *message);
@@ -63,7 +63,7 @@ void mull__content_drop(const mull_allocator *allocator, mull__content *content)
 
 /* mull__queue_store_push puts an item at the end of its queue's line, or among those that are put
  * off. */
-void mull__queue_store_push(mull__queue_store *shelf, mull__item *item);
+void mull__queue_store_push(mull__queue_store *store, mull__item *item);
 
 /* mull__queue_store_requeue puts an item that was taken back where it was. */
 void mull__queue_store_requeue(mull__item *item);

@@ -1,10 +1,11 @@
 /* claim.c: messages out of the file.
  *
- * The order, for each claim of a queue: first one suspect, if none of this owner's is out, the one
- * with the fewest deliveries; then what was put off and is due, by due time; then the rest, by
- * sequence. So a message that kills its owner is claimed again only when all that died beside it
- * had a turn of their own, and as long as it is out, no other suspect is out with it. Neither kind
- * starves the other: suspects never take more than one of the places, and nobody goes before them.
+ * The order, for each claim of a queue: first one poison candidate, if none of this owner's is out,
+ * the one with the fewest deliveries; then what was put off and is due, by due time; then the rest,
+ * by sequence. So a message that kills its owner is claimed again only when all that died beside it
+ * had a turn of their own, and as long as it is out, no other poison candidate is out with it.
+ * Neither kind starves the other: poison candidates never take more than one of the places, and
+ * nobody goes before them.
  */
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -118,10 +119,10 @@ int mull__store_claim(mull__store *store, mull__list *claims, const char *queue,
                       int64_t now_ms)
 {
     int code = SQLITE_OK;
-    if (!store->state.suspect) {
+    if (!store->state.poison_candidate) {
         code = read_claims(store, claims, mull__store_bind(store, MULL__SQL_SUSPECT, "t", queue));
         if (claims->count)
-            store->state.suspect = store->token;
+            store->state.poison_candidate = store->token;
     }
     if (code == SQLITE_OK && claims->count < wanted)
         code = read_claims(store, claims,

@@ -8,7 +8,7 @@
  *
  *   fresh (deliveries = 0) ──claim──> claimed ──settle──> gone, or fresh again
  *                                        │                 (redelivered, dead letter, given back)
- *                                        └── its owner died ──> suspect (deliveries > 0)
+ *                                        └── its owner died ──> poison candidate (deliveries > 0)
  *                                                               ──claim──> claimed ...
  */
 #ifndef MULL__SQLITE_SCHEMA_H
@@ -22,8 +22,8 @@
 #define MULL__SCHEMA_CONNECTION "PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;"
 
 /* A message's `number` never changes and is never used again; `seq` is its place in the line,
- * renewed when it goes to the end of one. The three indexes cover what is fresh, what is suspect
- * and what is claimed, so that none of them grows with what the others hold. */
+ * renewed when it goes to the end of one. The three indexes cover what is fresh, what is poison
+ * candidate and what is claimed, so that none of them grows with what the others hold. */
 #define MULL__SCHEMA_TABLES                                                                        \
     "CREATE TABLE messages (\n"                                                                    \
     "    number INTEGER PRIMARY KEY,\n"                                                            \
@@ -96,7 +96,7 @@
 #define MULL__FRESH_QUEUES   MULL__QUEUES("fresh", "deliveries = 0")
 #define MULL__SUSPECT_QUEUES MULL__QUEUES("suspect", "deliveries > 0")
 
-/* Queues where something waits, and when the first of it is due; suspects only if ?1. */
+/* Queues where something waits, and when the first of it is due; poison candidates only if ?1. */
 #define MULL__WAITING                                                                              \
     "WITH RECURSIVE " MULL__FRESH_QUEUES ", " MULL__SUSPECT_QUEUES                                 \
     " SELECT queue, 0 FROM suspect WHERE queue IS NOT NULL AND ?1 UNION ALL"                       \

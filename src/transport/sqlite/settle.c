@@ -90,11 +90,11 @@ static int move(mull__store *store, const mull__claim *claim, const mull_settlem
     return code;
 }
 
-/* pass: the suspect that was out is no more, so another may be claimed. */
+/* pass: the poison candidate that was out is no more, so another may be claimed. */
 static void pass(mull__store *store, const mull__claim *claim)
 {
-    if (store->state.suspect == claim->token)
-        store->state.suspect = 0;
+    if (store->state.poison_candidate == claim->token)
+        store->state.poison_candidate = 0;
 }
 
 int mull__store_settle(mull__store *store, const mull__claim *claim,

@@ -1,7 +1,7 @@
 /* sqlite.c: the transport sqlite:FILE as the engine sees it: the loop's side of it.
  *
  *   slots ── jobs of this turn ── flush (once a turn) ──> worker.c
- *   mull_port_... <── answers, new deliveries ── bell ──┘
+ *   mull_port_... <── answers, new deliveries ── async ──┘
  */
 #include "base/alloc.h"
 #include "transport/message.h"
@@ -17,14 +17,14 @@ typedef struct sqlite {
     mull_allocator allocator;
     mull__worker worker;
     char *path;
-    uv_async_t bell; /* rung by the worker where there are answers, and by the loop ... */
-    int flushing;    /* ... where `jobs`, `poke` or a wish waits for the end of the turn */
+    uv_async_t async; /* rung by the worker where there are answers, and by the loop ... */
+    int flushing;     /* ... where `jobs`, `wake` or a wish waits for the end of the turn */
 
     mull__list jobs;
     mull__list readers;
     mull__list claims; /* delivered and not released */
-    int poke;          /* the worker is to claim */
-    uint64_t pokes;    /* that were answered */
+    int wake;          /* the worker is to claim */
+    uint64_t wakes;    /* that were answered */
     mull_timer *timer;
     int64_t timer_ms; /* what it is set for, of mull__store_now; INT64_MAX: it isn't set */
     int closing;
@@ -35,8 +35,8 @@ typedef struct sqlite {
 static void sqlite_flush(sqlite *self)
 {
     self->flushing = 0;
-    mull__worker_submit(&self->worker, &self->jobs, &self->readers, self->poke);
-    self->poke = 0;
+    mull__worker_submit(&self->worker, &self->jobs, &self->readers, self->wake);
+    self->wake = 0;
 }
 
 /* sqlite_flush_soon: all that one turn of the loop asks for wakes the worker once, and is in one
@@ -44,7 +44,7 @@ static void sqlite_flush(sqlite *self)
 static void sqlite_flush_soon(sqlite *self)
 {
     self->flushing = 1;
-    uv_async_send(&self->bell);
+    uv_async_send(&self->async);
 }
 
 static void sqlite_give(sqlite *self, mull__job *job)
@@ -56,9 +56,9 @@ static void sqlite_give(sqlite *self, mull__job *job)
 
 static void sqlite_wake(sqlite *self)
 {
-    if (!self->poke)
+    if (!self->wake)
         mull_port_working(self->port, 1);
-    self->poke = 1;
+    self->wake = 1;
     sqlite_flush_soon(self);
 }
 
@@ -149,7 +149,7 @@ static void sqlite_answer_all(sqlite *self, mull__answers *answers)
     while ((link = mull__list_pop(&answers->claims)))
         sqlite_deliver(self, MULL__ENTRY(link, mull__claim, link));
     sqlite_set_timer(self, self->closing ? INT64_MAX : answers->due_ms);
-    for (; self->pokes < answers->pokes; self->pokes++)
+    for (; self->wakes < answers->wakes; self->wakes++)
         mull_port_working(self->port, -1);
 }
 
@@ -187,12 +187,12 @@ static void sqlite_end(sqlite *self)
         job->status = MULL_ESTATE;
         sqlite_answer(self, job);
     }
-    uv_close((uv_handle_t *)&self->bell, sqlite_on_closed);
+    uv_close((uv_handle_t *)&self->async, sqlite_on_closed);
 }
 
-static void sqlite_on_async(uv_async_t *bell)
+static void sqlite_on_async(uv_async_t *async)
 {
-    sqlite *self = bell->data;
+    sqlite *self = async->data;
     mull__answers answers;
     mull__worker_take_answers(&self->worker, &answers);
     sqlite_answer_all(self, &answers);
@@ -340,11 +340,11 @@ static sqlite *sqlite_new(mull_port *port, const char *path)
     return NULL;
 }
 
-/* sqlite_start: the bell first, since the thread rings it. Once there it can only be closed on a
+/* sqlite_start: the async first, since the thread rings it. Once there it can only be closed on a
  * later turn of the loop. */
 static int sqlite_start(sqlite *self, char *why, size_t why_size)
 {
-    int failed = uv_async_init(mull_port_loop(self->port), &self->bell, sqlite_on_async);
+    int failed = uv_async_init(mull_port_loop(self->port), &self->async, sqlite_on_async);
     if (failed) {
         snprintf(why, why_size, "%s: no handle for its thread: %s", self->path,
                  uv_strerror(failed));
@@ -352,15 +352,15 @@ static int sqlite_start(sqlite *self, char *why, size_t why_size)
         sqlite_free(self);
         return MULL_EIO;
     }
-    self->bell.data = self;
-    int status = mull__worker_start(&self->worker, self->path, &self->bell);
+    self->async.data = self;
+    int status = mull__worker_start(&self->worker, self->path, &self->async);
     if (status != 0) {
         snprintf(why, why_size, "%s: its thread can't be started", self->path);
         mull__store_close(&self->worker.store);
         mull_port_timer_free(self->port, self->timer);
         self->timer = NULL;
         self->port = NULL;
-        uv_close((uv_handle_t *)&self->bell, sqlite_on_closed);
+        uv_close((uv_handle_t *)&self->async, sqlite_on_closed);
     }
     return status;
 }

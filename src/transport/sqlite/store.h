@@ -80,8 +80,8 @@ typedef struct mull__store {
 
     /* Until the transaction is committed, `before` keeps what a rollback brings back. */
     struct {
-        int64_t next;    /* number; 0: not read in this transaction */
-        int64_t suspect; /* the token of the suspect that is out; 0: none is */
+        int64_t next;             /* number; 0: not read in this transaction */
+        int64_t poison_candidate; /* the token of the poison candidate that is out; 0: none is */
         int next_used;
         int hidden; /* there are messages to be shown; see depth.c */
     } state, before;
@@ -199,7 +199,7 @@ int mull__db_files_record(mull__store *store);
 int mull__db_files_check(mull__store *store);
 
 /* mull__db_files_confirm is the last check after a commit, and before a close: where nobody can
- * say, nobody ever will, so trouble is for good. */
+ * say, nobody ever will, so errors is for good. */
 int mull__db_files_confirm(mull__store *store);
 
 /* mull__db_files_abandon sees to it that nothing is written any more, not by closing either; but
@@ -225,7 +225,7 @@ int mull__wal_truncate(mull__store *store);
  * the file later, and to settle what is there. */
 int mull__wal_has_room(mull__store *store);
 
-/* ---- trouble.c: errors in words -------------------------------------------------------------- */
+/* ---- errors.c: errors in words -------------------------------------------------------------- */
 
 /* mull__is_full says whether a bad code means that there is no room. */
 int mull__is_full(sqlite3 *db, int code);
@@ -290,7 +290,8 @@ void mull__store_unregister_owner(mull__store *store);
 /* ---- claim.c: messages out of the file ------------------------------------------------------- */
 
 /* mull__store_claim claims up to `wanted` messages of a queue, at least one, into `claims`, which
- * is empty: what is due by `now_ms` of mull__store_now, and a suspect only where none is out. */
+ * is empty: what is due by `now_ms` of mull__store_now, and a poison candidate only where none is
+ * out. */
 int mull__store_claim(mull__store *store, mull__list *claims, const char *queue, size_t wanted,
                       int64_t now_ms);
 

@@ -39,7 +39,7 @@ static mull__reader *next(mull__worker *worker, mull__reader *after)
 static void ring(mull__worker *worker)
 {
     worker->unread = 1;
-    uv_async_send(worker->bell);
+    uv_async_send(worker->async);
 }
 
 static void post_state(mull__worker *worker, mull_health health, const char *why)
@@ -62,11 +62,11 @@ static void post(mull__worker *worker)
             due_ms = reader->next_due_ms;
     uv_mutex_lock(&worker->mutex);
     mull__answers *answers = &worker->answers;
-    if (worker->batch.count || worker->claims.count || answers->pokes != worker->seen ||
+    if (worker->batch.count || worker->claims.count || answers->wakes != worker->seen ||
         answers->due_ms != due_ms) {
         mull__list_append(&answers->jobs, &worker->batch);
         mull__list_append(&answers->claims, &worker->claims);
-        answers->pokes = worker->seen;
+        answers->wakes = worker->seen;
         answers->due_ms = due_ms;
         ring(worker);
     }
@@ -152,7 +152,7 @@ static void wake_settled_queues(mull__worker *worker, const mull_settlement *set
 
 static int settle(mull__worker *worker, mull__claim *claim)
 {
-    int64_t suspect = worker->store.state.suspect;
+    int64_t poison_candidate = worker->store.state.poison_candidate;
     mull__job *job = &claim->job;
     int code = mull__store_settle(&worker->store, claim, claim->settlement, &job->status);
     if (code != SQLITE_OK)
@@ -161,7 +161,7 @@ static int settle(mull__worker *worker, mull__claim *claim)
         claim->reader->out--;
     if (job->status == 0)
         wake_settled_queues(worker, claim->settlement);
-    if (worker->store.state.suspect != suspect)
+    if (worker->store.state.poison_candidate != poison_candidate)
         wake_queue(worker, NULL);
     return code;
 }
@@ -218,19 +218,19 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
                : code;
 }
 
-/* claim_all: who got the suspect goes last the next time, so that no queue's suspects wait for all
- * of another's. */
+/* claim_all: who got the poison candidate goes last the next time, so that no queue's poison
+ * candidates wait for all of another's. */
 static int claim_all(mull__worker *worker)
 {
     mull__reader *took = NULL;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
         if (!wants_to_claim(reader) || room_left(worker) == 0)
             continue;
-        int64_t suspect = worker->store.state.suspect;
+        int64_t poison_candidate = worker->store.state.poison_candidate;
         int code = claim_for(worker, reader);
         if (code != SQLITE_OK)
             return code;
-        if (worker->store.state.suspect != suspect)
+        if (worker->store.state.poison_candidate != poison_candidate)
             took = reader;
     }
     if (took) {
@@ -433,8 +433,8 @@ enum { QUEUES_LOOKED_AT = 16 }; /* where there are more, all readers look */
 static int poll_queues(mull__worker *worker)
 {
     mull__store *store = &worker->store;
-    int64_t now_ms = mull__store_now(store), no_suspect_is_out = !store->state.suspect;
-    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_QUEUES, "i", no_suspect_is_out);
+    int64_t now_ms = mull__store_now(store), no_candidate_is_out = !store->state.poison_candidate;
+    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_QUEUES, "i", no_candidate_is_out);
     for (int left = QUEUES_LOOKED_AT; sqlite3_step(read) == SQLITE_ROW; left--) {
         const char *queue = (const char *)sqlite3_column_text(read, 0); /* NULL: no memory */
         int64_t due_ms = sqlite3_column_int64(read, 1);
@@ -558,7 +558,7 @@ static void work(mull__worker *worker)
 static int has_work(mull__worker *worker)
 {
     return worker->again.count || worker->inbox.count || worker->arrivals.count ||
-           worker->pokes != worker->seen;
+           worker->wakes != worker->seen;
 }
 
 enum { UNTIL_WOKEN = 0, NOT_AT_ALL = 1 };
@@ -581,7 +581,7 @@ static void read_inbox(mull__worker *worker)
     mull__list_append(&worker->batch, &worker->again);
     mull__list_append(&worker->batch, &worker->inbox);
     mull__list_append(&worker->readers, &worker->arrivals);
-    worker->seen = worker->pokes;
+    worker->seen = worker->wakes;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->credit = reader->given;
 }
@@ -651,7 +651,7 @@ static int create_thread(mull__worker *worker)
     return failed;
 }
 
-int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
+int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async)
 {
     mull__list *const lists[] = {&worker->inbox,  &worker->arrivals,     &worker->readers,
                                  &worker->batch,  &worker->counts,       &worker->again,
@@ -659,7 +659,7 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         mull__list_init(lists[i]);
     worker->path = path;
-    worker->bell = bell;
+    worker->async = async;
     worker->health = MULL_UP;
     worker->most = SIZE_MAX;
     worker->answers.due_ms = INT64_MAX;
@@ -670,7 +670,7 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell)
     return MULL_EIO; /* on Linux, mutexes and conditions need no memory to be given back */
 }
 
-void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke)
+void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int wake)
 {
     uv_mutex_lock(&worker->mutex);
     mull__list_append(&worker->inbox, jobs);
@@ -678,7 +678,7 @@ void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *rea
         mull__reader *reader = MULL__ENTRY(at, mull__reader, own_link);
         reader->given = reader->wish;
     }
-    worker->pokes += poke != 0;
+    worker->wakes += wake != 0;
     uv_cond_signal(&worker->cond);
     uv_mutex_unlock(&worker->mutex);
 }

@@ -44,7 +44,7 @@ typedef struct mull__reader {
 typedef struct mull__answers {
     mull__list jobs;   /* done */
     mull__list claims; /* new ones */
-    uint64_t pokes;    /* how many were seen to */
+    uint64_t wakes;    /* how many were seen to */
     int64_t due_ms;    /* when the worker wants to be told to look; INT64_MAX: never */
     int state_news;
     mull_health health;
@@ -58,12 +58,12 @@ typedef struct mull__worker {
     uv_thread_t thread;
     uv_mutex_t mutex;
     uv_cond_t cond;
-    uv_async_t *bell; /* rung when there are answers */
+    uv_async_t *async; /* rung when there are answers */
 
     /* Guarded by the mutex: */
     mull__list inbox;    /* jobs */
     mull__list arrivals; /* readers that the worker doesn't know yet */
-    uint64_t pokes;
+    uint64_t wakes;
     int closing;
     uint64_t close_by; /* uv_hrtime */
     mull__answers answers;
@@ -76,7 +76,7 @@ typedef struct mull__worker {
     mull__list counts;                        /* ... but questions for depths */
     mull__list again;                         /* jobs that were kept out of the last one */
     mull__list claims;                        /* of this transaction */
-    uint64_t seen;                            /* of the pokes */
+    uint64_t seen;                            /* of the wakes */
     int ending;                               /* it is being closed: claim nothing more */
     int claiming;                             /* in this transaction */
     uint64_t looked_at, retry_at, busy_since; /* uv_hrtime */
@@ -92,11 +92,11 @@ typedef struct mull__worker {
 } mull__worker;
 
 /* mull__worker_start takes over an open store. MULL_EIO: no thread; the store is as it was. */
-int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *bell);
+int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async);
 
 /* mull__worker_submit hands over the jobs (emptying the list) and all readers' wishes, and wakes
- * the worker once. `poke`: it is to claim what it can, and say so. */
-void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int poke);
+ * the worker once. `wake`: it is to claim what it can, and say so. */
+void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int wake);
 void mull__worker_add_reader(mull__worker *worker, mull__reader *reader);
 
 /* mull__worker_take_answers gives the answers so far. The worker won't end before the loop has

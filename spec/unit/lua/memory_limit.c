@@ -1,4 +1,4 @@
-/* ceiling.c: how much memory the program's Lua may have, and what happens at the ceiling.
+/* limit.c: how much memory the program's Lua may have, and what happens at the limit.
  */
 #include "base/system_limits.h"
 #include "lua/binding/memory_limit.h"
@@ -101,7 +101,7 @@ static void as_little_as_the_groups_around_it_may_have(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* ---- The ceiling ----------------------------------------------------------------------------- */
+/* ---- The limit ----------------------------------------------------------------------------- */
 
 static int run(lua_State *L, const char *text)
 {
@@ -109,41 +109,41 @@ static int run(lua_State *L, const char *text)
     return lua_pcall(L, 0, 0, 0);
 }
 
-static lua_State *begin(mull__memory_limit *ceiling)
+static lua_State *begin(mull__memory_limit *limit)
 {
     lua_State *L = luaL_newstate();
     assert_non_null(L);
     luaL_openlibs(L);
-    mull__memory_limit_install(ceiling, L);
+    mull__memory_limit_install(limit, L);
     return L;
 }
 
 static void three_quarters_of_that_unless_it_is_moved(void **state)
 {
     (void)state;
-    mull__memory_limit ceiling;
-    lua_State *L = begin(&ceiling);
-    assert_int_equal(ceiling.most, mull__machine_memory() / 4 * 3);
+    mull__memory_limit limit;
+    lua_State *L = begin(&limit);
+    assert_int_equal(limit.most, mull__machine_memory() / 4 * 3);
     mull__memory_limit_push(L);
     lua_setglobal(L, "limit");
     assert_int_equal(run(L, "assert(limit(64 << 20))"), LUA_OK);
-    assert_int_equal(ceiling.most, 64 * MIB);
+    assert_int_equal(limit.most, 64 * MIB);
     assert_int_equal(run(L,
                          "local ok, why = limit(1 << 20)\n"
                          "assert(not ok and why == 'is too small: at least 3MiB is needed', why)"),
                      LUA_OK);
     assert_int_equal(run(L, "assert(not limit(0) and not limit(-1))"), LUA_OK);
-    assert_int_equal(ceiling.most, 64 * MIB);
+    assert_int_equal(limit.most, 64 * MIB);
     lua_close(L);
-    assert_int_equal(ceiling.used, 0);
+    assert_int_equal(limit.used, 0);
 }
 
 static void what_is_above_it_is_refused_and_garbage_is_none_of_it(void **state)
 {
     (void)state;
-    mull__memory_limit ceiling;
-    lua_State *L = begin(&ceiling);
-    ceiling.most = 16 * MIB;
+    mull__memory_limit limit;
+    lua_State *L = begin(&limit);
+    limit.most = 16 * MIB;
     assert_int_equal(run(L, "kept = ('x'):rep(4 << 20)\n"
                             "for i = 1, 100 do local s = ('x'):rep((i % 10 + 1) << 18) .. i end"),
                      LUA_OK);
@@ -151,11 +151,11 @@ static void what_is_above_it_is_refused_and_garbage_is_none_of_it(void **state)
     assert_string_equal(lua_tostring(L, -1), "not enough memory");
     assert_int_equal(run(L, "kept = {} for i = 1, 100 do kept[i] = ('x'):rep(1 << 20) .. i end"),
                      LUA_ERRMEM);
-    assert_in_range(ceiling.used, 10 * MIB, 16 * MIB);
+    assert_in_range(limit.used, 10 * MIB, 16 * MIB);
     assert_int_equal(run(L, "kept = nil return ('x'):rep(3 << 20)"), LUA_OK);
-    assert_in_range(ceiling.used, 0, 16 * MIB);
+    assert_in_range(limit.used, 0, 16 * MIB);
     lua_close(L);
-    assert_int_equal(ceiling.used, 0);
+    assert_int_equal(limit.used, 0);
 }
 
 /* ---- Is memory used up? ---------------------------------------------------------------------- */
@@ -172,9 +172,9 @@ static int refused(lua_State *L, const char *text, int status)
 static void what_is_had_after_a_collection_was_not_refused(void **state)
 {
     (void)state;
-    mull__memory_limit ceiling;
-    lua_State *L = begin(&ceiling);
-    ceiling.most = 16 * MIB;
+    mull__memory_limit limit;
+    lua_State *L = begin(&limit);
+    limit.most = 16 * MIB;
     assert_int_equal(run(L, "collectgarbage('stop') half = ('x'):rep(1 << 20)"), LUA_OK);
     assert_false(refused(L, "for i = 1, 30 do local s = half .. i end", LUA_OK));
     assert_true(refused(L, "return ('x'):rep(15 << 20)", LUA_ERRMEM));
@@ -192,9 +192,9 @@ static void what_is_had_after_a_collection_was_not_refused(void **state)
 static void it_is_used_up_where_an_eighth_of_it_is_kept(void **state)
 {
     (void)state;
-    mull__memory_limit ceiling;
-    lua_State *L = begin(&ceiling);
-    ceiling.most = 16 * MIB; /* 12 MiB of it for objects */
+    mull__memory_limit limit;
+    lua_State *L = begin(&limit);
+    limit.most = 16 * MIB; /* 12 MiB of it for objects */
     assert_int_equal(run(L, "before = ('x'):rep(4 << 20) .. '.'"), LUA_OK);
     assert_int_equal(mull__memory_limit_start(L), 1);
     assert_false(mull__memory_limit_is_short(L));
@@ -237,9 +237,9 @@ static void nothing_is_where_there_is_no_ceiling(void **state)
 static void what_is_apart_from_handlers_has_a_quarter_left(void **state)
 {
     (void)state;
-    mull__memory_limit ceiling;
-    lua_State *L = begin(&ceiling);
-    ceiling.most = 16 * MIB;
+    mull__memory_limit limit;
+    lua_State *L = begin(&limit);
+    limit.most = 16 * MIB;
     assert_int_equal(run(L, "list = {} while true do list = { list } end"), LUA_ERRMEM);
     lua_settop(L, 0);
     assert_false(mull__memory_limit_exempt(L, 1));
@@ -256,13 +256,13 @@ static void what_is_apart_from_handlers_has_a_quarter_left(void **state)
 static void json_is_read_within_it(void **state)
 {
     (void)state;
-    mull__memory_limit ceiling;
-    lua_State *L = begin(&ceiling);
+    mull__memory_limit limit;
+    lua_State *L = begin(&limit);
     mull__open_json(L);
     lua_getfield(L, -1, "decode");
     lua_setglobal(L, "decode");
     lua_pop(L, 1);
-    ceiling.most = 16 * MIB;
+    limit.most = 16 * MIB;
     assert_int_equal(run(L, "decode('[' .. ('[],'):rep(500000) .. '[]]')"), LUA_ERRMEM);
     assert_string_equal(lua_tostring(L, -1), "not enough memory");
     lua_settop(L, 0);
@@ -274,7 +274,7 @@ static void json_is_read_within_it(void **state)
                             "decode(text)"),
                      LUA_OK);
     lua_close(L);
-    assert_int_equal(ceiling.used, 0);
+    assert_int_equal(limit.used, 0);
 }
 
 int main(void)
