@@ -5,9 +5,9 @@
  * is a place for each number of calls, which holds the ages. From there a walk goes through the
  * attempts of the round, and leaves it at any of them for a place of the next.
  *
- *   round r:    place(calls) --retry--> attempt 2 --retry--> attempt 3 ...
- *                     \                     \                    \
- *   round r+1:    place(calls+1)       place(calls+2)       place(calls+3) */
+ *   round r:     place(calls) --retry--> attempt 2 --retry--> attempt 3 ...
+ *                     \                      \                    \
+ *   round r+1:   place(calls+1)         place(calls+2)       place(calls+3) */
 #include "bounds_paths.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* decide.h: who may use which table when. docs/design.md, "Generations", draws it.
  *
- *   policy ──> generation (counted): table, name        published by one exchange
- *   decider ── decider state: generation + Lua state             one a thread; a fresh one waits in
- * its slot
+ *   policy ──> generation (counted): table, name            published by one exchange
+ *   decider ── decider state: generation + Lua state        of one thread
+ *          └── slot: a fresh state that a reload left
  */
 #ifndef MULL__DECIDE_H
 #define MULL__DECIDE_H

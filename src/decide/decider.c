@@ -1,10 +1,10 @@
 /* decider.c: mull_decide, for one thread. It takes no lock and no memory.
  *
- *   mull_decide         takes the fresh decider state that a reload may have left
- *     mull__decide_current     refuses what can't be read
- *       (resolve.h)       ids or names -> the number of the type, the site
- *       mull__fast_path   another call by the first rule, as most verdicts are
- *       decide_slowly     all else, with defaults and names put in
+ *   mull_decide               takes the fresh decider state that a reload may have left
+ *     mull__decide_current    refuses what can't be read
+ *       (resolve.h)           ids or names -> the number of the type, the site
+ *       mull__fast_path       another call by the first rule, as most verdicts are
+ *       decide_slowly         all else, with defaults and names put in
  */
 #include "base/alloc.h"
 #include "base/compiler.h"

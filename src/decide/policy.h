@@ -2,8 +2,7 @@
  *
  *   policy (counted) <── generation (counted): table, kept text, name
  *                              ^
- *                              └── decider state: a state of the language for its functions,
- * scratch
+ *                              └── decider state: the language's for functions, scratch
  */
 #ifndef MULL__POLICY_H
 #define MULL__POLICY_H
@@ -17,12 +16,13 @@
 
 /* mull_policy. Three locks and that of the ids, taken in this order:
  *
- *   building   by whoever runs the language to build something, which may take long: a reload from
- * its first line to its last, and a decider's first decider state. So the generation in force
- *              doesn't change, and the list of deciders doesn't grow, under a reload.
- *   validating    while validators are asked and what they let pass is published, while engines are
- * told what came of a reload, or a validator comes or goes ids        while a name is interned, or
- * a generation comes or goes lock       for a few instructions; nothing foreign is called under it
+ *   building     by whoever runs the language to build something, which may take long: a reload
+ *                from its first line to its last, and a decider's first state. So the generation in
+ *                force doesn't change, and the list of deciders doesn't grow, under a reload.
+ *   validating   while validators are asked and what they let pass is published, while engines are
+ *                told what came of a reload, or a validator comes or goes
+ *   ids          while a name is interned, or a generation comes or goes
+ *   lock         for a few instructions; nothing foreign is called under it
  *
  * Deciding takes none of them. */
 struct mull_policy {

@@ -6,9 +6,9 @@
  *        │     ├── rules, cause_rules, unrecoverable
  *        │     │         each: type -> its first rule -> the next rule of that type -> ...
  *        │     ├── places, includes, replaced: for those who look at a policy
- *        │     └── effective settings    what this scope puts over the farther ones: rules,
- * settings ├── nowhere  what holds without a consumer and a transport └── arena    the memory of
- * all of these
+ *        │     └── effective   what this scope puts over the farther ones: rules, settings
+ *        ├── nowhere  what holds without a consumer and a transport
+ *        └── arena    the memory of all of these
  */
 #ifndef MULL__TABLE_INTERNAL_H
 #define MULL__TABLE_INTERNAL_H

@@ -75,7 +75,8 @@ static int64_t notify_for(const mull_engine *engine, const char *consumer, const
     const mull__table *table = mull__generation_table(mull__decider_generation(engine->decider));
     if (table->function_count == 0)
         return -1;
-    const mull__settings effective = mull__effective_settings_of(table, consumer, transport).settings;
+    const mull__settings effective =
+        mull__effective_settings_of(table, consumer, transport).settings;
     return effective.notify == MULL__OFF ? -1 : effective.notify - 1;
 }
 

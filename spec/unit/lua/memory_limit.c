@@ -1,7 +1,7 @@
 /* limit.c: how much memory the program's Lua may have, and what happens at the limit.
  */
-#include "base/system_limits.h"
 #include "lua/binding/memory_limit.h"
+#include "base/system_limits.h"
 #include "lua/values/json.h"
 #include "runtime/engine.h"
 

@@ -1,8 +1,9 @@
 /* memory.c: the transport memory:NAME, private to one engine; for tests, and for work that may be
  * forgotten. A slot does its work at once; what is to be told of it waits for the next turn:
  *
- *   slots ── store.c ── answers ──> memory_turn ── mull_port_settled, _published, _depth, _lost
- *                                              └── mull_port_delivered, as far as there is credit
+ *   slots ── queue_store.c ── answers ──> memory_turn
+ *     memory_turn ── mull_port_settled, _published, _depth, _lost
+ *                 └── mull_port_delivered, as far as there is credit
  */
 #include "base/alloc.h"
 #include "base/duration.h"

@@ -8,8 +8,8 @@
  * a line with a new sequence. Times are of the monotonic clock: no step of the wall clock moves
  * what waits here.
  */
-#ifndef MULL__MEMORY_SHELF_H
-#define MULL__MEMORY_SHELF_H
+#ifndef MULL__MEMORY_QUEUE_STORE_H
+#define MULL__MEMORY_QUEUE_STORE_H
 
 #include "base/list.h"
 #include "mulligan/transport.h"

@@ -1,10 +1,10 @@
 /* worker.h: the thread of a sqlite: transport.
  *
- *   loop                                worker
- *   ────                                ──────
- *   mull__worker_submit  ── jobs ──────>  takes all that came while the last transaction ran,
- *                                       claims as much as there is credit for, commits once,
- *   mull__worker_take_answers  <── answers ───  and tells the loop
+ *   loop                                         worker
+ *   ────                                         ──────
+ *   mull__worker_submit        ── jobs ─────>    takes all that came while the last transaction
+ *                                                ran, claims as much as there is credit for,
+ *   mull__worker_take_answers  <── answers ──    commits once, and tells the loop
  *
  * A settle makes room for a claim in the same transaction: the loop isn't asked in between.
  */
