@@ -1,4 +1,4 @@
-# Completion of mulligan for fish, made by tools/words.lua.
+# Completion of mulligan for fish, made by tools/docgen.lua.
 
 # __mulligan_is COMMAND: whether that is the first word; a queue may be called like one, too.
 function __mulligan_is

@@ -1,5 +1,5 @@
 -- commands.lua: what each command of the program takes, in the order in which they are listed: data that
--- cli.lua and arguments.lua read, and tools/words for the completions and the man pages. What a command
+-- cli.lua and arguments.lua read, and tools/docgen for the completions and the man pages. What a command
 -- does is in cmd/NAME.lua.
 
 return {

@@ -12,38 +12,38 @@
 --   load.collect()                   ends the load and gives its result
 
 local answer = require "mulligan.policy.answer"
-local book_of = require "mulligan.policy.book"
-local hearing = require "mulligan.policy.hearing"
-local lost = require "mulligan.policy.lost"
+local book_of = require "mulligan.policy.compile_context"
+local dispatch = require "mulligan.policy.dispatch"
+local error_value = require "mulligan.policy.error_value"
 local matcher = require "mulligan.policy.matcher"
 local preset = require "mulligan.policy.preset"
 local scope = require "mulligan.policy.scope"
 local text = require "mulligan.policy.text"
 local types = require "mulligan.policy.types"
 local values = require "mulligan.policy.value"
-local words = require "mulligan.policy.words"
+local dsl_object = require "mulligan.policy.dsl_object"
 
-local book = book_of.new()
+local context = book_of.new()
 
 local function errors(here, n, ...)
-    types.errors(book, here, n, ...)
-    return words.ended(book, "policy", "errors")
+    types.errors(context, here, n, ...)
+    return dsl_object.ended(context, "policy", "errors")
 end
 
 -- host and bus: there is one of each.
 local function only(kind)
     return function(here, n)
-        words.too_many(book, here, kind, n, 0, "none")
-        return scope.get(book, kind)
+        dsl_object.too_many(context, here, kind, n, 0, "none")
+        return scope.get(context, kind)
     end
 end
 
 -- transport and consumer: one for each name.
 local function named(kind)
     return function(here, n, value)
-        words.too_many(book, here, kind, n, 1, "one name")
-        local name = words.name(book, here, ("the name of a %s"):format(kind), value)
-        return name and scope.get(book, kind, name) or scope.stray(book, kind)
+        dsl_object.too_many(context, here, kind, n, 1, "one name")
+        local name = dsl_object.name(context, here, ("the name of a %s"):format(kind), value)
+        return name and scope.get(context, kind, name) or scope.stray(context, kind)
     end
 end
 
@@ -61,18 +61,18 @@ local acts = {
     transport = named("transport"),
     consumer = named("consumer"),
 }
-add(add(acts, values.words(book)), matcher.words(book))
+add(add(acts, values.words(context)), matcher.words(context))
 
-local fields = add(add({}, values.constants(book)), answer.words(book))
-fields.preset = preset.object(book)
+local fields = add(add({}, values.constants(context)), answer.words(context))
+fields.preset = preset.object(context)
 
-local module = words.object(book, "policy", acts, nil, fields)
-book.policy = module
+local module = dsl_object.object(context, "policy", acts, nil, fields)
+context.policy = module
 
-local load = { lost = lost }
+local load = { lost = error_value }
 
 function load.problem(file, line, what)
-    book:problem({ file = file, line = line }, text.clean(what))
+    context:problem({ file = file, line = line }, text.clean(what))
 end
 
 local stopped = false
@@ -83,23 +83,23 @@ function load.stopped(file, line, what)
 end
 
 function load.wrong(what)
-    book:problem(hearing.place(), text.clean(what))
-    return lost
+    context:problem(dispatch.place(), text.clean(what))
+    return error_value
 end
 
 function load.collect()
-    scope.check(book, stopped)
-    book.closed = true
-    local problems = book:sorted()
+    scope.check(context, stopped)
+    context.closed = true
+    local problems = context:sorted()
     if #problems > 0 then
         return { problems = problems }
     end
     return {
         problems = problems,
-        parents = types.list(book),
-        parent_of = types.parent_of(book),
-        scopes = scope.list(book),
-        functions = book.functions,
+        parents = types.list(context),
+        parent_of = types.parent_of(context),
+        scopes = scope.list(context),
+        functions = context.functions,
         answer = answer.plain,
     }
 end

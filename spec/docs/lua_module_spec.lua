@@ -9,7 +9,7 @@ local types = require "support.types"
 
 local PAGE = "docs/lua-module.md"
 
-local book = dofile "tools/words/book.lua"
+local book = dofile "tools/docgen/book.lua"
 local tables = pages.tables(PAGE)
 
 -- ---- Calls -------------------------------------------------------------------------------------

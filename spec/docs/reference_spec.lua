@@ -1,4 +1,4 @@
--- docs/reference.md and the types for editors are made of tools/words: they are what it gives; it
+-- docs/reference.md and the types for editors are made of tools/docgen: they are what it gives; it
 -- has every word that the product has and no other; and what its examples say is so.
 local mulligan = require "mulligan"
 local config = require "mulligan.config"
@@ -8,11 +8,11 @@ local process = require "support.process"
 local types = require "support.types"
 local vocabulary = require "mulligan.policy.vocabulary"
 
-local book = dofile "tools/words/book.lua"
+local book = dofile "tools/docgen/book.lua"
 local page = pages.read "docs/reference.md"
 
 -- In a policy settings.lua does this.
-for _, row in ipairs(dofile "tools/words/setting_rows.lua") do
+for _, row in ipairs(dofile "tools/docgen/setting_rows.lua") do
     table.insert(vocabulary.words.scope, row.word)
 end
 
@@ -22,10 +22,10 @@ local function sorted(list)
     return copy
 end
 
-describe("what is made of tools/words", function()
+describe("what is made of tools/docgen", function()
     for _, made in ipairs(book.files()) do
-        it(made.path .. " is as lua5.4 tools/words.lua writes it", function()
-            assert.is_true(made.text == process.read(made.path), "run lua5.4 tools/words.lua")
+        it(made.path .. " is as lua5.4 tools/docgen.lua writes it", function()
+            assert.is_true(made.text == process.read(made.path), "run lua5.4 tools/docgen.lua")
         end)
     end
 end)
@@ -162,7 +162,8 @@ end]], { log = function(_, text) printed[#printed + 1] = text end }):close()
     end)
 
     it("has the budgets that C has", function()
-        local code = process.read "src/lua/language/sandbox.h" .. process.read "src/lua/language/sandbox.c" .. process.read "src/lua/machine/vm.c"
+        local code = process.read "src/lua/language/sandbox.h" .. process.read "src/lua/language/sandbox.c"
+            .. process.read "src/lua/machine/vm.c"
         local rows = lists.budgets
         local call = code:match("mull__function_budget = (%b{})")
         local whole = code:match("load_budget =%s*(%b{})")

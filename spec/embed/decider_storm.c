@@ -9,9 +9,9 @@
  *
  * The first test shows that the two policies differ in every field. Then all goes on until there
  * were MULL_DECISIONS decisions and MULL_RELOADS reloads. */
+#include "counting_allocator.h"
 #include "policy_folder.h"
-#include "purse.h"
-#include "rig.h"
+#include "test_engine.h"
 #include "verdicts.h"
 
 #include <pthread.h>
@@ -199,7 +199,7 @@ typedef struct actor {
 
 typedef struct stage {
     folder folder;
-    purse purse;
+    counting_allocator counting_allocator;
     mull_policy *policy;
     kept whole[2][CASES]; /* what the two policies give */
     actor actors[DECIDERS];
@@ -216,7 +216,7 @@ typedef struct stage {
 static void count_problem(const char *file, int line, const char *text, void *data)
 {
     ((stage *)data)->problems++;
-    rig_problem(file, line, text, data);
+    test_engine_problem(file, line, text, data);
 }
 
 static void count_event(const mull_event *event, void *data)
@@ -225,14 +225,14 @@ static void count_event(const mull_event *event, void *data)
         ((stage *)data)->problems++;
 }
 
-static int load(mull_policy **policy, stage *s, purse *p)
+static int load(mull_policy **policy, stage *s, counting_allocator *p)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.path = s->folder.main;
     options.problem = count_problem;
     options.event = count_event;
     options.data = s;
-    options.allocator = purse_allocator(p);
+    options.allocator = counting_allocator_ops(p);
     return mull_policy_load(policy, &options);
 }
 
@@ -240,7 +240,7 @@ static int load(mull_policy **policy, stage *s, purse *p)
 static void learn(stage *s)
 {
     for (int number = 0; number < 2; number++) {
-        static purse plenty;
+        static counting_allocator plenty;
         mull_policy *policy;
         mull_decider *decider;
         folder_write(&s->folder, "policy.lua", mains[number]);
@@ -273,7 +273,7 @@ static void stage_open(stage *s)
     folder_write(&s->folder, "south.lua", south);
     learn(s);
     folder_write(&s->folder, "policy.lua", mains[0]);
-    assert_int_equal(load(&s->policy, s, &s->purse), 0);
+    assert_int_equal(load(&s->policy, s, &s->counting_allocator), 0);
 }
 
 static void make_deciders(stage *s)
@@ -301,8 +301,8 @@ static void stage_close(stage *s)
     mull_policy_free(s->policy);
     folder_close(&s->folder);
     assert_int_equal(s->problems, 0);
-    assert_int_equal(s->purse.out, 0);
-    assert_int_equal(s->purse.bytes, 0);
+    assert_int_equal(s->counting_allocator.out, 0);
+    assert_int_equal(s->counting_allocator.bytes, 0);
 }
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
@@ -427,7 +427,7 @@ static long held_bytes(stage *s)
         swap(s);
         ask_all(s);
     }
-    return s->purse.bytes;
+    return s->counting_allocator.bytes;
 }
 
 static int64_t seconds(void)
@@ -444,8 +444,8 @@ static long reload_on(stage *s)
     long most = 0;
     for (long i = 1; i <= s->reloads && !s->wrong; i++) {
         swap(s);
-        if (s->purse.bytes > most)
-            most = s->purse.bytes;
+        if (s->counting_allocator.bytes > most)
+            most = s->counting_allocator.bytes;
         long due = s->decisions / s->reloads * i;
         for (int64_t since = seconds(); decided(s) < due && !s->wrong; sched_yield())
             if (seconds() > since + WATCHDOG_S)
@@ -523,9 +523,9 @@ static void idle_deciders_hold_one_seat_more(void **state)
     (void)state;
     enum { ASK_EVERY = 10 };
     stage_open(&s);
-    long policy = s.purse.bytes;
+    long policy = s.counting_allocator.bytes;
     make_idlers(&s);
-    long seat = (s.purse.bytes - policy) / IDLERS;
+    long seat = (s.counting_allocator.bytes - policy) / IDLERS;
     long most = 2 * policy + 2 * IDLERS * seat; /* two generations at most, and two seats each */
     for (long i = 1; i <= s.reloads; i++) {
         asked a;
@@ -534,10 +534,11 @@ static void idle_deciders_hold_one_seat_more(void **state)
         if (i % ASK_EVERY == 0)
             assert_int_equal(look(&s, s.idlers[0], &a, 0), s.done % 2);
         /* What the one's calls leave is collected now and then; a third seat would be a quarter. */
-        assert_in_range(s.purse.bytes, policy + (2 * IDLERS - 1) * seat, most + most / 10);
+        assert_in_range(s.counting_allocator.bytes, policy + (2 * IDLERS - 1) * seat,
+                        most + most / 10);
     }
     print_message("%ld bytes for a policy, %ld for a seat, %ld at the end\n", policy, seat,
-                  (long)s.purse.bytes);
+                  (long)s.counting_allocator.bytes);
     stage_close(&s);
 }
 

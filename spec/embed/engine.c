@@ -1,7 +1,7 @@
 /* engine.c: the engine from C: calls ended twice, late, from other threads and by guessing; stops
  * and closes from everywhere; the embedder's own loop. What handlers do to messages is shown by
  * the specs in Lua. */
-#include "rig.h"
+#include "test_engine.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,35 +46,35 @@ static void end_twice(mull_engine *engine, mull_call call, const mull_message *m
 static void a_call_ends_once(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, end_twice, &n);
-    assert_int_equal(rig_publish(&r, "q", "a"), 0);
-    rig_advance(&r, 0);
+    test_engine_open_plain(&r, end_twice, &n);
+    assert_int_equal(test_engine_publish(&r, "q", "a"), 0);
+    test_engine_advance(&r, 0);
     assert_int_equal(n.statuses[0], 0);
     assert_int_equal(n.statuses[1], MULL_EDONE);
-    assert_int_equal(rig_counts(&r).done, 1);
-    assert_int_equal(rig_counts(&r).dead_lettered, 0);
-    rig_close(&r);
+    assert_int_equal(test_engine_counts(&r).done, 1);
+    assert_int_equal(test_engine_counts(&r).dead_lettered, 0);
+    test_engine_close(&r);
 }
 
 static void a_guessed_call_settles_nothing(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, keep, &n);
-    rig_publish(&r, "q", "a");
-    rig_advance(&r, 0);
+    test_engine_open_plain(&r, keep, &n);
+    test_engine_publish(&r, "q", "a");
+    test_engine_advance(&r, 0);
     assert_int_equal(n.count, 1);
     static const mull_call deltas[] = {1, 64, 1u << 24, UINT64_C(1) << 60};
     for (size_t i = 0; i < sizeof deltas / sizeof *deltas; i++)
         assert_int_equal(mull_done(r.engine, n.calls[0] + deltas[i], NULL), MULL_EDONE);
     assert_int_equal(mull_done(r.engine, 0, NULL), MULL_EDONE);
     assert_int_equal(mull_done(r.engine, n.calls[0], NULL), 0);
-    rig_advance(&r, 0);
-    assert_int_equal(rig_counts(&r).done, 1);
-    rig_close(&r);
+    test_engine_advance(&r, 0);
+    assert_int_equal(test_engine_counts(&r).done, 1);
+    test_engine_close(&r);
 }
 
 typedef struct racer {
@@ -94,11 +94,11 @@ static void *race(void *data)
 static void of_eight_threads_one_ends_the_call(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, keep, &n);
-    rig_publish(&r, "q", "a");
-    rig_advance(&r, 0);
+    test_engine_open_plain(&r, keep, &n);
+    test_engine_publish(&r, "q", "a");
+    test_engine_advance(&r, 0);
     racer racers[8];
     for (int i = 0; i < 8; i++) {
         racers[i] = (racer){.engine = r.engine, .call = n.calls[0]};
@@ -111,40 +111,40 @@ static void of_eight_threads_one_ends_the_call(void **state)
         assert_true(racers[i].status == 0 || racers[i].status == MULL_EDONE);
     }
     assert_int_equal(won, 1);
-    rig_advance(&r, 0);
-    assert_int_equal(rig_counts(&r).done, 1);
-    rig_close(&r);
+    test_engine_advance(&r, 0);
+    assert_int_equal(test_engine_counts(&r).done, 1);
+    test_engine_close(&r);
 }
 
 static void a_call_that_timed_out_keeps_its_slot_until_its_handler_ends(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    mull_consumer_options consumer = rig_consumer(keep, &n);
+    mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.cancel = on_cancel;
     consumer.timeout_ms = 1000;
-    rig_open(&r,
-             "policy = require 'mulligan.policy'\n"
-             "policy.bus():on('HandlerTimeoutError'):retry(1, 0)\n",
-             "memory:", &consumer);
-    rig_publish(&r, "q", "a");
-    rig_publish(&r, "q", "b");
-    rig_advance(&r, 5000);
+    test_engine_open(&r,
+                     "policy = require 'mulligan.policy'\n"
+                     "policy.bus():on('HandlerTimeoutError'):retry(1, 0)\n",
+                     "memory:", &consumer);
+    test_engine_publish(&r, "q", "a");
+    test_engine_publish(&r, "q", "b");
+    test_engine_advance(&r, 5000);
     assert_int_equal(n.cancelled, 1);
     assert_int_equal(n.count, 1); /* neither its retry nor the other message */
     assert_int_equal(mull_done(r.engine, n.calls[0], NULL), MULL_EDONE);
     assert_int_equal(mull_done(r.engine, n.calls[0], NULL), MULL_EDONE);
-    rig_advance(&r, 0);
+    test_engine_advance(&r, 0);
     assert_int_equal(n.count, 2);
     assert_int_equal(n.attempt, 2);
     assert_int_equal(mull_done(r.engine, n.calls[1], NULL), 0);
-    rig_advance(&r, 0);
+    test_engine_advance(&r, 0);
     assert_int_equal(n.count, 3);
     assert_int_equal(mull_done(r.engine, n.calls[2], NULL), 0);
-    rig_advance(&r, 0);
-    assert_int_equal(rig_counts(&r).done, 2);
-    rig_close(&r);
+    test_engine_advance(&r, 0);
+    assert_int_equal(test_engine_counts(&r).done, 2);
+    test_engine_close(&r);
 }
 
 /* ---- Sending --------------------------------------------------------------------------------- */
@@ -169,27 +169,27 @@ static void store_depth(int status, const mull_depth *depth, void *data)
 static void what_a_failed_call_sent_never_leaves(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, send_then_end, &n);
-    rig_publish(&r, "q", "bad");
-    rig_publish(&r, "q", "good");
-    rig_advance(&r, 0);
+    test_engine_open_plain(&r, send_then_end, &n);
+    test_engine_publish(&r, "q", "bad");
+    test_engine_publish(&r, "q", "good");
+    test_engine_advance(&r, 0);
     assert_int_equal(n.statuses[0], 0);
     assert_int_equal(n.statuses[1], MULL_EDONE);
     mull_depth depth = {0};
     assert_int_equal(mull_queue_depth(r.engine, "t", "next", store_depth, &depth), 0);
-    rig_advance(&r, 0);
+    test_engine_advance(&r, 0);
     assert_int_equal(depth.ready, 1);
-    assert_int_equal(rig_counts(&r).dead_lettered, 1);
-    rig_close(&r);
+    assert_int_equal(test_engine_counts(&r).dead_lettered, 1);
+    test_engine_close(&r);
 }
 
 static void what_cannot_be_a_message_is_refused(void **state)
 {
     (void)state;
-    rig r;
-    rig_open(&r, "", "memory:", NULL);
+    test_engine r;
+    test_engine_open(&r, "", "memory:", NULL);
     mull_message message = MULL_INIT(mull_message);
     assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_EINVAL);
     message.queue = "q";
@@ -201,7 +201,7 @@ static void what_cannot_be_a_message_is_refused(void **state)
     message.body = "";
     message.body_size = 16 * 1024 * 1024 + 1;
     assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_ETOOBIG);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 enum { MIB = 1024 * 1024, MOST_HEADERS = 1000 };
@@ -216,8 +216,8 @@ static void a_message_has_a_thousand_headers_and_a_mebibyte_of_texts_at_most(voi
         snprintf(names[i], sizeof names[i], "%d", i);
         headers[i] = (mull_header){.name = names[i], .value = ""};
     }
-    rig r;
-    rig_open(&r, "", "memory:", NULL);
+    test_engine r;
+    test_engine_open(&r, "", "memory:", NULL);
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
     message.headers = headers;
@@ -235,7 +235,7 @@ static void a_message_has_a_thousand_headers_and_a_mebibyte_of_texts_at_most(voi
     message.key = text;
     message.header_count = 2; /* the room is used up before they are reached */
     assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_ETOOBIG);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 typedef struct sender {
@@ -267,26 +267,26 @@ static void a_call_sends_64_mebibytes_at_most(void **state)
 {
     (void)state;
     sender s = {.body_size = MIB};
-    rig r;
-    rig_open(&r, "require('mulligan.policy').bus():default():retry(1, 0)", "memory:", NULL);
-    mull_consumer_options consumer = rig_consumer(send_all_it_may, &s);
+    test_engine r;
+    test_engine_open(&r, "require('mulligan.policy').bus():default():retry(1, 0)", "memory:", NULL);
+    mull_consumer_options consumer = test_engine_consumer(send_all_it_may, &s);
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
     for (uint64_t calls = 1; calls <= 2; calls++) {
-        rig_publish(&r, "q", "1");
-        rig_advance(&r, 0);
+        test_engine_publish(&r, "q", "1");
+        test_engine_advance(&r, 0);
         assert_int_equal(s.sent, 63);
         mull_depth depth = {0};
         assert_int_equal(mull_queue_depth(r.engine, "t", "out", store_depth, &depth), 0);
-        rig_advance(&r, 0);
+        test_engine_advance(&r, 0);
         assert_int_equal(depth.ready, calls * 63); /* those before it leave */
     }
     s.body_size = 0;
-    rig_publish(&r, "q", "1");
-    rig_advance(&r, 0);
+    test_engine_publish(&r, "q", "1");
+    test_engine_advance(&r, 0);
     assert_in_range(s.sent, 1000, 64 * MIB / sizeof(mull_message));
-    assert_int_equal(rig_counts(&r).done, 3);
-    rig_close(&r);
+    assert_int_equal(test_engine_counts(&r).done, 3);
+    test_engine_close(&r);
 }
 
 /* ---- Ending the engine ----------------------------------------------------------------------- */
@@ -315,17 +315,17 @@ static void stop_and_count(mull_engine *engine, mull_call call, const mull_messa
 static void no_handler_begins_once_one_has_stopped_the_engine(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     int calls = 0;
-    mull_consumer_options consumer = rig_consumer(stop_and_count, &calls);
+    mull_consumer_options consumer = test_engine_consumer(stop_and_count, &calls);
     consumer.concurrency = 4;
-    rig_open(&r, "", "memory:", &consumer);
+    test_engine_open(&r, "", "memory:", &consumer);
     for (int i = 0; i < 4; i++)
-        rig_publish(&r, "q", NULL);
-    rig_advance(&r, 0);
+        test_engine_publish(&r, "q", NULL);
+    test_engine_advance(&r, 0);
     assert_int_equal(calls, 1);
-    assert_int_equal(rig_counts(&r).done, 1);
-    rig_close(&r);
+    assert_int_equal(test_engine_counts(&r).done, 1);
+    test_engine_close(&r);
 }
 
 static void set_flag(void *data)
@@ -346,7 +346,7 @@ static mull_engine *real_engine(mull_policy *policy, uv_loop_t *loop, mull_handl
     mull_engine *engine = NULL;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(handler, data);
+    mull_consumer_options consumer = test_engine_consumer(handler, data);
     assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
@@ -357,7 +357,7 @@ static mull_engine *real_engine(mull_policy *policy, uv_loop_t *loop, mull_handl
 static void run_returns_when_the_engine_has_stopped(void **state)
 {
     (void)state;
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     int stopped = 0;
     mull_engine *engine = real_engine(policy, NULL, stop_from_handler, NULL, &stopped);
     assert_int_equal(mull_engine_run(engine), 0);
@@ -379,7 +379,7 @@ static void close_from_handler(mull_engine *engine, mull_call call, const mull_m
 static void an_engine_may_be_closed_by_its_handler(void **state)
 {
     (void)state;
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     int stopped = 0;
     mull_engine *engine = real_engine(policy, NULL, close_from_handler, NULL, &stopped);
     assert_int_equal(mull_engine_run(engine), 0);
@@ -390,7 +390,7 @@ static void an_engine_may_be_closed_by_its_handler(void **state)
 static void it_runs_on_the_embedders_loop(void **state)
 {
     (void)state;
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     uv_loop_t loop;
     uv_loop_init(&loop);
     int stopped = 0, closed = 0;
@@ -410,16 +410,16 @@ static void it_runs_on_the_embedders_loop(void **state)
 static void an_engine_that_never_started_closes(void **state)
 {
     (void)state;
-    rig r;
-    rig_open(&r, "", "memory:", NULL);
-    rig_close(&r);
+    test_engine r;
+    test_engine_open(&r, "", "memory:", NULL);
+    test_engine_close(&r);
 }
 
 static void close_waits_for_the_last_handler(void **state)
 {
     (void)state;
     note n = {0};
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     uv_loop_t loop;
     uv_loop_init(&loop);
     int stopped = 0, closed = 0;
@@ -497,15 +497,15 @@ static void handlers_may_work_on_other_threads(void **state)
     static pool p;
     pthread_mutex_init(&p.mutex, NULL);
     pthread_cond_init(&p.more, NULL);
-    mull_policy *policy = rig_policy("local policy = require 'mulligan.policy'\n"
-                                     "policy.bus():default():retry(2, 0)\n");
+    mull_policy *policy = test_engine_policy("local policy = require 'mulligan.policy'\n"
+                                             "policy.bus():default():retry(2, 0)\n");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
     mull_engine *engine = NULL;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     p.engine = engine;
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(to_pool, &p);
+    mull_consumer_options consumer = test_engine_consumer(to_pool, &p);
     consumer.concurrency = 64;
     assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
     int retries = 0;

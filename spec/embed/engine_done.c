@@ -1,6 +1,6 @@
 /* engine_done.c: mull_done as no handler should call it: with what is no error, with numbers that
  * are no call's, and by eight threads at once for calls that are open, have ended, or ran over. */
-#include "rig.h"
+#include "test_engine.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,7 +11,7 @@ enum { CALLS = 64, THREADS = 8, TIMEOUT_MS = 1000 };
 static const mull_error oops = {.size = sizeof oops, .type = "Oops", .message = "no"};
 
 typedef struct stage {
-    rig r;
+    test_engine r;
     mull_call calls[2 * CALLS]; /* those of retries, too */
     int count, cancelled;
     atomic_int ended[2 * CALLS]; /* by how many threads */
@@ -39,21 +39,21 @@ static void on_cancel(mull_engine *engine, mull_call call, void *data)
 static void begin(stage *s, int messages)
 {
     *s = (stage){.count = 0};
-    mull_consumer_options consumer = rig_consumer(keep, s);
+    mull_consumer_options consumer = test_engine_consumer(keep, s);
     consumer.concurrency = CALLS;
     consumer.cancel = on_cancel;
     consumer.timeout_ms = TIMEOUT_MS;
-    rig_open(&s->r,
-             "policy = require 'mulligan.policy'\n"
-             "policy.bus():on('HandlerTimeoutError'):retry(1, 0)\n"
-             "policy.bus():on('Oops'):discard()\n",
-             "memory:", &consumer);
+    test_engine_open(&s->r,
+                     "policy = require 'mulligan.policy'\n"
+                     "policy.bus():on('HandlerTimeoutError'):retry(1, 0)\n"
+                     "policy.bus():on('Oops'):discard()\n",
+                     "memory:", &consumer);
     for (int i = 0; i < messages; i++) {
         char id[16];
         snprintf(id, sizeof id, "m-%d", i);
-        assert_int_equal(rig_publish(&s->r, "q", id), 0);
+        assert_int_equal(test_engine_publish(&s->r, "q", id), 0);
     }
-    rig_advance(&s->r, 0);
+    test_engine_advance(&s->r, 0);
     assert_int_equal(s->count, messages);
 }
 
@@ -72,12 +72,12 @@ static void what_is_no_error_ends_nothing(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(mull_done(s.r.engine, s.calls[0], &bad[i]), MULL_EINVAL);
     assert_int_equal(mull_done(NULL, s.calls[0], NULL), MULL_EINVAL);
-    rig_advance(&s.r, 0);
-    assert_int_equal(rig_counts(&s.r).done + rig_counts(&s.r).discarded, 0);
+    test_engine_advance(&s.r, 0);
+    assert_int_equal(test_engine_counts(&s.r).done + test_engine_counts(&s.r).discarded, 0);
     assert_int_equal(mull_done(s.r.engine, s.calls[0], &oops), 0);
-    rig_advance(&s.r, 0);
-    assert_int_equal(rig_counts(&s.r).discarded, 1);
-    rig_close(&s.r);
+    test_engine_advance(&s.r, 0);
+    assert_int_equal(test_engine_counts(&s.r).discarded, 1);
+    test_engine_close(&s.r);
 }
 
 typedef struct actor {
@@ -126,7 +126,7 @@ static void race(stage *s)
         mull_engine_turn(s->r.engine);
     for (int i = 0; i < THREADS; i++)
         pthread_join(actors[i].thread, NULL);
-    rig_advance(&s->r, 0);
+    test_engine_advance(&s->r, 0);
     assert_int_equal(s->wrong, 0);
 }
 
@@ -138,10 +138,10 @@ static void each_call_is_ended_by_one_of_eight_threads(void **state)
     race(&s);
     for (int i = 0; i < CALLS; i++)
         assert_int_equal(s.ended[i], 1);
-    assert_int_equal(rig_counts(&s.r).done, CALLS / 2);
-    assert_int_equal(rig_counts(&s.r).discarded, CALLS / 2);
+    assert_int_equal(test_engine_counts(&s.r).done, CALLS / 2);
+    assert_int_equal(test_engine_counts(&s.r).discarded, CALLS / 2);
     assert_int_equal(s.count, CALLS);
-    rig_close(&s.r);
+    test_engine_close(&s.r);
 }
 
 /* All of them ran over: their ends, late, free their places and settle nothing. */
@@ -150,20 +150,20 @@ static void none_of_eight_threads_ends_a_call_that_ran_over(void **state)
     (void)state;
     stage s;
     begin(&s, CALLS);
-    rig_advance(&s.r, TIMEOUT_MS);
+    test_engine_advance(&s.r, TIMEOUT_MS);
     assert_int_equal(s.cancelled, CALLS);
     assert_int_equal(s.count, CALLS);
     race(&s);
     for (int i = 0; i < CALLS; i++)
         assert_int_equal(s.ended[i], 0);
-    assert_int_equal(rig_counts(&s.r).done + rig_counts(&s.r).discarded, 0);
-    assert_int_equal(rig_counts(&s.r).retried, CALLS);
+    assert_int_equal(test_engine_counts(&s.r).done + test_engine_counts(&s.r).discarded, 0);
+    assert_int_equal(test_engine_counts(&s.r).retried, CALLS);
     assert_int_equal(s.count, 2 * CALLS); /* each has its retry, and that one end */
     for (int i = CALLS; i < 2 * CALLS; i++)
         assert_int_equal(mull_done(s.r.engine, s.calls[i], NULL), 0);
-    rig_advance(&s.r, 0);
-    assert_int_equal(rig_counts(&s.r).done, CALLS);
-    rig_close(&s.r);
+    test_engine_advance(&s.r, 0);
+    assert_int_equal(test_engine_counts(&s.r).done, CALLS);
+    test_engine_close(&s.r);
 }
 
 int main(void)

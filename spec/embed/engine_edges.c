@@ -1,6 +1,6 @@
 /* engine_edges.c: the engine at the edges of its numbers, on other people's loops, and where calls
  * and loops end at awkward moments. */
-#include "rig.h"
+#include "test_engine.h"
 
 #include <uv.h>
 
@@ -32,76 +32,77 @@ static void end_well(mull_engine *engine, mull_call call, const mull_message *me
 static void a_delay_without_end_never_comes(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    mull_consumer_options consumer = rig_consumer(end_well, &n);
+    mull_consumer_options consumer = test_engine_consumer(end_well, &n);
     consumer.timeout_ms = INT64_MAX;
-    rig_open(&r, "", "memory:", &consumer);
+    test_engine_open(&r, "", "memory:", &consumer);
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
-    assert_int_equal(mull_publish(r.engine, "t", &message, INT64_MAX, rig_published, &r), 0);
-    assert_int_equal(mull_publish(r.engine, "t", &message, 0, rig_published, &r), 0);
-    rig_advance(&r, 1000000000);
+    assert_int_equal(mull_publish(r.engine, "t", &message, INT64_MAX, test_engine_published, &r),
+                     0);
+    assert_int_equal(mull_publish(r.engine, "t", &message, 0, test_engine_published, &r), 0);
+    test_engine_advance(&r, 1000000000);
     assert_int_equal(r.published, 2);
     assert_int_equal(n.count, 1);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
-static void put_off(rig *r, int64_t delay_ms)
+static void put_off(test_engine *r, int64_t delay_ms)
 {
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
-    assert_int_equal(mull_publish(r->engine, "t", &message, delay_ms, rig_published, r), 0);
+    assert_int_equal(mull_publish(r->engine, "t", &message, delay_ms, test_engine_published, r), 0);
 }
 
 static void what_no_policy_puts_off_so_long_is_not_waited_for(void **state)
 {
     (void)state;
     const int64_t hour_ms = 3600 * 1000, longest_ms = 366 * 24 * hour_ms;
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, end_well, &n);
+    test_engine_open_plain(&r, end_well, &n);
     put_off(&r, hour_ms);
     put_off(&r, longest_ms + hour_ms);
     mull_stop_when_empty(r.engine);
-    rig_advance(&r, hour_ms - 1);
+    test_engine_advance(&r, hour_ms - 1);
     assert_int_equal(n.count, 0);
     assert_int_equal(mull_engine_status(r.engine), 0);
-    rig_advance(&r, 1000);
+    test_engine_advance(&r, 1000);
     assert_int_equal(n.count, 1);
     assert_int_equal(mull_engine_status(r.engine), 0); /* a second less than too long */
-    rig_close(&r);
-    rig_open_plain(&r, end_well, &n);
+    test_engine_close(&r);
+    test_engine_open_plain(&r, end_well, &n);
     put_off(&r, INT64_MAX);
     put_off(&r, longest_ms + 1);
     mull_stop_when_empty(r.engine);
-    rig_advance(&r, 0);
+    test_engine_advance(&r, 0);
     assert_int_equal(mull_engine_status(r.engine), MULL_EREFUSED);
     assert_int_equal(n.count, 1);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 static void as_many_handlers_as_there_are_numbers(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    mull_consumer_options consumer = rig_consumer(end_well, &n);
+    mull_consumer_options consumer = test_engine_consumer(end_well, &n);
     consumer.concurrency = UINT32_MAX;
     consumer.prefetch = UINT32_MAX;
-    rig_open(&r, "", "memory:", &consumer);
+    test_engine_open(&r, "", "memory:", &consumer);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(rig_publish(&r, "q", NULL), 0);
-    rig_advance(&r, 0);
+        assert_int_equal(test_engine_publish(&r, "q", NULL), 0);
+    test_engine_advance(&r, 0);
     assert_int_equal(n.count, 3);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 static void a_header_has_one_value(void **state)
 {
     (void)state;
-    rig r;
-    rig_open(&r, "", "memory:", NULL);
+    test_engine r;
+    test_engine_open(&r, "", "memory:", NULL);
     const mull_header headers[] = {{"a", "1"}, {"b", "1"}, {"a", "2"}};
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
@@ -110,7 +111,7 @@ static void a_header_has_one_value(void **state)
     assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), MULL_EINVAL);
     message.header_count = 2;
     assert_int_equal(mull_publish(r.engine, "t", &message, 0, NULL, NULL), 0);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 /* ---- What lists share ------------------------------------------------------------------------ */
@@ -169,7 +170,8 @@ static void count_shared(const mull_event *event, void *data)
 static void what_lists_share_is_copied_within_bounds(void **state)
 {
     (void)state;
-    rig r = {.clock = {rig_now, rig_wall, &r}, .policy = rig_policy("")};
+    test_engine r = {.clock = {test_engine_now, test_engine_wall, &r},
+                     .policy = test_engine_policy("")};
     int values = 0;
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = r.policy;
@@ -178,13 +180,13 @@ static void what_lists_share_is_copied_within_bounds(void **state)
     options.data = &values;
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(fail_with_shared, NULL);
+    mull_consumer_options consumer = test_engine_consumer(fail_with_shared, NULL);
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
-    rig_publish(&r, "q", "a");
-    rig_advance(&r, 0);
+    test_engine_publish(&r, "q", "a");
+    test_engine_advance(&r, 0);
     assert_in_range(values, 5000, 10001);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 /* ---- Sending --------------------------------------------------------------------------------- */
@@ -203,15 +205,15 @@ static void what_cannot_be_put_off_is_refused_when_it_is_sent(void **state)
     (void)state;
     static const char *const urls[] = {"memory:?delay=no", "memory:?longest_delay=999ms"};
     for (int i = 0; i < 2; i++) {
-        rig r;
+        test_engine r;
         note n = {0};
-        mull_consumer_options consumer = rig_consumer(send_later, &n);
-        rig_open(&r, "", urls[i], &consumer);
-        rig_publish(&r, "q", "a");
-        rig_advance(&r, 0);
+        mull_consumer_options consumer = test_engine_consumer(send_later, &n);
+        test_engine_open(&r, "", urls[i], &consumer);
+        test_engine_publish(&r, "q", "a");
+        test_engine_advance(&r, 0);
         assert_int_equal(n.status, MULL_EREFUSED);
-        assert_int_equal(rig_counts(&r).done, 1);
-        rig_close(&r);
+        assert_int_equal(test_engine_counts(&r).done, 1);
+        test_engine_close(&r);
     }
 }
 
@@ -237,7 +239,7 @@ static void loop_open(loop_rig *l, mull_handler handler)
 {
     *l = (loop_rig){0};
     uv_loop_init(&l->loop);
-    l->policy = rig_policy("");
+    l->policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = l->policy;
     options.loop = &l->loop;
@@ -245,7 +247,7 @@ static void loop_open(loop_rig *l, mull_handler handler)
     options.data = &l->stopped;
     assert_int_equal(mull_engine_new(&l->engine, &options), 0);
     assert_int_equal(mull_engine_transport(l->engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(handler, &l->note);
+    mull_consumer_options consumer = test_engine_consumer(handler, &l->note);
     assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(l->engine), 0);
 }
@@ -340,10 +342,10 @@ static void an_end_right_before_the_loop_waits_is_seen(void **state)
 static void a_tests_clock_is_turned_not_run(void **state)
 {
     (void)state;
-    rig r;
-    rig_open(&r, "", "memory:", NULL);
+    test_engine r;
+    test_engine_open(&r, "", "memory:", NULL);
     assert_int_equal(mull_engine_run(r.engine), MULL_ESTATE);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 /* ---- Until empty ----------------------------------------------------------------------------- */
@@ -351,11 +353,11 @@ static void a_tests_clock_is_turned_not_run(void **state)
 static void a_handler_that_was_cut_off_keeps_nobody_waiting(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
     int stopped = 0;
-    r = (rig){.clock = {rig_now, rig_wall, &r}};
-    r.policy = rig_policy("require('mulligan.policy').bus():default():discard()\n");
+    r = (test_engine){.clock = {test_engine_now, test_engine_wall, &r}};
+    r.policy = test_engine_policy("require('mulligan.policy').bus():default():discard()\n");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = r.policy;
     options.clock = &r.clock;
@@ -363,18 +365,18 @@ static void a_handler_that_was_cut_off_keeps_nobody_waiting(void **state)
     options.data = &stopped;
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(keep, &n);
+    mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.timeout_ms = 1000;
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
-    rig_publish(&r, "q", "a");
-    rig_advance(&r, 0);
+    test_engine_publish(&r, "q", "a");
+    test_engine_advance(&r, 0);
     mull_stop_when_empty(r.engine);
-    rig_advance(&r, 10000);
-    assert_int_equal(rig_counts(&r).discarded, 1);
+    test_engine_advance(&r, 10000);
+    assert_int_equal(test_engine_counts(&r).discarded, 1);
     assert_int_equal(stopped, 1);
     assert_int_equal(mull_done(r.engine, n.call, &oops), MULL_EDONE);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 int main(void)

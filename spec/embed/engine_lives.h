@@ -8,8 +8,8 @@
 #define SPEC_ENGINE_LIVES_H
 
 #include "policy_folder.h"
-#include "roster.h"
 #include "sample.h"
+#include "workload.h"
 
 /* plan is what an engine works by. Where there is a second policy, it is reloaded in the middle, by
  * a call or, from a file, by the engine itself. */
@@ -42,21 +42,21 @@ typedef struct plan {
 
 typedef struct life {
     const plan *plan;
-    rig rig;
-    roster book;
+    test_engine test_engine;
+    workload book;
     folder folder;
     char first[33]; /* generation */
 } life;
 
-static inline int set_up(life *l, purse *p)
+static inline int set_up(life *l, counting_allocator *p)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = l->rig.policy;
-    options.clock = &l->rig.clock;
-    options.allocator = purse_allocator(p);
+    options.policy = l->test_engine.policy;
+    options.clock = &l->test_engine.clock;
+    options.allocator = counting_allocator_ops(p);
     options.reload_on_change = l->plan->is_file;
-    int made = roster_set_up(&l->book, &options, "memory:", 30000);
-    l->rig.engine = l->book.engine;
+    int made = workload_set_up(&l->book, &options, "memory:", 30000);
+    l->test_engine.engine = l->book.engine;
     return made;
 }
 
@@ -65,8 +65,8 @@ static inline void pass(life *l, int64_t ms)
 {
     enum { STEP_MS = 5000 };
     for (int64_t passed = 0; passed < ms; passed += STEP_MS) {
-        roster_go_on(&l->book);
-        rig_advance(&l->rig, STEP_MS);
+        workload_go_on(&l->book);
+        test_engine_advance(&l->test_engine, STEP_MS);
     }
 }
 
@@ -77,19 +77,19 @@ static inline void on_depth(int status, const mull_depth *depth, void *data)
 }
 
 /* stop_with_one stops while a handler just stands, whose message is given back. */
-static inline void stop_with_one(life *l, purse *p)
+static inline void stop_with_one(life *l, counting_allocator *p)
 {
     one *kept = &l->book.all[KEPT];
-    roster_publish(&l->book, kept);
+    workload_publish(&l->book, kept);
     pass(l, 5000);
-    mull_stop(l->rig.engine);
+    mull_stop(l->test_engine.engine);
     pass(l, 30000);
     assert_int_equal(l->book.stopped, 1);
     int was_short = p->fail_at && p->asked >= p->fail_at;
     p->fail_at = 0;
     mull_depth depth = {0};
-    assert_int_equal(mull_queue_depth(l->rig.engine, "t", "q", on_depth, &depth), 0);
-    mull_engine_turn(l->rig.engine);
+    assert_int_equal(mull_queue_depth(l->test_engine.engine, "t", "q", on_depth, &depth), 0);
+    mull_engine_turn(l->test_engine.engine);
     assert_int_equal(depth.ready + depth.claimed, kept->safe);
     if (!was_short)
         assert_int_equal(depth.ready, kept->safe);
@@ -113,7 +113,7 @@ static inline void on_policy_event(const mull_event *event, void *data)
 static inline int is_reloaded(life *l)
 {
     char now[33];
-    mull_policy_generation(l->rig.policy, now);
+    mull_policy_generation(l->test_engine.policy, now);
     return strcmp(now, l->first) != 0;
 }
 
@@ -124,7 +124,7 @@ static inline void reload(life *l)
         folder_write(&l->folder, "policy.lua", l->plan->later);
         return;
     }
-    int status = mull_policy_reload(l->rig.policy, l->plan->later, 0);
+    int status = mull_policy_reload(l->test_engine.policy, l->plan->later, 0);
     assert_true(status == 0 || status == MULL_ENOMEM);
     assert_int_equal(is_reloaded(l), status == 0);
 }
@@ -132,10 +132,10 @@ static inline void reload(life *l)
 /* end is how a life ends: with memory again, or without by a stop and a close, or a close alone. */
 typedef enum end { HEALED, STOPPED, CLOSED } end;
 
-static inline void live(life *l, purse *p, end how)
+static inline void live(life *l, counting_allocator *p, end how)
 {
     int plenty = p->fail_at == 0;
-    roster_publish_most(&l->book);
+    workload_publish_most(&l->book);
     pass(l, 30000);
     if (l->plan->later)
         reload(l);
@@ -146,20 +146,20 @@ static inline void live(life *l, purse *p, end how)
         reload(l);
     pass(l, 900000);
     if (plenty)
-        roster_assert_planned(&l->book);
+        workload_assert_planned(&l->book);
     if (how == HEALED) {
         assert_int_equal(is_reloaded(l), l->plan->later != NULL);
-        roster_assert_ended(&l->book);
+        workload_assert_ended(&l->book);
         stop_with_one(l, p);
     } else if (how == STOPPED) {
-        mull_stop(l->rig.engine);
+        mull_stop(l->test_engine.engine);
         pass(l, 30000);
         assert_int_equal(l->book.stopped, 1);
     }
 }
 
 /* open_policy loads the first policy, with memory enough. */
-static inline void open_policy(life *l, purse *p)
+static inline void open_policy(life *l, counting_allocator *p)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
     if (l->plan->is_file) {
@@ -169,21 +169,21 @@ static inline void open_policy(life *l, purse *p)
     } else {
         options.text = l->plan->policy;
     }
-    options.problem = rig_problem;
+    options.problem = test_engine_problem;
     options.event = on_policy_event;
-    options.allocator = purse_allocator(p);
-    assert_int_equal(mull_policy_load(&l->rig.policy, &options), 0);
-    mull_policy_generation(l->rig.policy, l->first);
+    options.allocator = counting_allocator_ops(p);
+    assert_int_equal(mull_policy_load(&l->test_engine.policy, &options), 0);
+    mull_policy_generation(l->test_engine.policy, l->first);
 }
 
 static inline void close_policy(life *l)
 {
-    mull_policy_free(l->rig.policy);
+    mull_policy_free(l->test_engine.policy);
     if (l->plan->is_file)
         folder_close(&l->folder);
 }
 
-static inline void begin_to_refuse(purse *p, long at, long length)
+static inline void begin_to_refuse(counting_allocator *p, long at, long length)
 {
     p->asked = 0;
     p->fail_for = length;
@@ -192,13 +192,14 @@ static inline void begin_to_refuse(purse *p, long at, long length)
 
 /* live_through runs the engine's whole life. 0: it could not be set up. `at` and `length` say which
  * requests are refused. */
-static inline int live_through(purse *p, const plan *by, long at, long length, end how)
+static inline int live_through(counting_allocator *p, const plan *by, long at, long length, end how)
 {
-    life l = {.plan = by, .rig = {.clock = {rig_now, rig_wall, &l.rig}}};
-    static purse plenty;
-    *p = (purse){0};
+    life l = {.plan = by,
+              .test_engine = {.clock = {test_engine_now, test_engine_wall, &l.test_engine}}};
+    static counting_allocator plenty;
+    *p = (counting_allocator){0};
     open_policy(&l, by->owns_policy ? p : &plenty);
-    roster_open(&l.book);
+    workload_open(&l.book);
     if (!by->set_up)
         begin_to_refuse(p, at, length);
     int made = set_up(&l, p);
@@ -206,12 +207,12 @@ static inline int live_through(purse *p, const plan *by, long at, long length, e
         begin_to_refuse(p, at, length);
     if (made)
         live(&l, p, how);
-    if (l.rig.engine) {
-        mull_engine_close(l.rig.engine, roster_on_closed, &l.book);
+    if (l.test_engine.engine) {
+        mull_engine_close(l.test_engine.engine, workload_on_closed, &l.book);
         assert_int_equal(l.book.closed, 1);
     }
     close_policy(&l);
-    roster_assert_once(&l.book);
+    workload_assert_once(&l.book);
     assert_int_equal(p->out, 0);
     return made;
 }
@@ -220,7 +221,7 @@ static inline int live_through(purse *p, const plan *by, long at, long length, e
  * many engines could be set up. */
 static inline int fail_some(const plan *by, long step, long length, end how)
 {
-    purse p;
+    counting_allocator p;
     int lives = 0;
     skipped = kept_old = 0;
     assert_true(live_through(&p, by, 0, 0, how));

@@ -1,6 +1,6 @@
 /* engine_posts.c: what is asked of an engine after its last look at what there is to do, right
  * before its loop waits, is carried out though nothing else comes. */
-#include "rig.h"
+#include "test_engine.h"
 
 #include <uv.h>
 
@@ -41,7 +41,7 @@ static void end_well(mull_engine *engine, mull_call call, const mull_message *me
 /* open_engine starts `before` first: of all prepare handles, libuv calls the oldest last. */
 static void open_engine(host *h, uv_prepare_cb before)
 {
-    *h = (host){.policy = rig_policy("")};
+    *h = (host){.policy = test_engine_policy("")};
     uv_loop_init(&h->loop);
     uv_prepare_init(&h->loop, &h->before);
     uv_timer_init(&h->loop, &h->watchdog);
@@ -53,7 +53,7 @@ static void open_engine(host *h, uv_prepare_cb before)
     options.loop = &h->loop;
     options.stopped = note_stop;
     options.data = h;
-    mull_consumer_options consumer = rig_consumer(end_well, h);
+    mull_consumer_options consumer = test_engine_consumer(end_well, h);
     assert_int_equal(mull_engine_new(&h->engine, &options), 0);
     assert_int_equal(mull_engine_transport(h->engine, "t", "memory:"), 0);
     assert_int_equal(mull_engine_consumer(h->engine, &consumer), 0);

@@ -1,6 +1,6 @@
 /* forks.c: a process that forks while it reloads. In the child, a decider from before decides on,
  * by what it had; and a child that has nothing of its parent's begins anew. */
-#include "rig.h"
+#include "test_engine.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -82,7 +82,7 @@ static void *reload(void *data)
 static void a_decider_decides_on_in_a_child(void **state)
 {
     (void)state;
-    reloader r = {.policy = rig_policy(texts[0])};
+    reloader r = {.policy = test_engine_policy(texts[0])};
     mull_decider *decider;
     assert_int_equal(mull_decider_new(&decider, r.policy), 0);
     pthread_t thread;
@@ -106,7 +106,7 @@ static void a_decider_decides_on_in_a_child(void **state)
 static void a_child_begins_anew(void **state)
 {
     (void)state;
-    mull_policy *policy = rig_policy(texts[0]);
+    mull_policy *policy = test_engine_policy(texts[0]);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "counting_allocator.h"
 #include "mulligan.h"
-#include "purse.h"
 #include "sample.h"
 
 /* ---- Loading and deciding -------------------------------------------------------------------- */
@@ -190,11 +190,11 @@ static const char memory_policy[] = "local policy = require 'mulligan.policy'\n"
                                     "end):retry(3, '1s'):then_discard('note')\n";
 
 /* live_through loads, decides twice and frees. 0, or what the load or the decider gave. */
-static int live_through(purse *p)
+static int live_through(counting_allocator *p)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.text = memory_policy;
-    options.allocator = purse_allocator(p);
+    options.allocator = counting_allocator_ops(p);
     mull_policy *policy;
     int status = mull_policy_load(&policy, &options);
     if (status)
@@ -223,12 +223,12 @@ static int live_through(purse *p)
 /* fail_some lets some allocations fail, one in `step` or so, and those after it for `length`. */
 static long fail_some(long step, long length)
 {
-    purse p = {0};
+    counting_allocator p = {0};
     assert_int_equal(live_through(&p), 0);
     long all = p.asked, refused = 0;
     sample s = sample_of(step);
     for (long at = sample_after(&s, 0); at <= all; at = sample_after(&s, at)) {
-        p = (purse){.fail_at = at, .fail_for = length};
+        p = (counting_allocator){.fail_at = at, .fail_for = length};
         int status = live_through(&p);
         assert_true(status == 0 || status == MULL_ENOMEM);
         assert_int_equal(p.out, 0);

@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "purse.h"
-#include "rig.h"
+#include "counting_allocator.h"
 #include "sample.h"
+#include "test_engine.h"
 #include "verdicts.h"
 
 enum { POLICIES = 120 / SLOWNESS, FAILURES = 60, TRACE = 4096 };
@@ -213,7 +213,7 @@ static void stage_open(stage *s, const char *text)
     memset(s, 0, sizeof *s);
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.text = text;
-    options.problem = rig_problem;
+    options.problem = test_engine_problem;
     options.event = hear;
     options.data = s;
     assert_int_equal(mull_policy_load(&s->policy, &options), 0);
@@ -401,7 +401,7 @@ static void the_same_name_has_the_same_id(void **state)
         {NULL, NULL}, {"a", ""},   {"", "a"},  {"ab", ""}, {"a", "b"},
     };
     enum { SITES = sizeof sites / sizeof *sites };
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     mull_type first = type_of(policy, "T"), second = type_of(policy, "t");
     mull_site ids[SITES];
     assert_int_not_equal(first, second);
@@ -424,7 +424,7 @@ static void what_is_no_name_is_refused(void **state)
     (void)state;
     static char lengthy[65536 + 2];
     memset(lengthy, 'x', sizeof lengthy - 1);
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     uint32_t id = 7;
     assert_int_equal(mull_type_intern(NULL, policy, "T"), MULL_EINVAL);
     assert_int_equal(mull_site_intern(NULL, policy, "c", NULL), MULL_EINVAL);
@@ -446,7 +446,7 @@ static void what_is_no_name_is_refused(void **state)
 static void there_are_65535_at_most(void **state)
 {
     (void)state;
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     char name[16];
     uint32_t id;
     for (int i = 1; i <= 65535; i++) {
@@ -495,18 +495,19 @@ static void an_id_that_was_never_given_is_refused(void **state)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static mull_policy *counted_policy(purse *p, const char *text)
+static mull_policy *counted_policy(counting_allocator *p, const char *text)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.text = text;
-    options.allocator = purse_allocator(p);
+    options.allocator = counting_allocator_ops(p);
     mull_policy *policy = NULL;
     assert_int_equal(mull_policy_load(&policy, &options), 0);
     return policy;
 }
 
 /* interned tries to intern with the `nth` request for memory refused. */
-static int interned(purse *p, mull_policy *policy, int site, const char *name, long nth)
+static int interned(counting_allocator *p, mull_policy *policy, int site, const char *name,
+                    long nth)
 {
     uint32_t id = 7;
     p->asked = 0;
@@ -525,7 +526,7 @@ static const char crowded[] = "local policy = require 'mulligan.policy'\n"
 static void without_memory_nothing_changes(void **state)
 {
     (void)state;
-    purse p = {0};
+    counting_allocator p = {0};
     mull_policy *policy = counted_policy(&p, crowded);
     for (int i = 0; i < 40; i++)
         for (int site = 0; site < 2; site++) {
@@ -631,7 +632,7 @@ static void threads_intern_decide_and_reload_at_once(void **state)
     (void)state;
     static crew c;
     char text[512];
-    purse p = {0};
+    counting_allocator p = {0};
     policy_text(text, sizeof text, 0);
     c.policy = counted_policy(&p, text);
     site_of(c.policy, "c", "t");

@@ -9,7 +9,7 @@
 #ifndef SPEC_LEDGER_H
 #define SPEC_LEDGER_H
 
-#include "sqlite_rig.h"
+#include "sqlite_engine.h"
 
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -86,11 +86,11 @@ typedef struct life {
 
 static mull_policy *ledger_policy(void)
 {
-    return rig_policy("local bus = require('mulligan.policy').bus()\n"
-                      "bus:on('Passing'):retry(3, '1ms')\n"
-                      "bus:on('Later'):redeliver(3, '1ms')\n"
-                      "bus:on('Bad'):dead_letter()\n"
-                      "bus:on('Stale'):discard()\n");
+    return test_engine_policy("local bus = require('mulligan.policy').bus()\n"
+                              "bus:on('Passing'):retry(3, '1ms')\n"
+                              "bus:on('Later'):redeliver(3, '1ms')\n"
+                              "bus:on('Bad'):dead_letter()\n"
+                              "bus:on('Stale'):discard()\n");
 }
 
 static inline int number_of(const char *id)
@@ -284,7 +284,7 @@ static inline void life_closed(void *data)
 
 static inline void life_add(life *l, const char *name, const char *queue, mull_handler handler)
 {
-    mull_consumer_options consumer = rig_consumer(handler, l);
+    mull_consumer_options consumer = test_engine_consumer(handler, l);
     consumer.name = name;
     consumer.queue = queue;
     consumer.cancel = let_go;

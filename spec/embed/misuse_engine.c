@@ -1,6 +1,6 @@
 /* misuse_engine.c: functions of the engine called when they have no place: each answers, and the
  * engine goes on as if they hadn't been. What a NULL argument does is in misuse_nulls.c. */
-#include "desk.h"
+#include "decide_fixture.h"
 
 #include <uv.h>
 
@@ -46,13 +46,13 @@ static mull_engine *plain_engine(mull_policy *policy, note *n, void (*stopped)(v
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
-    options.problem = rig_problem;
+    options.problem = test_engine_problem;
     options.stopped = stopped;
     options.data = n;
     mull_engine *engine;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(keep, n);
+    mull_consumer_options consumer = test_engine_consumer(keep, n);
     assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
     return engine;
 }
@@ -63,28 +63,28 @@ static void names_are_texts_and_not_taken(void **state)
 {
     (void)state;
     static const char *const wrong[] = {"", "\xff", "half \xc3", NULL};
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open(&r, "", "memory:", NULL);
+    test_engine_open(&r, "", "memory:", NULL);
     for (size_t i = 0; i < COUNT(wrong); i++) {
         assert_int_equal(mull_engine_transport(r.engine, wrong[i], "memory:"), MULL_EINVAL);
-        mull_consumer_options consumer = rig_consumer(keep, &n);
+        mull_consumer_options consumer = test_engine_consumer(keep, &n);
         consumer.name = wrong[i];
         assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
-        consumer = rig_consumer(keep, &n);
+        consumer = test_engine_consumer(keep, &n);
         consumer.queue = wrong[i];
         assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
-        consumer = rig_consumer(keep, &n);
+        consumer = test_engine_consumer(keep, &n);
         consumer.transport = wrong[i];
         assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
     }
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), MULL_EINVAL);
-    mull_consumer_options consumer = rig_consumer(keep, &n);
+    mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.timeout_ms = -2;
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
-    consumer = rig_consumer(NULL, &n);
+    consumer = test_engine_consumer(NULL, &n);
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 /* said keeps the last problem. */
@@ -112,14 +112,14 @@ static void what_options_lack_is_told(void **state)
     options.data = told;
     assert_int_equal(mull_engine_new(&engine, &options), MULL_EINVAL);
     assert_string_equal(told, "an engine's `policy` is required");
-    options.policy = rig_policy("");
+    options.policy = test_engine_policy("");
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "", "memory:"), MULL_EINVAL);
     assert_non_null(strstr(told, "a transport needs a URL and a name"));
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
 
     note n = {0};
-    mull_consumer_options consumer = rig_consumer(NULL, &n);
+    mull_consumer_options consumer = test_engine_consumer(NULL, &n);
     assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
     assert_non_null(strstr(told, "`handler` is required"));
     consumer.handler = keep;
@@ -141,8 +141,8 @@ static void what_options_lack_is_told(void **state)
 static void options_out_of_range_are_refused(void **state)
 {
     (void)state;
-    rig r;
-    rig_open(&r, "", "memory:", NULL);
+    test_engine r;
+    test_engine_open(&r, "", "memory:", NULL);
     mull_engine *engine = r.engine;
     mull_engine_options options = MULL_INIT(mull_engine_options);
     assert_int_equal(mull_engine_new(&engine, &options), MULL_EINVAL);
@@ -151,33 +151,34 @@ static void options_out_of_range_are_refused(void **state)
     options.grace_ms = -1;
     assert_int_equal(mull_engine_new(&engine, &options), MULL_EINVAL);
     options.grace_ms = 0;
-    const mull_clock halves[] = {{.monotonic_ms = rig_now}, {.wall_ms = rig_wall}, {.data = &r}};
+    const mull_clock halves[] = {
+        {.monotonic_ms = test_engine_now}, {.wall_ms = test_engine_wall}, {.data = &r}};
     for (size_t i = 0; i < COUNT(halves); i++) {
         options.clock = &halves[i];
         assert_int_equal(mull_engine_new(&engine, &options), MULL_EINVAL);
     }
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 static void consumers_come_before_the_start_and_it_starts_once(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, keep, &n);
-    mull_consumer_options consumer = rig_consumer(keep, &n);
+    test_engine_open_plain(&r, keep, &n);
+    mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.name = "Late";
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_ESTATE);
     assert_int_equal(mull_engine_start(r.engine), MULL_ESTATE);
-    assert_int_equal(rig_publish(&r, "q", NULL), 0);
-    rig_advance(&r, 0);
+    assert_int_equal(test_engine_publish(&r, "q", NULL), 0);
+    test_engine_advance(&r, 0);
     assert_int_equal(n.calls, 1);
     mull_done(r.engine, n.call, NULL);
     mull_stop(r.engine);
-    rig_advance(&r, 0);
+    test_engine_advance(&r, 0);
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_ESTATE);
     assert_int_equal(mull_engine_start(r.engine), MULL_ESTATE);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -200,7 +201,7 @@ static mull_engine *run_one(mull_policy *policy, mull_handler handler, note *n)
     mull_engine *engine;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(handler, n);
+    mull_consumer_options consumer = test_engine_consumer(handler, n);
     assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
     mull_message message = message_to("q");
     assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
@@ -212,7 +213,7 @@ static void it_runs_once_and_not_within_itself(void **state)
 {
     (void)state;
     note n = {0};
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     mull_engine *engine = run_one(policy, end_and_stop, &n);
     assert_int_equal(n.calls, 1);
     assert_int_equal(n.status, MULL_ESTATE);
@@ -226,7 +227,7 @@ static void a_stop_before_the_start_ends_the_run_at_once(void **state)
 {
     (void)state;
     note n = {0};
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     mull_engine *engine = plain_engine(policy, &n, NULL);
     mull_stop(engine);
     mull_stop(engine);
@@ -249,7 +250,7 @@ static void or_is_a_stop_without_a_start(void **state)
     int closed = 0;
     uv_loop_t loop;
     assert_int_equal(uv_loop_init(&loop), 0);
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
     options.loop = &loop;
@@ -274,7 +275,7 @@ static void only_a_tests_clock_is_turned(void **state)
 {
     (void)state;
     note n = {0};
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     mull_engine *engine = plain_engine(policy, &n, NULL);
     assert_int_equal(mull_engine_turn(engine), INT64_MAX);
     assert_int_equal(mull_engine_start(engine), 0);
@@ -295,13 +296,13 @@ static void turn_within(mull_engine *engine, mull_call call, const mull_message 
 static void nor_within_a_turn(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, turn_within, &n);
-    rig_publish(&r, "q", NULL);
-    rig_advance(&r, 0);
-    assert_int_equal(rig_counts(&r).done, 1);
-    rig_close(&r);
+    test_engine_open_plain(&r, turn_within, &n);
+    test_engine_publish(&r, "q", NULL);
+    test_engine_advance(&r, 0);
+    assert_int_equal(test_engine_counts(&r).done, 1);
+    test_engine_close(&r);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -309,11 +310,11 @@ static void nor_within_a_turn(void **state)
 static void calls_that_are_made_up_are_done(void **state)
 {
     (void)state;
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, keep, &n);
-    rig_publish(&r, "q", NULL);
-    rig_advance(&r, 0);
+    test_engine_open_plain(&r, keep, &n);
+    test_engine_publish(&r, "q", NULL);
+    test_engine_advance(&r, 0);
     const mull_call made_up[] = {
         0,          1,           n.call + 1,         n.call ^ (UINT64_C(1) << 60),
         UINT64_MAX, n.call >> 1, UINT64_C(0xffffff), n.call | 0xffffff};
@@ -329,9 +330,9 @@ static void calls_that_are_made_up_are_done(void **state)
     assert_int_equal(mull_done(r.engine, n.call, NULL), 0);
     assert_int_equal(mull_done(r.engine, n.call, &error), MULL_EDONE);
     assert_int_equal(mull_send(r.engine, n.call, &message, 0), MULL_EDONE);
-    rig_advance(&r, 0);
-    assert_int_equal(rig_counts(&r).done, 1);
-    rig_close(&r);
+    test_engine_advance(&r, 0);
+    assert_int_equal(test_engine_counts(&r).done, 1);
+    test_engine_close(&r);
 }
 
 /* ---- Messages -------------------------------------------------------------------------------- */
@@ -339,8 +340,8 @@ static void calls_that_are_made_up_are_done(void **state)
 /* TO is the beginning of a message that would be taken. */
 #define TO(name) .size = sizeof(mull_message), .queue = (name)
 
-static void assert_all_answer(rig *r, mull_call call, const mull_message *messages, size_t count,
-                              int wanted)
+static void assert_all_answer(test_engine *r, mull_call call, const mull_message *messages,
+                              size_t count, int wanted)
 {
     for (size_t i = 0; i < count; i++) {
         print_message("%zu\n", i);
@@ -370,11 +371,11 @@ static void messages_that_cannot_be_are_refused(void **state)
         {TO(NULL)},
         {TO("other"), .body_size = 1},
     };
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, keep, &n);
-    rig_publish(&r, "q", NULL);
-    rig_advance(&r, 0);
+    test_engine_open_plain(&r, keep, &n);
+    test_engine_publish(&r, "q", NULL);
+    test_engine_advance(&r, 0);
     assert_all_answer(&r, n.call, wrong, COUNT(wrong), MULL_EINVAL);
     mull_message message = message_to("other");
     assert_int_equal(mull_publish(r.engine, "t", &message, -1, NULL, NULL), MULL_EINVAL);
@@ -382,14 +383,14 @@ static void messages_that_cannot_be_are_refused(void **state)
     assert_int_equal(mull_queue_depth(r.engine, "no", "q", answer_depth, &n), MULL_EINVAL);
     assert_int_equal(mull_queue_depth(r.engine, "t", "", answer_depth, &n), MULL_EINVAL);
     mull_done(r.engine, n.call, NULL);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 static void messages_that_are_too_big_are_refused(void **state)
 {
     (void)state;
     static const mull_header one[] = {{"a", "1"}};
-    char *text = desk_long_text();
+    char *text = decide_fixture_long_text();
     const mull_header long_name[] = {{text, "a"}}, long_value[] = {{"a", text}};
     const mull_message wrong[] = {
         {TO("other"), .id = text},
@@ -401,14 +402,14 @@ static void messages_that_are_too_big_are_refused(void **state)
         {TO("other"), .headers = one, .header_count = SIZE_MAX},
         {TO("other"), .body = "", .body_size = SIZE_MAX},
     };
-    rig r;
+    test_engine r;
     note n = {0};
-    rig_open_plain(&r, keep, &n);
-    rig_publish(&r, "q", NULL);
-    rig_advance(&r, 0);
+    test_engine_open_plain(&r, keep, &n);
+    test_engine_publish(&r, "q", NULL);
+    test_engine_advance(&r, 0);
     assert_all_answer(&r, n.call, wrong, COUNT(wrong), MULL_ETOOBIG);
     mull_done(r.engine, n.call, NULL);
-    rig_close(&r);
+    test_engine_close(&r);
     free(text);
 }
 
@@ -455,15 +456,15 @@ static void errors_are_copied_with_care(void **state)
     cause.type = "Cause";
     cause.field_count = 3;
     cause.cause = &error;
-    rig r = {.clock = {rig_now, rig_wall, &r}};
+    test_engine r = {.clock = {test_engine_now, test_engine_wall, &r}};
     int seen = 0;
-    r.policy = rig_policy("local policy = require 'mulligan.policy'\n"
-                          "policy.bus():on('Odd', function(err)\n"
-                          "    local n = 0\n"
-                          "    for _ in pairs(err.list) do n = n + 1 end\n"
-                          "    for _ in pairs(err.map) do n = n + 1 end\n"
-                          "    return n == 0 and err.odd == nil and err.code == 7\n"
-                          "end):discard()\n");
+    r.policy = test_engine_policy("local policy = require 'mulligan.policy'\n"
+                                  "policy.bus():on('Odd', function(err)\n"
+                                  "    local n = 0\n"
+                                  "    for _ in pairs(err.list) do n = n + 1 end\n"
+                                  "    for _ in pairs(err.map) do n = n + 1 end\n"
+                                  "    return n == 0 and err.odd == nil and err.code == 7\n"
+                                  "end):discard()\n");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = r.policy;
     options.clock = &r.clock;
@@ -471,30 +472,30 @@ static void errors_are_copied_with_care(void **state)
     options.data = &seen;
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
-    const mull_consumer_options consumer = rig_consumer(fail_oddly, &error);
+    const mull_consumer_options consumer = test_engine_consumer(fail_oddly, &error);
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
-    rig_publish(&r, "q", NULL);
-    rig_advance(&r, 0);
+    test_engine_publish(&r, "q", NULL);
+    test_engine_advance(&r, 0);
     small.size = 8;
     error.cause = &small;
-    rig_publish(&r, "q", NULL);
-    rig_advance(&r, 0);
-    assert_int_equal(rig_counts(&r).discarded, 2);
+    test_engine_publish(&r, "q", NULL);
+    test_engine_advance(&r, 0);
+    assert_int_equal(test_engine_counts(&r).discarded, 2);
     assert_int_equal(seen, 2);
-    rig_close(&r);
+    test_engine_close(&r);
 }
 
 /* Names of a MiB are cut where they are written into a record, and nowhere else. */
 static void names_may_be_long(void **state)
 {
     (void)state;
-    char *text = desk_long_text();
+    char *text = decide_fixture_long_text();
     mull_error error = MULL_INIT(mull_error);
     error.type = error.message = error.stack = text;
-    rig r;
-    rig_open(&r, "", "memory:", NULL);
-    mull_consumer_options consumer = rig_consumer(fail_oddly, &error);
+    test_engine r;
+    test_engine_open(&r, "", "memory:", NULL);
+    mull_consumer_options consumer = test_engine_consumer(fail_oddly, &error);
     assert_int_equal(mull_engine_transport(r.engine, text, "memory:"), 0);
     assert_int_equal(mull_engine_transport(r.engine, text, "memory:"), MULL_EINVAL);
     assert_int_equal(mull_engine_transport(r.engine, "u", text), MULL_EINVAL);
@@ -506,10 +507,10 @@ static void names_may_be_long(void **state)
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
     assert_int_equal(mull_engine_start(r.engine), 0);
     mull_message message = message_to("q");
-    assert_int_equal(mull_publish(r.engine, text, &message, 0, rig_published, &r), 0);
-    rig_advance(&r, 0);
-    assert_int_equal(rig_counts(&r).dead_lettered, 1);
-    rig_close(&r);
+    assert_int_equal(mull_publish(r.engine, text, &message, 0, test_engine_published, &r), 0);
+    test_engine_advance(&r, 0);
+    assert_int_equal(test_engine_counts(&r).dead_lettered, 1);
+    test_engine_close(&r);
     free(text);
 }
 
@@ -520,7 +521,7 @@ static void try_all(mull_engine *engine)
 {
     note n = {0};
     mull_message message = message_to("q");
-    mull_consumer_options consumer = rig_consumer(keep, &n);
+    mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.name = "Late";
     mull_counts counts = MULL_INIT(mull_counts);
     assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), MULL_ESTATE);
@@ -542,7 +543,7 @@ static void on_a_loop_of_its_hosts_a_closing_engine_answers(void **state)
     (void)state;
     uv_loop_t loop;
     uv_loop_init(&loop);
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
     options.loop = &loop;
@@ -580,7 +581,7 @@ static void closed_by_its_own_handler_it_is_gone_when_it_returns(void **state)
 {
     (void)state;
     note n = {0};
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     run_one(policy, close_within, &n);
     assert_int_equal(n.calls, 1);
     assert_int_equal(n.ends, 1);
@@ -605,7 +606,7 @@ static void closed_twice_it_closes_once(void **state)
 {
     (void)state;
     closing c = {0};
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
     options.stopped = close_when_stopped;

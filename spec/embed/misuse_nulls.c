@@ -7,7 +7,7 @@
  *                              - is passed over: nothing happens, and the result says nothing
  *
  * Where a NULL was refused or passed over, the same call without it has to work afterwards. */
-#include "quay.h"
+#include "scripted_transport.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -65,7 +65,7 @@ static int words_for_numbers(stage *s, int null)
 static int policy_load(stage *s, int null)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
-    mull_policy *policy = s->desk.policy;
+    mull_policy *policy = s->decide_fixture.policy;
     options.text = "";
     int status = mull_policy_load(OR_NULL(0, &policy), OR_NULL(1, &options));
     if (null == 1)
@@ -77,13 +77,14 @@ static int policy_load(stage *s, int null)
 
 static int policy_reload(stage *s, int null)
 {
-    return mull_policy_reload(OR_NULL(0, s->desk.policy), OR_NULL(1, desk_policy), 0);
+    return mull_policy_reload(OR_NULL(0, s->decide_fixture.policy),
+                              OR_NULL(1, decide_fixture_policy), 0);
 }
 
 static int policy_generation(stage *s, int null)
 {
     char name[33] = "untouched";
-    mull_policy_generation(OR_NULL(0, s->desk.policy), OR_NULL(1, name));
+    mull_policy_generation(OR_NULL(0, s->decide_fixture.policy), OR_NULL(1, name));
     if (null == 0)
         assert_string_equal(name, "");
     else
@@ -93,22 +94,22 @@ static int policy_generation(stage *s, int null)
 
 static int policy_rules(stage *s, int null)
 {
-    assert_int_equal(mull_policy_rules(OR_NULL(0, s->desk.policy)) > 0, null < 0);
+    assert_int_equal(mull_policy_rules(OR_NULL(0, s->decide_fixture.policy)) > 0, null < 0);
     return 0;
 }
 
 static int policy_free(stage *s, int null)
 {
-    mull_policy_free(OR_NULL(0, s->desk.policy));
+    mull_policy_free(OR_NULL(0, s->decide_fixture.policy));
     if (null < 0)
-        s->desk.policy = NULL;
+        s->decide_fixture.policy = NULL;
     return 0;
 }
 
 static int decider_new(stage *s, int null)
 {
-    mull_decider *decider = s->desk.decider;
-    int status = mull_decider_new(OR_NULL(0, &decider), OR_NULL(1, s->desk.policy));
+    mull_decider *decider = s->decide_fixture.decider;
+    int status = mull_decider_new(OR_NULL(0, &decider), OR_NULL(1, s->decide_fixture.policy));
     if (null == 1)
         assert_null(decider);
     if (status == 0)
@@ -118,22 +119,23 @@ static int decider_new(stage *s, int null)
 
 static int decider_free(stage *s, int null)
 {
-    mull_decider_free(OR_NULL(0, s->desk.decider));
+    mull_decider_free(OR_NULL(0, s->decide_fixture.decider));
     if (null < 0)
-        s->desk.decider = NULL;
+        s->decide_fixture.decider = NULL;
     return 0;
 }
 
 static int decide(stage *s, int null)
 {
-    desk *d = &s->desk;
+    decide_fixture *d = &s->decide_fixture;
     return mull_decide(OR_NULL(0, d->decider), OR_NULL(1, &d->failure), OR_NULL(2, &d->verdict));
 }
 
 static int type_intern(stage *s, int null)
 {
     mull_type type = 4711;
-    int status = mull_type_intern(OR_NULL(0, &type), OR_NULL(1, s->desk.policy), OR_NULL(2, "T"));
+    int status =
+        mull_type_intern(OR_NULL(0, &type), OR_NULL(1, s->decide_fixture.policy), OR_NULL(2, "T"));
     assert_int_equal(type != 0, null < 1);
     return status;
 }
@@ -141,8 +143,8 @@ static int type_intern(stage *s, int null)
 static int site_intern(stage *s, int null)
 {
     mull_site site = 4711;
-    int status = mull_site_intern(OR_NULL(0, &site), OR_NULL(1, s->desk.policy), OR_NULL(2, "C"),
-                                  OR_NULL(3, "t"));
+    int status = mull_site_intern(OR_NULL(0, &site), OR_NULL(1, s->decide_fixture.policy),
+                                  OR_NULL(2, "C"), OR_NULL(3, "t"));
     assert_int_equal(site != 0, null != 1);
     return status;
 }
@@ -151,7 +153,7 @@ static int site_intern(stage *s, int null)
 
 static int engine_new(stage *s, int null)
 {
-    const mull_engine_options options = quay_engine_options(s);
+    const mull_engine_options options = scripted_engine_options(s);
     mull_engine *engine = s->engine;
     int status = mull_engine_new(OR_NULL(0, &engine), OR_NULL(1, &options));
     if (null == 1)
@@ -164,7 +166,7 @@ static int engine_new(stage *s, int null)
 static int engine_scheme(stage *s, int null)
 {
     static mull_transport_ops another;
-    another = quay_ops;
+    another = scripted_ops;
     another.scheme = "another";
     return mull_engine_scheme(OR_NULL(0, s->engine), OR_NULL(1, &another), OR_NULL(2, s));
 }
@@ -176,9 +178,9 @@ static int engine_transport(stage *s, int null)
 
 static int engine_consumer(stage *s, int null)
 {
-    mull_engine *fresh = quay_engine(s);
+    mull_engine *fresh = scripted_engine(s);
     assert_int_equal(mull_engine_transport(fresh, "t", "memory:"), 0);
-    const mull_consumer_options options = rig_consumer(quay_keep_call, s);
+    const mull_consumer_options options = test_engine_consumer(scripted_keep_call, s);
     int status = mull_engine_consumer(OR_NULL(0, fresh), OR_NULL(1, &options));
     mull_engine_close(fresh, NULL, NULL);
     return status;
@@ -186,7 +188,7 @@ static int engine_consumer(stage *s, int null)
 
 static int engine_start(stage *s, int null)
 {
-    mull_engine *fresh = quay_engine(s);
+    mull_engine *fresh = scripted_engine(s);
     assert_int_equal(mull_engine_transport(fresh, "t", "memory:"), 0);
     int status = mull_engine_start(OR_NULL(0, fresh));
     mull_engine_close(fresh, NULL, NULL);
@@ -196,7 +198,7 @@ static int engine_start(stage *s, int null)
 static int engine_run(stage *s, int null)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = s->desk.policy;
+    options.policy = s->decide_fixture.policy;
     mull_engine *fresh;
     assert_int_equal(mull_engine_new(&fresh, &options), 0);
     assert_int_equal(mull_engine_transport(fresh, "t", "memory:"), 0);
@@ -223,14 +225,14 @@ static int send_it(stage *s, int null)
 {
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
-    quay_begin_call(s);
+    scripted_begin_call(s);
     return mull_send(OR_NULL(0, s->engine), s->call, OR_NULL(1, &message), 0);
 }
 
 static int done(stage *s, int null)
 {
-    quay_begin_call(s);
-    return mull_done(OR_NULL(0, s->engine), s->call, OR_NULL(1, &s->desk.error));
+    scripted_begin_call(s);
+    return mull_done(OR_NULL(0, s->engine), s->call, OR_NULL(1, &s->decide_fixture.error));
 }
 
 static int stop(stage *s, int null)
@@ -264,7 +266,7 @@ static int engine_turn(stage *s, int null)
 
 static int engine_close(stage *s, int null)
 {
-    mull_engine *fresh = quay_engine(s);
+    mull_engine *fresh = scripted_engine(s);
     s->closed = 0;
     mull_engine_close(OR_NULL(0, fresh), OR_NULL(1, count), OR_NULL(2, &s->closed));
     assert_int_equal(s->closed, null < 0);
@@ -277,7 +279,8 @@ static int engine_close(stage *s, int null)
 
 static int port_delivered(stage *s, int null)
 {
-    mull_port_delivered(OR_NULL(0, s->quay.port), OR_NULL(1, &s->quay.delivery));
+    mull_port_delivered(OR_NULL(0, s->scripted_transport.port),
+                        OR_NULL(1, &s->scripted_transport.delivery));
     mull_engine_turn(s->engine);
     assert_int_equal(s->call != 0, null < 0);
     return 0;
@@ -285,55 +288,59 @@ static int port_delivered(stage *s, int null)
 
 static int port_settled(stage *s, int null)
 {
-    quay_begin_call(s);
+    scripted_begin_call(s);
     mull_done(s->engine, s->call, NULL);
     mull_engine_turn(s->engine);
-    assert_true(s->quay.settling);
-    mull_port_settled(OR_NULL(0, s->quay.port), OR_NULL(1, &s->quay.delivery), 0);
+    assert_true(s->scripted_transport.settling);
+    mull_port_settled(OR_NULL(0, s->scripted_transport.port),
+                      OR_NULL(1, &s->scripted_transport.delivery), 0);
     mull_engine_turn(s->engine);
-    assert_int_equal(s->quay.releases, null < 0);
-    s->quay.settling = null >= 0;
+    assert_int_equal(s->scripted_transport.releases, null < 0);
+    s->scripted_transport.settling = null >= 0;
     return 0;
 }
 
 static int port_published(stage *s, int null)
 {
-    if (!s->quay.publishing)
+    if (!s->scripted_transport.publishing)
         assert_int_equal(publish(s, -1), 0);
-    mull_port_published(OR_NULL(0, s->quay.port), OR_NULL(1, s->quay.publishing), 0);
+    mull_port_published(OR_NULL(0, s->scripted_transport.port),
+                        OR_NULL(1, s->scripted_transport.publishing), 0);
     assert_int_equal(s->answers, null < 0);
     if (null < 0)
-        s->quay.publishing = NULL;
+        s->scripted_transport.publishing = NULL;
     return 0;
 }
 
 static int port_depth(stage *s, int null)
 {
     const mull_depth depth = {.ready = 1};
-    if (!s->quay.asking)
+    if (!s->scripted_transport.asking)
         assert_int_equal(queue_depth(s, -1), 0);
-    mull_port_depth(OR_NULL(0, s->quay.port), OR_NULL(1, s->quay.asking), 0, OR_NULL(2, &depth));
+    mull_port_depth(OR_NULL(0, s->scripted_transport.port),
+                    OR_NULL(1, s->scripted_transport.asking), 0, OR_NULL(2, &depth));
     assert_int_equal(s->answers, null < 0 || null == 2);
     assert_int_equal(s->refused, null == 2);
     if (s->answers)
-        s->quay.asking = NULL;
+        s->scripted_transport.asking = NULL;
     return 0;
 }
 
 static int port_lost(stage *s, int null)
 {
-    quay_begin_call(s);
-    mull_port_lost(OR_NULL(0, s->quay.port), OR_NULL(1, &s->quay.delivery));
+    scripted_begin_call(s);
+    mull_port_lost(OR_NULL(0, s->scripted_transport.port),
+                   OR_NULL(1, &s->scripted_transport.delivery));
     if (null < 0)
         assert_int_equal(mull_done(s->engine, s->call, NULL), MULL_EDONE);
     mull_engine_turn(s->engine);
-    assert_int_equal(s->quay.releases, null < 0);
+    assert_int_equal(s->scripted_transport.releases, null < 0);
     return 0;
 }
 
 static int port_state(stage *s, int null)
 {
-    mull_port_state(OR_NULL(0, s->quay.port), MULL_DOWN, OR_NULL(1, "fog"));
+    mull_port_state(OR_NULL(0, s->scripted_transport.port), MULL_DOWN, OR_NULL(1, "fog"));
     assert_string_equal(s->said, null == 0   ? ""
                                  : null == 1 ? "transport t is down"
                                              : "transport t is down: fog");
@@ -342,7 +349,7 @@ static int port_state(stage *s, int null)
 
 static int port_closed(stage *s, int null)
 {
-    mull_port_closed(OR_NULL(0, s->quay.port));
+    mull_port_closed(OR_NULL(0, s->scripted_transport.port));
     mull_engine_turn(s->engine);
     assert_string_equal(s->said, null == 0 ? "" : "transport t: it closed without being asked to");
     return 0;
@@ -350,8 +357,8 @@ static int port_closed(stage *s, int null)
 
 static int port_after(stage *s, int null)
 {
-    mull_timer *timer =
-        mull_port_after(OR_NULL(0, s->quay.port), 0, OR_NULL(1, count), OR_NULL(2, &s->fired));
+    mull_timer *timer = mull_port_after(OR_NULL(0, s->scripted_transport.port), 0,
+                                        OR_NULL(1, count), OR_NULL(2, &s->fired));
     assert_int_equal(timer != NULL, null < 0 || null == 2);
     mull_engine_turn(s->engine);
     assert_int_equal(s->fired, null < 0);
@@ -360,9 +367,9 @@ static int port_after(stage *s, int null)
 
 static int port_cancel(stage *s, int null)
 {
-    mull_timer *timer = mull_port_after(s->quay.port, 0, count, &s->fired);
+    mull_timer *timer = mull_port_after(s->scripted_transport.port, 0, count, &s->fired);
     assert_non_null(timer);
-    mull_port_cancel(OR_NULL(0, s->quay.port), OR_NULL(1, timer));
+    mull_port_cancel(OR_NULL(0, s->scripted_transport.port), OR_NULL(1, timer));
     s->fired = 0;
     mull_engine_turn(s->engine);
     assert_int_equal(s->fired, null >= 0);
@@ -371,82 +378,85 @@ static int port_cancel(stage *s, int null)
 
 static int port_timer_new(stage *s, int null)
 {
-    mull_timer *timer =
-        mull_port_timer_new(OR_NULL(0, s->quay.port), OR_NULL(1, count), OR_NULL(2, &s->fired));
+    mull_timer *timer = mull_port_timer_new(OR_NULL(0, s->scripted_transport.port),
+                                            OR_NULL(1, count), OR_NULL(2, &s->fired));
     assert_int_equal(timer != NULL, null < 0 || null == 2);
     if (timer)
-        mull_port_timer_set(s->quay.port, timer, 0);
+        mull_port_timer_set(s->scripted_transport.port, timer, 0);
     mull_engine_turn(s->engine);
     assert_int_equal(s->fired, null < 0);
-    mull_port_timer_free(s->quay.port, timer);
+    mull_port_timer_free(s->scripted_transport.port, timer);
     return 0;
 }
 
 static int port_timer_set(stage *s, int null)
 {
-    mull_timer *timer = mull_port_timer_new(s->quay.port, count, &s->fired);
+    mull_timer *timer = mull_port_timer_new(s->scripted_transport.port, count, &s->fired);
     assert_non_null(timer);
-    mull_port_timer_set(OR_NULL(0, s->quay.port), OR_NULL(1, timer), 0);
+    mull_port_timer_set(OR_NULL(0, s->scripted_transport.port), OR_NULL(1, timer), 0);
     mull_engine_turn(s->engine);
     assert_int_equal(s->fired, null < 0);
-    mull_port_timer_free(s->quay.port, timer);
+    mull_port_timer_free(s->scripted_transport.port, timer);
     return 0;
 }
 
 static int port_timer_free(stage *s, int null)
 {
-    mull_timer *timer = mull_port_timer_new(s->quay.port, count, &s->fired);
+    mull_timer *timer = mull_port_timer_new(s->scripted_transport.port, count, &s->fired);
     assert_non_null(timer);
-    mull_port_timer_free(OR_NULL(0, s->quay.port), OR_NULL(1, timer));
+    mull_port_timer_free(OR_NULL(0, s->scripted_transport.port), OR_NULL(1, timer));
     if (null >= 0)
-        mull_port_timer_free(s->quay.port, timer);
+        mull_port_timer_free(s->scripted_transport.port, timer);
     return 0;
 }
 
 static int port_working(stage *s, int null)
 {
-    mull_port_working(OR_NULL(0, s->quay.port), 1);
-    mull_port_working(OR_NULL(0, s->quay.port), -1);
+    mull_port_working(OR_NULL(0, s->scripted_transport.port), 1);
+    mull_port_working(OR_NULL(0, s->scripted_transport.port), -1);
     assert_string_equal(s->said, "");
     if (null < 0)
-        mull_port_working(s->quay.port, -1);
+        mull_port_working(s->scripted_transport.port, -1);
     assert_string_equal(s->said, null < 0 ? "transport t: it ended more work than it began" : "");
     return 0;
 }
 
 static int port_now(stage *s, int null)
 {
-    assert_int_equal(mull_port_now(OR_NULL(0, s->quay.port)), null < 0 ? s->now_ms : 0);
+    assert_int_equal(mull_port_now(OR_NULL(0, s->scripted_transport.port)),
+                     null < 0 ? s->now_ms : 0);
     return 0;
 }
 
 static int port_wall(stage *s, int null)
 {
-    assert_int_equal(mull_port_wall(OR_NULL(0, s->quay.port)), null < 0 ? s->now_ms : 0);
+    assert_int_equal(mull_port_wall(OR_NULL(0, s->scripted_transport.port)),
+                     null < 0 ? s->now_ms : 0);
     return 0;
 }
 
 static int port_data(stage *s, int null)
 {
-    assert_ptr_equal(mull_port_data(OR_NULL(0, s->quay.port)), null < 0 ? &s->quay : NULL);
+    assert_ptr_equal(mull_port_data(OR_NULL(0, s->scripted_transport.port)),
+                     null < 0 ? &s->scripted_transport : NULL);
     return 0;
 }
 
 static int port_loop(stage *s, int null)
 {
-    assert_int_equal(mull_port_loop(OR_NULL(0, s->quay.port)) != NULL, null < 0);
+    assert_int_equal(mull_port_loop(OR_NULL(0, s->scripted_transport.port)) != NULL, null < 0);
     return 0;
 }
 
 static int port_allocator(stage *s, int null)
 {
-    assert_int_equal(mull_port_allocator(OR_NULL(0, s->quay.port)) != NULL, null < 0);
+    assert_int_equal(mull_port_allocator(OR_NULL(0, s->scripted_transport.port)) != NULL, null < 0);
     return 0;
 }
 
 static int port_log(stage *s, int null)
 {
-    mull_port_log(OR_NULL(0, s->quay.port), MULL_INFO, OR_NULL(1, "ahoy"));
+    mull_port_log(OR_NULL(0, s->scripted_transport.port), MULL_INFO, OR_NULL(1, "ahoy"));
     assert_string_equal(s->said, null < 0 ? "transport t: ahoy" : "");
     return 0;
 }
@@ -517,7 +527,7 @@ static const row rows[] = {
 static void try_null(const row *r, int null, char mark)
 {
     stage s;
-    quay_stage_open(&s);
+    scripted_stage_open(&s);
     int status = r->call(&s, null);
     if (mark == '!')
         assert_int_equal(status, MULL_EINVAL);
@@ -525,7 +535,7 @@ static void try_null(const row *r, int null, char mark)
         assert_true(status >= 0);
     if (mark != '?')
         assert_true(r->call(&s, -1) >= 0);
-    quay_stage_close(&s);
+    scripted_stage_close(&s);
 }
 
 static void each_function_works(void **state)
@@ -534,9 +544,9 @@ static void each_function_works(void **state)
     for (const row *r = rows; r < rows + COUNT(rows); r++) {
         print_message("%s\n", r->function);
         stage s;
-        quay_stage_open(&s);
+        scripted_stage_open(&s);
         assert_true(r->call(&s, -1) >= 0);
-        quay_stage_close(&s);
+        scripted_stage_close(&s);
     }
 }
 

@@ -2,7 +2,7 @@
  * behind ours is neither looked at nor touched, whatever is in it. Those that lack a byte of the
  * first release's are refused. Each lies at the very end of a block of its own, so that
  * AddressSanitizer sees a look beyond it. */
-#include "desk.h"
+#include "decide_fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -10,8 +10,8 @@ enum { MORE = 64, GARBAGE = 0x5a };
 
 /* A case is a function that takes a struct with a size, and what it answers where all is well. */
 typedef struct stage {
-    desk desk;
-    rig rig;
+    decide_fixture decide_fixture;
+    test_engine test_engine;
     mull_call call;
 } stage;
 
@@ -48,7 +48,7 @@ static int load(stage *s, void *given)
 
 static void fill_engine(stage *s, void *made)
 {
-    ((mull_engine_options *)made)->policy = s->rig.policy;
+    ((mull_engine_options *)made)->policy = s->test_engine.policy;
 }
 
 static int new_engine(stage *s, void *given)
@@ -63,14 +63,14 @@ static int new_engine(stage *s, void *given)
 static void fill_consumer(stage *s, void *made)
 {
     mull_consumer_options *options = made;
-    *options = rig_consumer(keep_call, &s->call);
+    *options = test_engine_consumer(keep_call, &s->call);
     options->name = "Another";
 }
 
 static int add_consumer(stage *s, void *given)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = s->rig.policy;
+    options.policy = s->test_engine.policy;
     mull_engine *engine;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
@@ -87,12 +87,12 @@ static void fill_message(stage *s, void *made)
 
 static int publish(stage *s, void *given)
 {
-    return mull_publish(s->rig.engine, "t", given, 0, NULL, NULL);
+    return mull_publish(s->test_engine.engine, "t", given, 0, NULL, NULL);
 }
 
 static int send_it(stage *s, void *given)
 {
-    return mull_send(s->rig.engine, s->call, given, 0);
+    return mull_send(s->test_engine.engine, s->call, given, 0);
 }
 
 static void fill_error(stage *s, void *made)
@@ -103,32 +103,33 @@ static void fill_error(stage *s, void *made)
 
 static int done(stage *s, void *given)
 {
-    int status = mull_done(s->rig.engine, s->call, given);
-    rig_advance(&s->rig, 0);
+    int status = mull_done(s->test_engine.engine, s->call, given);
+    test_engine_advance(&s->test_engine, 0);
     return status;
 }
 
 static int decide_with_error(stage *s, void *given)
 {
-    s->desk.failure.error = given;
-    return desk_decide(&s->desk);
+    s->decide_fixture.failure.error = given;
+    return decide_fixture_decide(&s->decide_fixture);
 }
 
 static int decide_with_message(stage *s, void *given)
 {
-    s->desk.failure.message = given;
-    return desk_decide(&s->desk);
+    s->decide_fixture.failure.message = given;
+    return decide_fixture_decide(&s->decide_fixture);
 }
 
 static void fill_failure(stage *s, void *made)
 {
-    ((mull_failure *)made)->error = &s->desk.error;
+    ((mull_failure *)made)->error = &s->decide_fixture.error;
 }
 
 static void fill_whole_failure(stage *s, void *made)
 {
     mull_failure *failure = made;
-    *failure = (mull_failure){.error = &s->desk.error, .attempt = 1, .calls = 1, .deliveries = 1};
+    *failure = (mull_failure){
+        .error = &s->decide_fixture.error, .attempt = 1, .calls = 1, .deliveries = 1};
     failure->flags = MULL_HAS_CHANCE;
 }
 
@@ -137,13 +138,13 @@ static void fill_failure_of_ids(stage *s, void *made)
     mull_failure *failure = made;
     fill_whole_failure(s, made);
     failure->error = NULL;
-    assert_int_equal(mull_type_intern(&failure->type, s->desk.policy, "Plain"), 0);
-    assert_int_equal(mull_site_intern(&failure->site, s->desk.policy, "C", "t"), 0);
+    assert_int_equal(mull_type_intern(&failure->type, s->decide_fixture.policy, "Plain"), 0);
+    assert_int_equal(mull_site_intern(&failure->site, s->decide_fixture.policy, "C", "t"), 0);
 }
 
 static int decide_on(stage *s, void *given)
 {
-    return mull_decide(s->desk.decider, given, &s->desk.verdict);
+    return mull_decide(s->decide_fixture.decider, given, &s->decide_fixture.verdict);
 }
 
 static void fill_nothing(stage *s, void *made)
@@ -154,12 +155,12 @@ static void fill_nothing(stage *s, void *made)
 
 static int decide_into(stage *s, void *given)
 {
-    return mull_decide(s->desk.decider, &s->desk.failure, given);
+    return mull_decide(s->decide_fixture.decider, &s->decide_fixture.failure, given);
 }
 
 static int count_into(stage *s, void *given)
 {
-    return mull_engine_counts(s->rig.engine, given);
+    return mull_engine_counts(s->test_engine.engine, given);
 }
 
 static const sized cases[] = {
@@ -183,18 +184,18 @@ static const sized cases[] = {
 static void open_stage(stage *s)
 {
     *s = (stage){.call = 0};
-    desk_open(&s->desk);
-    rig_open_plain(&s->rig, keep_call, &s->call);
-    rig_publish(&s->rig, "q", NULL);
-    rig_advance(&s->rig, 0);
+    decide_fixture_open(&s->decide_fixture);
+    test_engine_open_plain(&s->test_engine, keep_call, &s->call);
+    test_engine_publish(&s->test_engine, "q", NULL);
+    test_engine_advance(&s->test_engine, 0);
     assert_true(s->call != 0);
 }
 
 static void close_stage(stage *s)
 {
-    mull_done(s->rig.engine, s->call, NULL);
-    rig_close(&s->rig);
-    desk_close(&s->desk);
+    mull_done(s->test_engine.engine, s->call, NULL);
+    test_engine_close(&s->test_engine);
+    decide_fixture_close(&s->decide_fixture);
 }
 
 /* call_with gives a case its struct, which says that it has `said` bytes and has `real` ones. */

@@ -1,6 +1,6 @@
 /* misuse_threads.c: one decider on two threads. A build with MULL_CHECKS answers the second; in
  * others it is a race, of which nothing can be said. */
-#include "desk.h"
+#include "decide_fixture.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -109,8 +109,8 @@ static void *decide_often(void *data)
 static void two_threads_get_a_verdict_or_are_answered(void **state)
 {
     (void)state;
-    desk d;
-    desk_open(&d);
+    decide_fixture d;
+    decide_fixture_open(&d);
     pthread_t threads[THREADS];
     crowd crowds[THREADS];
     for (int i = 0; i < THREADS; i++) {
@@ -122,7 +122,7 @@ static void two_threads_get_a_verdict_or_are_answered(void **state)
         assert_int_equal(crowds[i].decided + crowds[i].answered, ROUNDS);
         assert_int_equal(crowds[i].other, 0);
     }
-    desk_close(&d);
+    decide_fixture_close(&d);
 }
 
 #endif
@@ -131,23 +131,23 @@ static void two_threads_get_a_verdict_or_are_answered(void **state)
 
 static void *decide_once_there(void *data)
 {
-    desk *d = data;
-    assert_string_equal(desk_note_for(d, "Function"), "function");
+    decide_fixture *d = data;
+    assert_string_equal(decide_fixture_note_for(d, "Function"), "function");
     return NULL;
 }
 
 static void a_decider_may_be_handed_from_thread_to_thread(void **state)
 {
     (void)state;
-    desk d;
-    desk_open(&d);
+    decide_fixture d;
+    decide_fixture_open(&d);
     for (int i = 0; i < 5; i++) {
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, decide_once_there, &d), 0);
         assert_int_equal(pthread_join(thread, NULL), 0);
-        assert_string_equal(desk_note_for(&d, "Plain"), "plain");
+        assert_string_equal(decide_fixture_note_for(&d, "Plain"), "plain");
     }
-    desk_close(&d);
+    decide_fixture_close(&d);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* one_generation.c: a message that died with its owners too often is judged by one generation, at
  * whatever moment another takes its place. The first policy ends such a message before its handler,
  * the second calls that: what ends it by the rules of the second, uncalled, is of both. */
-#include "sqlite_rig.h"
+#include "sqlite_engine.h"
 
 static const char MANY[] = "local bus = require('mulligan.policy').bus()\n"
                            "bus:max_deliveries(20)\n"
@@ -11,7 +11,7 @@ static const char FEW[] = "local bus = require('mulligan.policy').bus()\n"
                           "bus:default():discard('by few')\n";
 
 typedef struct stage {
-    rig rig;
+    test_engine test_engine;
     int moments; /* until the policy is reloaded; 0: it isn't */
     int calls, verdicts;
     mull_action action;
@@ -25,13 +25,13 @@ static int64_t wall(void *data)
 {
     stage *s = data;
     if (s->moments > 0 && --s->moments == 0)
-        assert_int_equal(mull_policy_reload(s->rig.policy, MANY, 0), 0);
-    return rig_wall(&s->rig);
+        assert_int_equal(mull_policy_reload(s->test_engine.policy, MANY, 0), 0);
+    return test_engine_wall(&s->test_engine);
 }
 
 static int64_t now(void *data)
 {
-    return rig_now(&((stage *)data)->rig);
+    return test_engine_now(&((stage *)data)->test_engine);
 }
 
 static void take_event(const mull_event *event, void *data)
@@ -55,27 +55,27 @@ static void end_badly(mull_engine *engine, mull_call call, const mull_message *m
 
 static void stage_open(stage *s)
 {
-    *s = (stage){.rig.clock = {now, wall, s}};
-    s->rig.policy = rig_policy(FEW);
+    *s = (stage){.test_engine.clock = {now, wall, s}};
+    s->test_engine.policy = test_engine_policy(FEW);
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = s->rig.policy;
-    options.problem = rig_problem;
+    options.policy = s->test_engine.policy;
+    options.problem = test_engine_problem;
     options.event = take_event;
     options.data = s;
-    options.clock = &s->rig.clock;
+    options.clock = &s->test_engine.clock;
     options.seed = 1;
-    assert_int_equal(mull_engine_new(&s->rig.engine, &options), 0);
-    assert_int_equal(mull_engine_transport(s->rig.engine, "t", url), 0);
-    mull_consumer_options consumer = rig_consumer(end_badly, s);
-    assert_int_equal(mull_engine_consumer(s->rig.engine, &consumer), 0);
+    assert_int_equal(mull_engine_new(&s->test_engine.engine, &options), 0);
+    assert_int_equal(mull_engine_transport(s->test_engine.engine, "t", url), 0);
+    mull_consumer_options consumer = test_engine_consumer(end_badly, s);
+    assert_int_equal(mull_engine_consumer(s->test_engine.engine, &consumer), 0);
 }
 
 /* publish_dead leaves a message in the file that died with its owner once. */
 static void publish_dead(stage *s)
 {
-    assert_int_equal(rig_publish(&s->rig, "q", NULL), 0);
-    rig_advance(&s->rig, 0);
-    assert_int_equal(s->rig.published, 1);
+    assert_int_equal(test_engine_publish(&s->test_engine, "q", NULL), 0);
+    test_engine_advance(&s->test_engine, 0);
+    assert_int_equal(s->test_engine.published, 1);
     sqlite3 *db = look_in();
     sql(db, "UPDATE messages SET deliveries = 1");
     sqlite3_close(db);
@@ -89,11 +89,11 @@ static int judge(int moment, int *calls)
     char first[33], second[33];
     stage_open(&s);
     publish_dead(&s);
-    mull_policy_generation(s.rig.policy, first);
+    mull_policy_generation(s.test_engine.policy, first);
     s.moments = moment;
-    assert_int_equal(mull_engine_start(s.rig.engine), 0);
-    rig_advance(&s.rig, 0);
-    mull_policy_generation(s.rig.policy, second);
+    assert_int_equal(mull_engine_start(s.test_engine.engine), 0);
+    test_engine_advance(&s.test_engine, 0);
+    mull_policy_generation(s.test_engine.policy, second);
     assert_int_equal(strcmp(first, second) == 0, s.moments > 0);
     assert_int_equal(s.verdicts, 1);
     if (s.calls == 0) {
@@ -106,7 +106,7 @@ static int judge(int moment, int *calls)
         assert_string_equal(s.generation, second);
     }
     *calls += s.calls;
-    rig_close(&s.rig);
+    test_engine_close(&s.test_engine);
     return s.moments == 0;
 }
 

@@ -1,6 +1,6 @@
 /* own_answers.c: what a transport of the program's own may say of a message, and of its queues:
  * that a body is lost, and that all depths which are asked for in one turn are of one moment. */
-#include "quay.h"
+#include "scripted_transport.h"
 
 /* ---- A body is lost -------------------------------------------------------------------------- */
 
@@ -15,7 +15,7 @@ static struct {
 static void settle(void *self, mull_delivery *delivery, const mull_settlement *settlement)
 {
     (void)delivery;
-    ((quay *)self)->settling = 1;
+    ((scripted_transport *)self)->settling = 1;
     told.kind = settlement->kind;
     snprintf(told.queue, sizeof told.queue, "%s", settlement->queue);
     if (settlement->kind == MULL_SETTLE_DEAD_LETTER) {
@@ -40,53 +40,53 @@ static void open_with(stage *s, const mull_transport_ops *ops, int consumers)
 {
     static const char *const names[] = {"A", "B", "C"}, *const queues[] = {"q", "r", "q"};
     *s = (stage){.now_ms = 1};
-    desk_open(&s->desk);
-    mull_engine_options options = quay_engine_options(s);
+    decide_fixture_open(&s->decide_fixture);
+    mull_engine_options options = scripted_engine_options(s);
     options.event = on_event;
     assert_int_equal(mull_engine_new(&s->engine, &options), 0);
-    assert_int_equal(mull_engine_scheme(s->engine, ops, &s->quay), 0);
-    assert_int_equal(mull_engine_transport(s->engine, "t", "quay:"), 0);
-    mull_consumer_options consumer = rig_consumer(quay_keep_call, s);
+    assert_int_equal(mull_engine_scheme(s->engine, ops, &s->scripted_transport), 0);
+    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted_transport:"), 0);
+    mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
     for (int i = 0; i < consumers; i++) {
         consumer.name = names[i];
         consumer.queue = queues[i];
         assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
     }
     assert_int_equal(mull_engine_start(s->engine), 0);
-    quay_make_delivery(&s->quay);
+    scripted_make_delivery(&s->scripted_transport);
 }
 
 /* lose_body delivers a message whose body is lost. */
 static void lose_body(mull_header *headers, size_t count, int64_t deliveries)
 {
-    mull_transport_ops ops = quay_ops;
+    mull_transport_ops ops = scripted_ops;
     ops.settle = settle;
     memset(&told, 0, sizeof told);
     stage s;
     open_with(&s, &ops, 1);
-    mull_message *message = &s.quay.delivery.message;
+    mull_message *message = &s.scripted_transport.delivery.message;
     message->body_size = MULL_BODY_MISSING;
     message->headers = headers;
     message->header_count = count;
     message->deliveries = deliveries;
-    mull_port_delivered(s.quay.port, &s.quay.delivery);
+    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
     mull_engine_turn(s.engine);
     assert_int_equal(s.call, 0);
-    assert_true(s.quay.settling);
+    assert_true(s.scripted_transport.settling);
     assert_int_equal(told.kind, MULL_SETTLE_DEAD_LETTER);
     assert_string_equal(told.queue, "error");
     assert_string_equal(told.error_type, "MessageDeserializationError");
     assert_string_equal(told.reason, "unrecoverable");
     assert_string_equal(told.message, "the body is missing: the transport has lost it");
-    s.quay.settling = 0;
-    mull_port_settled(s.quay.port, &s.quay.delivery, 0);
+    s.scripted_transport.settling = 0;
+    mull_port_settled(s.scripted_transport.port, &s.scripted_transport.delivery, 0);
     mull_engine_turn(s.engine);
     assert_int_equal(told.events, 1);
     assert_int_equal(told.body_size, 0);
     mull_counts counts = MULL_INIT(mull_counts);
     assert_int_equal(mull_engine_counts(s.engine, &counts), 0);
     assert_int_equal(counts.dead_lettered, 1);
-    quay_stage_close(&s);
+    scripted_stage_close(&s);
 }
 
 static void a_message_without_its_body_is_a_dead_letter(void **state)
@@ -101,16 +101,16 @@ static void a_message_without_its_body_is_a_dead_letter(void **state)
 static void a_stop_gives_it_back(void **state)
 {
     (void)state;
-    mull_transport_ops ops = quay_ops;
+    mull_transport_ops ops = scripted_ops;
     ops.settle = settle;
     stage s;
     open_with(&s, &ops, 1);
     mull_stop(s.engine);
     mull_engine_turn(s.engine);
-    s.quay.delivery.message.body_size = MULL_BODY_MISSING;
-    mull_port_delivered(s.quay.port, &s.quay.delivery);
+    s.scripted_transport.delivery.message.body_size = MULL_BODY_MISSING;
+    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
     assert_int_equal(told.kind, MULL_SETTLE_GIVE_BACK);
-    quay_stage_close(&s);
+    scripted_stage_close(&s);
 }
 
 /* ---- Depths ---------------------------------------------------------------------------------- */
@@ -135,7 +135,7 @@ static int depth(void *self, const char *queue, void *ticket)
 static int open_at_once(void **self, mull_port *port, const char *url, mull_abilities *abilities,
                         char *why, size_t why_size)
 {
-    int status = quay_open(self, port, url, abilities, why, why_size);
+    int status = scripted_open(self, port, url, abilities, why, why_size);
     abilities->counts_at_once = 1;
     return status;
 }
@@ -150,14 +150,14 @@ static int answer_round(stage *s)
     memcpy(tickets, asked.tickets, sizeof tickets);
     asked.open = 0;
     for (int i = 0; i < count; i++)
-        mull_port_depth(s->quay.port, tickets[i], 0, &none);
+        mull_port_depth(s->scripted_transport.port, tickets[i], 0, &none);
     return count;
 }
 
 /* ask_until_empty gives how many questions three consumers of two queues take to be sure. */
 static int ask_until_empty(int at_once)
 {
-    mull_transport_ops ops = quay_ops;
+    mull_transport_ops ops = scripted_ops;
     ops.depth = depth;
     if (at_once)
         ops.open = open_at_once;
@@ -168,7 +168,7 @@ static int ask_until_empty(int at_once)
     while (answer_round(&s) > 0)
         ;
     assert_string_equal(s.said, "stopped");
-    quay_stage_close(&s);
+    scripted_stage_close(&s);
     return asked.total;
 }
 

@@ -1,7 +1,7 @@
 /* own_board.c: the transport of examples/board under threads: four pin messages while two engines,
  * each on a thread of its own, work them off. Each message comes to one end, by the policy. */
 #include "board/board.h"
-#include "rig.h"
+#include "test_engine.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,8 +76,8 @@ static mull_engine *new_engine(hall *h, mull_policy *policy)
     mull_engine *engine = NULL;
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
-    options.problem = rig_problem;
-    mull_consumer_options consumer = rig_consumer(handle, h);
+    options.problem = test_engine_problem;
+    mull_consumer_options consumer = test_engine_consumer(handle, h);
     consumer.concurrency = 8;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_scheme(engine, &board_transport, h->board), 0);
@@ -116,7 +116,7 @@ static void each_message_comes_to_one_end(void **state)
     static hall h;
     pthread_t threads[ENGINES];
     pinner pinners[PINNERS];
-    mull_policy *policy = rig_policy(policy_text);
+    mull_policy *policy = test_engine_policy(policy_text);
     h = (hall){.board = board_new()};
     assert_non_null(h.board);
     for (int i = 0; i < ENGINES; i++)

@@ -1,8 +1,8 @@
 /* own_scheme.c: an engine takes a transport that its embedder brings: which it refuses and what it
  * says then, which URLs it finds it by, how long it needs it, and whose data it gets. What such a
  * transport can do to messages is shown by transport/board_spec.lua. */
-#include "purse.h"
-#include "rig.h"
+#include "counting_allocator.h"
+#include "test_engine.h"
 
 #include "mulligan/transport.h"
 
@@ -149,7 +149,7 @@ static const mull_transport_ops bare_ops = {
 /* ---- An engine that remembers what it complained of ------------------------------------------ */
 
 typedef struct bench {
-    rig r;
+    test_engine r;
     char problem[256];
 } bench;
 
@@ -163,8 +163,9 @@ static void keep_problem(const char *file, int line, const char *text, void *dat
 
 static void open_bench(bench *b)
 {
-    *b = (bench){.r = {.clock = {rig_now, rig_wall, b}}}; /* `r` is its first member */
-    b->r.policy = rig_policy("");
+    *b = (bench){
+        .r = {.clock = {test_engine_now, test_engine_wall, b}}}; /* `r` is its first member */
+    b->r.policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = b->r.policy;
     options.problem = keep_problem;
@@ -198,7 +199,7 @@ static void another_version_is_refused_unread(void **state)
         refuses(&b, (const mull_transport_ops *)(const void *)ops, why);
         free(ops);
     }
-    rig_close(&b.r);
+    test_engine_close(&b.r);
 }
 
 static void each_slot_but_hold_and_look_is_needed(void **state)
@@ -221,7 +222,7 @@ static void each_slot_but_hold_and_look_is_needed(void **state)
     WITHOUT(close);
 #undef WITHOUT
     assert_int_equal(mull_engine_scheme(b.r.engine, &ops, NULL), 0);
-    rig_close(&b.r);
+    test_engine_close(&b.r);
 }
 
 static void a_scheme_is_a_word_of_its_own(void **state)
@@ -257,7 +258,7 @@ static void a_scheme_is_a_word_of_its_own(void **state)
         assert_int_equal(mull_engine_scheme(b.r.engine, &many[i], NULL), 0);
     }
     refuses(&b, &many[0], "there is a transport for 'b:' already");
-    rig_close(&b.r);
+    test_engine_close(&b.r);
 }
 
 static void wrong_calls_are_answered(void **state)
@@ -268,7 +269,7 @@ static void wrong_calls_are_answered(void **state)
     assert_int_equal(mull_engine_scheme(NULL, &bare_ops, NULL), MULL_EINVAL);
     assert_int_equal(mull_engine_scheme(b.r.engine, NULL, NULL), MULL_EINVAL);
     assert_null(mull_port_data(NULL));
-    rig_close(&b.r);
+    test_engine_close(&b.r);
 }
 
 /* ---- How it is found ------------------------------------------------------------------------- */
@@ -291,7 +292,7 @@ static void it_is_found_by_the_whole_scheme(void **state)
     assert_int_equal(mull_engine_transport(b.r.engine, "u", "bare:"), 0);
     assert_int_equal(mull_engine_transport(b.r.engine, "m", "memory:"), 0);
     assert_int_equal(l.opened, 2);
-    rig_close(&b.r);
+    test_engine_close(&b.r);
     assert_int_equal(l.closed, 2);
 }
 
@@ -308,7 +309,7 @@ static void what_it_says_against_a_url_is_told(void **state)
     assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:x"), MULL_EIO);
     l.refuse = 0;
     assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:x"), 0); /* the name is free */
-    rig_close(&b.r);
+    test_engine_close(&b.r);
     assert_int_equal(l.closed, 1);
 }
 
@@ -332,7 +333,7 @@ static void a_queue_is_subscribed_to_once(void **state)
     open_bench(&b);
     assert_int_equal(mull_engine_scheme(b.r.engine, &bare_ops, &l), 0);
     assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:"), 0);
-    mull_consumer_options consumer = rig_consumer(no_handler, NULL);
+    mull_consumer_options consumer = test_engine_consumer(no_handler, NULL);
     assert_int_equal(mull_engine_consumer(b.r.engine, &consumer), 0);
     consumer.name = "D";
     consumer.queue = "later";
@@ -346,7 +347,7 @@ static void a_queue_is_subscribed_to_once(void **state)
     l.refuse = 0;
     assert_int_equal(mull_engine_start(b.r.engine), 0);
     assert_int_equal(l.subscribed, 2);
-    rig_close(&b.r);
+    test_engine_close(&b.r);
 }
 
 static int not_opened(void **out, mull_port *port, const char *url, mull_abilities *abilities,
@@ -379,8 +380,8 @@ static void two_engines_may_have_different_ones_for_one_scheme(void **state)
     assert_string_equal(b.problem, "transport 't': the other one");
     assert_int_equal(asked, 1);
     assert_int_equal(l.opened, 1);
-    rig_close(&a.r);
-    rig_close(&b.r);
+    test_engine_close(&a.r);
+    test_engine_close(&b.r);
     assert_int_equal(l.closed, 1);
 }
 
@@ -409,12 +410,12 @@ static void it_is_borrowed_until_the_engine_is_closed(void **state)
     ops->scheme = scheme;
     assert_int_equal(mull_engine_scheme(b.r.engine, ops, &l), 0);
     assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:x"), 0);
-    assert_int_equal(rig_publish(&b.r, "q", "a"), 0);
+    assert_int_equal(test_engine_publish(&b.r, "q", "a"), 0);
     assert_int_equal(mull_queue_depth(b.r.engine, "t", "q", count_answer, &answers), 0);
-    rig_advance(&b.r, 0);
+    test_engine_advance(&b.r, 0);
     assert_int_equal(b.r.published, 1);
     assert_int_equal(answers, 1);
-    rig_close(&b.r);
+    test_engine_close(&b.r);
     free(scheme);
     free(ops);
     assert_int_equal(l.closed, 1);
@@ -430,7 +431,7 @@ static void a_closing_engine_takes_none(void **state)
     (void)state;
     uv_loop_t loop;
     assert_int_equal(uv_loop_init(&loop), 0);
-    mull_policy *policy = rig_policy("");
+    mull_policy *policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
     options.loop = &loop;
@@ -450,11 +451,11 @@ static void a_closing_engine_takes_none(void **state)
 static void without_memory_it_is_not_known(void **state)
 {
     (void)state;
-    purse p = {0};
-    mull_policy *policy = rig_policy("");
+    counting_allocator p = {0};
+    mull_policy *policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
-    options.allocator = purse_allocator(&p);
+    options.allocator = counting_allocator_ops(&p);
     mull_engine *engine = NULL;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     p.fail_at = p.asked + 1;

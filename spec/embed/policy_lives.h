@@ -7,8 +7,8 @@
 #ifndef SPEC_POLICY_LIVES_H
 #define SPEC_POLICY_LIVES_H
 
+#include "counting_allocator.h"
 #include "policy_folder.h"
-#include "purse.h"
 #include "sample.h"
 #include "verdicts.h"
 
@@ -193,7 +193,7 @@ static inline void put(place *at, char name)
         folder_write(&at->folder, "policy.lua", at->text);
 }
 
-static inline int load(mull_policy **policy, const place *from, purse *p, told *t)
+static inline int load(mull_policy **policy, const place *from, counting_allocator *p, told *t)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.path = from->is_file ? from->folder.main : NULL;
@@ -202,7 +202,7 @@ static inline int load(mull_policy **policy, const place *from, purse *p, told *
     options.log = on_log;
     options.event = on_event;
     options.data = t;
-    options.allocator = purse_allocator(p);
+    options.allocator = counting_allocator_ops(p);
     return mull_policy_load(policy, &options);
 }
 
@@ -214,7 +214,7 @@ static inline int reload(mull_policy *policy, const place *from)
 /* learn what the policy named decides where there is memory. */
 static inline void learn(place *at, told *t, char name)
 {
-    purse plenty = {0};
+    counting_allocator plenty = {0};
     mull_policy *policy;
     mull_decider *decider;
     put(at, name);
@@ -252,7 +252,7 @@ static inline void close_place(place *at)
 /* ---- Loading, and a first decider ------------------------------------------------------------ */
 
 /* come_and_go loads, makes a decider, and frees both: 0, or what was refused. */
-static inline int come_and_go(const place *from, purse *p, told *t)
+static inline int come_and_go(const place *from, counting_allocator *p, told *t)
 {
     mull_policy *policy = (mull_policy *)t;
     mull_decider *decider = (mull_decider *)t;
@@ -278,13 +278,13 @@ static inline void load_without_memory(int is_file, long lives)
     place from;
     static told t;
     open_place(&from, &t, is_file);
-    purse p = {0};
+    counting_allocator p = {0};
     assert_int_equal(come_and_go(&from, &p, &t), 0);
     long all = p.asked, refused = 0, tried = 0;
     for (size_t i = 0; i < LENGTHS; i++) {
         sample s = sample_of(1 + all / lives);
         for (long at = sample_after(&s, 0); at <= all; at = sample_after(&s, at), tried++) {
-            p = (purse){.fail_at = at, .fail_for = lengths[i]};
+            p = (counting_allocator){.fail_at = at, .fail_for = lengths[i]};
             int status = come_and_go(&from, &p, &t);
             if (status != 0)
                 assert_int_equal(status, MULL_ENOMEM);
@@ -303,7 +303,7 @@ static inline void load_without_memory(int is_file, long lives)
 
 /* try_to_decide decides one failure while memory is refused, and gives how many functions found
  * none: at most each once. Where all did their work, the verdict is the one that it ever is. */
-static inline int try_to_decide(mull_decider *decider, told *t, purse *p, size_t n)
+static inline int try_to_decide(mull_decider *decider, told *t, counting_allocator *p, size_t n)
 {
     const mull_verdict *whole = &t->whole[0][n].verdict;
     t->failed = 0;
@@ -326,7 +326,7 @@ static inline void decide_without_memory(long lives)
     place from;
     static told t;
     open_place(&from, &t, 0);
-    purse p = {0};
+    counting_allocator p = {0};
     mull_policy *policy;
     mull_decider *decider;
     assert_int_equal(load(&policy, &from, &p, &t), 0);
@@ -364,8 +364,8 @@ static inline void decide_without_memory(long lives)
 enum { DECIDERS = 2 };
 
 /* try_reload reloads while memory is refused; 1: it was refused, and nothing has changed. */
-static inline int try_reload(mull_policy *policy, const place *from, told *t, purse *p, long at,
-                             long length)
+static inline int try_reload(mull_policy *policy, const place *from, told *t, counting_allocator *p,
+                             long at, long length)
 {
     char before[33], after[33];
     int loaded = t->loaded, refused = t->refused;
@@ -385,8 +385,8 @@ static inline int try_reload(mull_policy *policy, const place *from, told *t, pu
 
 /* go_on reloads to the policy named, first without memory and then, if need be, with: whatever
  * comes of it, the first decider takes each fresh seat. 1: it was refused at first. */
-static inline int go_on(mull_policy *policy, mull_decider *decider, place *from, told *t, purse *p,
-                        char to, long at, long length)
+static inline int go_on(mull_policy *policy, mull_decider *decider, place *from, told *t,
+                        counting_allocator *p, char to, long at, long length)
 {
     put(from, to);
     int refused = try_reload(policy, from, t, p, at, length);
@@ -405,7 +405,7 @@ static inline void reload_without_memory(int is_file, long lives)
     place from;
     static told t;
     open_place(&from, &t, is_file);
-    purse p = {0};
+    counting_allocator p = {0};
     mull_policy *policy;
     mull_decider *deciders[DECIDERS];
     assert_int_equal(load(&policy, &from, &p, &t), 0);

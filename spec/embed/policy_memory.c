@@ -19,14 +19,15 @@ static void a_file_is_loaded(void **state)
 
 /* picky refuses requests of one size. */
 typedef struct picky {
-    purse purse;
+    counting_allocator counting_allocator;
     size_t size;
 } picky;
 
 static void *picky_resize(void *pointer, size_t bytes, void *data)
 {
     picky *p = data;
-    return bytes == p->size ? NULL : purse_resize(pointer, bytes, &p->purse);
+    return bytes == p->size ? NULL
+                            : counting_allocator_resize(pointer, bytes, &p->counting_allocator);
 }
 
 /* What reading a file asks for, in blocks of an arena (src/base/arena.c), each with its header: a
@@ -52,7 +53,7 @@ static void a_file_without_memory_is_no_mistake(void **state)
         options.allocator = (mull_allocator){picky_resize, &p};
         mull_policy *policy;
         assert_int_equal(mull_policy_load(&policy, &options), MULL_ENOMEM);
-        assert_int_equal(p.purse.out, 0);
+        assert_int_equal(p.counting_allocator.out, 0);
     }
     assert_int_equal(t.problems, 0);
     close_place(&from);

@@ -1,7 +1,7 @@
 /* reload.c: reloads and engines: what an engine refuses by whatever thread it comes, engines that
  * reload by themselves when memory runs out, while another thread loads, at signals in a row, and
  * when they are closed in the middle of it. */
-#include "rig.h"
+#include "test_engine.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "purse.h"
+#include "counting_allocator.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -19,8 +19,8 @@ static const char WORDS[] = "local bus = require('mulligan.policy').bus()\n";
 /* ---- A policy in a file, and an engine that reloads it --------------------------------------- */
 
 typedef struct stage {
-    rig rig;
-    purse purse;
+    test_engine test_engine;
+    counting_allocator counting_allocator;
     uv_loop_t loop;
     char folder[32], path[48];
     int problems, loaded, refused;
@@ -78,8 +78,8 @@ static int load_policy(stage *s)
     options.problem = take_problem;
     options.event = take_event;
     options.data = s;
-    options.allocator = purse_allocator(&s->purse);
-    return mull_policy_load(&s->rig.policy, &options);
+    options.allocator = counting_allocator_ops(&s->counting_allocator);
+    return mull_policy_load(&s->test_engine.policy, &options);
 }
 
 static void end_badly(mull_engine *engine, mull_call call, const mull_message *message, void *data)
@@ -94,20 +94,20 @@ static void end_badly(mull_engine *engine, mull_call call, const mull_message *m
 static int start_engine(stage *s, mull_engine **engine, const char *url)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = s->rig.policy;
+    options.policy = s->test_engine.policy;
     options.reload_on_change = 1;
     options.reload_on_sighup = 1;
     options.log = take_line;
     options.problem = take_problem;
     options.data = s;
-    options.clock = &s->rig.clock;
+    options.clock = &s->test_engine.clock;
     options.loop = &s->loop;
     options.seed = 1;
-    options.allocator = purse_allocator(&s->purse);
+    options.allocator = counting_allocator_ops(&s->counting_allocator);
     int status = mull_engine_new(engine, &options);
     if (status == 0)
         status = mull_engine_transport(*engine, "t", url);
-    mull_consumer_options consumer = rig_consumer(end_badly, NULL);
+    mull_consumer_options consumer = test_engine_consumer(end_badly, NULL);
     if (status == 0)
         status = mull_engine_consumer(*engine, &consumer);
     return status ? status : mull_engine_start(*engine);
@@ -116,7 +116,7 @@ static int start_engine(stage *s, mull_engine **engine, const char *url)
 static void stage_open(stage *s, const char *rules)
 {
     memset(s, 0, sizeof *s);
-    s->rig.clock = (mull_clock){rig_now, rig_wall, &s->rig};
+    s->test_engine.clock = (mull_clock){test_engine_now, test_engine_wall, &s->test_engine};
     assert_int_equal(uv_loop_init(&s->loop), 0);
     strcpy(s->folder, "/tmp/reloadXXXXXX");
     assert_non_null(mkdtemp(s->folder));
@@ -128,8 +128,8 @@ static void stage_open(stage *s, const char *rules)
 static void stage_start(stage *s, const char *rules, const char *url)
 {
     stage_open(s, rules);
-    assert_int_equal(start_engine(s, &s->rig.engine, url), 0);
-    rig_advance(&s->rig, 0);
+    assert_int_equal(start_engine(s, &s->test_engine.engine, url), 0);
+    test_engine_advance(&s->test_engine, 0);
 }
 
 static void note_closed(void *data)
@@ -148,11 +148,11 @@ static void close_engine(stage *s, mull_engine *engine)
 /* stage_close also sees that nothing is left: no handle in the loop, no memory. */
 static void stage_close(stage *s)
 {
-    if (s->rig.engine)
-        close_engine(s, s->rig.engine);
+    if (s->test_engine.engine)
+        close_engine(s, s->test_engine.engine);
     assert_int_equal(uv_loop_close(&s->loop), 0);
-    mull_policy_free(s->rig.policy);
-    assert_int_equal(s->purse.out, 0);
+    mull_policy_free(s->test_engine.policy);
+    assert_int_equal(s->counting_allocator.out, 0);
     unlink(s->path);
     assert_int_equal(rmdir(s->folder), 0);
 }
@@ -160,7 +160,7 @@ static void stage_close(stage *s)
 /* in_force is the number of rules of the policy that decides. */
 static size_t in_force(const stage *s)
 {
-    return mull_policy_rules(s->rig.policy);
+    return mull_policy_rules(s->test_engine.policy);
 }
 
 static int reload(stage *s, const char *rules)
@@ -168,7 +168,7 @@ static int reload(stage *s, const char *rules)
     char text[512];
     snprintf(text, sizeof text, "%s%s", WORDS, rules);
     s->problems = 0;
-    return mull_policy_reload(s->rig.policy, text, 0);
+    return mull_policy_reload(s->test_engine.policy, text, 0);
 }
 
 static const char ONE[] = "bus:default():discard()",
@@ -186,7 +186,7 @@ static void what_a_running_engine_could_not_do_is_refused(void **state)
     (void)state;
     stage s;
     stage_start(&s, ONE, "memory:");
-    mull_engine *plain = s.rig.engine, *other;
+    mull_engine *plain = s.test_engine.engine, *other;
     assert_int_equal(reload(&s, REDELIVERS), 0); /* one that can delay has nothing against it */
     assert_string_equal(strstr(s.text, ": 2 rules"), strstr(s.text, ": "));
     s.problems = 0;
@@ -209,7 +209,7 @@ static void what_a_running_engine_could_not_do_is_refused(void **state)
     assert_int_equal(reload(&s, TWO), 0);
     close_engine(&s, other);
     assert_int_equal(reload(&s, REDELIVERS), 0);
-    s.rig.engine = plain;
+    s.test_engine.engine = plain;
     stage_close(&s);
 }
 
@@ -219,8 +219,8 @@ static void a_stopped_engine_has_no_say(void **state)
     stage s;
     stage_start(&s, ONE, "memory:?delay=no");
     assert_int_equal(reload(&s, REDELIVERS), MULL_EREFUSED);
-    mull_stop(s.rig.engine);
-    rig_advance(&s.rig, 0);
+    mull_stop(s.test_engine.engine);
+    test_engine_advance(&s.test_engine, 0);
     assert_int_equal(reload(&s, REDELIVERS), 0);
     stage_close(&s);
 }
@@ -242,11 +242,11 @@ static void *reload_on(void *data)
     snprintf(good, sizeof good, "%s%s", WORDS, ONE);
     snprintf(bad, sizeof bad, "%s%s", WORDS, REDELIVERS);
     while (!r->stop) {
-        int status = mull_policy_reload(r->stage.rig.policy, bad, 0);
+        int status = mull_policy_reload(r->stage.test_engine.policy, bad, 0);
         r->published += status == 0;
         r->refused += status == MULL_EREFUSED;
         r->failed += status < 0 && status != MULL_EREFUSED;
-        r->failed += mull_policy_reload(r->stage.rig.policy, good, 0) < 0;
+        r->failed += mull_policy_reload(r->stage.test_engine.policy, good, 0) < 0;
     }
     return NULL;
 }
@@ -254,7 +254,7 @@ static void *reload_on(void *data)
 static mull_engine *engine_without_delay(mull_policy *policy)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    mull_consumer_options consumer = rig_consumer(end_badly, NULL);
+    mull_consumer_options consumer = test_engine_consumer(end_badly, NULL);
     mull_engine *engine;
     options.policy = policy;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
@@ -279,7 +279,7 @@ static void an_engine_may_start_while_another_thread_reloads(void **state)
     race r = {0};
     stage *s = &r.stage;
     stage_open(s, ONE);
-    mull_policy *policy = s->rig.policy;
+    mull_policy *policy = s->test_engine.policy;
     mull_engine *engines[STARTS];
     for (int i = 0; i < STARTS; i++)
         engines[i] = engine_without_delay(policy);
@@ -329,7 +329,7 @@ static void wait_in_log(mull_level level, const char *text, void *data)
 static void *load_slowly(void *data)
 {
     slow_load *slow = data;
-    slow->status = mull_policy_reload(slow->stage.rig.policy, "print 'wait'", 0);
+    slow->status = mull_policy_reload(slow->stage.test_engine.policy, "print 'wait'", 0);
     return NULL;
 }
 
@@ -357,27 +357,27 @@ static void nobody_waits_for_another_threads_load(void **state)
     slow_load slow = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
     stage *s = &slow.stage;
     stage_open(s, ONE);
-    mull_policy_free(s->rig.policy);
+    mull_policy_free(s->test_engine.policy);
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.path = s->path;
     options.log = wait_in_log;
     options.data = &slow;
-    options.allocator = purse_allocator(&s->purse);
-    assert_int_equal(mull_policy_load(&s->rig.policy, &options), 0);
+    options.allocator = counting_allocator_ops(&s->counting_allocator);
+    assert_int_equal(mull_policy_load(&s->test_engine.policy, &options), 0);
     mull_engine *other;
     assert_int_equal(start_engine(s, &other, "memory:"), 0);
-    assert_int_equal(start_engine(s, &s->rig.engine, "memory:"), 0);
-    rig_advance(&s->rig, 0);
+    assert_int_equal(start_engine(s, &s->test_engine.engine, "memory:"), 0);
+    test_engine_advance(&s->test_engine, 0);
     pthread_t thread;
     begin_slow_load(&slow, &thread);
     /* What hangs here would hang for ever: the load goes on only after it. */
     put(s, TWO);
-    rig_advance(&s->rig, SOON_MS);
+    test_engine_advance(&s->test_engine, SOON_MS);
     assert_int_equal(in_force(s), 1);
     close_engine(s, other);
     let_go(&slow, thread);
     assert_int_equal(slow.status, 0);
-    rig_advance(&s->rig, SOON_MS);
+    test_engine_advance(&s->test_engine, SOON_MS);
     assert_int_equal(in_force(s), 2);
     stage_close(s);
 }
@@ -389,7 +389,7 @@ enum { REST_MS = 100 }; /* between two loads */
 static void hang_up(stage *s)
 {
     assert_int_equal(raise(SIGHUP), 0);
-    rig_advance(&s->rig, 0);
+    test_engine_advance(&s->test_engine, 0);
 }
 
 static void signals_in_a_row_are_one(void **state)
@@ -397,16 +397,16 @@ static void signals_in_a_row_are_one(void **state)
     (void)state;
     stage s;
     stage_start(&s, ONE, "memory:");
-    rig_advance(&s.rig, REST_MS);
+    test_engine_advance(&s.test_engine, REST_MS);
     for (int i = 0; i < 100; i++)
         hang_up(&s);
     assert_int_equal(s.unchanged, 1); /* the first, at once */
-    rig_advance(&s.rig, REST_MS - 1);
+    test_engine_advance(&s.test_engine, REST_MS - 1);
     hang_up(&s);
     assert_int_equal(s.unchanged, 1);
-    rig_advance(&s.rig, 1);
+    test_engine_advance(&s.test_engine, 1);
     assert_int_equal(s.unchanged, 2); /* all the others */
-    rig_advance(&s.rig, MINUTE_MS);
+    test_engine_advance(&s.test_engine, MINUTE_MS);
     assert_int_equal(s.unchanged, 2);
     put(&s, TWO);
     hang_up(&s);
@@ -419,15 +419,15 @@ static void a_signal_does_not_wait_for_a_burst_to_end(void **state)
     (void)state;
     stage s;
     stage_start(&s, ONE, "memory:");
-    rig_advance(&s.rig, REST_MS);
+    test_engine_advance(&s.test_engine, REST_MS);
     put(&s, TWO);
-    mull_engine_turn(s.rig.engine);
+    mull_engine_turn(s.test_engine.engine);
     hang_up(&s);
     assert_int_equal(in_force(&s), 2);
     hang_up(&s);
-    rig_advance(&s.rig, REST_MS - 1);
+    test_engine_advance(&s.test_engine, REST_MS - 1);
     put(&s, THREE);
-    rig_advance(&s.rig, 1);
+    test_engine_advance(&s.test_engine, 1);
     assert_int_equal(in_force(&s), 3);
     stage_close(&s);
 }
@@ -435,7 +435,7 @@ static void a_signal_does_not_wait_for_a_burst_to_end(void **state)
 /* A load that takes long by the engine's clock leaves the loop as long to itself. */
 static void move_clock(stage *s)
 {
-    s->rig.now_ms += 3000;
+    s->test_engine.now_ms += 3000;
 }
 
 static void after_a_long_load_comes_a_long_rest(void **state)
@@ -443,18 +443,18 @@ static void after_a_long_load_comes_a_long_rest(void **state)
     (void)state;
     stage s;
     stage_start(&s, ONE, "memory:");
-    rig_advance(&s.rig, REST_MS);
+    test_engine_advance(&s.test_engine, REST_MS);
     s.on_event = move_clock;
     put(&s, TWO);
     assert_int_equal(raise(SIGHUP), 0);
-    mull_engine_turn(s.rig.engine); /* rig_advance would set the clock back */
+    mull_engine_turn(s.test_engine.engine); /* test_engine_advance would set the clock back */
     s.on_event = NULL;
     assert_int_equal(in_force(&s), 2);
     put(&s, THREE);
     hang_up(&s);
-    rig_advance(&s.rig, 2999);
+    test_engine_advance(&s.test_engine, 2999);
     assert_int_equal(in_force(&s), 2);
-    rig_advance(&s.rig, 1);
+    test_engine_advance(&s.test_engine, 1);
     assert_int_equal(in_force(&s), 3);
     stage_close(&s);
 }
@@ -463,8 +463,8 @@ static void after_a_long_load_comes_a_long_rest(void **state)
 
 static void close_in_event(stage *s)
 {
-    mull_engine_close(s->rig.engine, note_closed, s);
-    s->rig.engine = NULL;
+    mull_engine_close(s->test_engine.engine, note_closed, s);
+    s->test_engine.engine = NULL;
 }
 
 static void an_engine_may_be_closed_by_what_a_reload_tells(void **state)
@@ -472,11 +472,11 @@ static void an_engine_may_be_closed_by_what_a_reload_tells(void **state)
     (void)state;
     stage s;
     stage_start(&s, ONE, "memory:");
-    mull_engine *engine = s.rig.engine;
+    mull_engine *engine = s.test_engine.engine;
     s.on_event = close_in_event;
     put(&s, TWO);
-    rig_advance(&s.rig, LOOK_MS);
-    s.rig.now_ms += LOOK_MS;
+    test_engine_advance(&s.test_engine, LOOK_MS);
+    s.test_engine.now_ms += LOOK_MS;
     assert_int_equal(mull_engine_turn(engine), INT64_MAX);
     assert_int_equal(s.loaded, 1);
     while (!s.closed)
@@ -490,10 +490,11 @@ static void nothing_is_loaded_once_a_stop_is_asked_for(void **state)
     stage s;
     stage_start(&s, ONE, "memory:");
     put(&s, TWO);
-    rig_advance(&s.rig, LOOK_MS); /* it knows of the change, and waits for the burst to end */
-    s.rig.now_ms += LOOK_MS;
-    mull_stop(s.rig.engine);
-    rig_advance(&s.rig, MINUTE_MS);
+    test_engine_advance(&s.test_engine,
+                        LOOK_MS); /* it knows of the change, and waits for the burst to end */
+    s.test_engine.now_ms += LOOK_MS;
+    mull_stop(s.test_engine.engine);
+    test_engine_advance(&s.test_engine, MINUTE_MS);
     assert_int_equal(in_force(&s), 1);
     stage_close(&s);
 }
@@ -508,24 +509,24 @@ static long failing_reload(long nth, long times)
     stage s;
     stage_start(&s, ONE, "memory:");
     put(&s, THREE);
-    s.purse.asked = 0;
-    s.purse.fail_for = times;
-    s.purse.fail_at = nth;
-    rig_advance(&s.rig, SOON_MS);
-    long asked = s.purse.asked;
+    s.counting_allocator.asked = 0;
+    s.counting_allocator.fail_for = times;
+    s.counting_allocator.fail_at = nth;
+    test_engine_advance(&s.test_engine, SOON_MS);
+    long asked = s.counting_allocator.asked;
     assert_true(in_force(&s) == 1 || in_force(&s) == 3);
     assert_int_equal(s.loaded, in_force(&s) == 3);
     if (s.refused)
         assert_string_equal(s.text, s.loaded ? s.text : mull_strerror(MULL_ENOMEM));
-    s.purse.fail_at = 0;
-    rig_advance(&s.rig, 2 * MINUTE_MS);
+    s.counting_allocator.fail_at = 0;
+    test_engine_advance(&s.test_engine, 2 * MINUTE_MS);
     assert_int_equal(in_force(&s), 3);
     assert_int_equal(s.loaded, 1);
     int warnings = s.warnings;
-    rig_advance(&s.rig, 2 * MINUTE_MS);
+    test_engine_advance(&s.test_engine, 2 * MINUTE_MS);
     assert_int_equal(s.warnings, warnings); /* the files are what runs */
     put(&s, TWO);
-    rig_advance(&s.rig, SOON_MS);
+    test_engine_advance(&s.test_engine, SOON_MS);
     assert_int_equal(in_force(&s), 2); /* it still sees changes */
     stage_close(&s);
     return asked;
@@ -552,11 +553,11 @@ static void an_engine_that_reloads_is_there_or_not(void **state)
     while (status) {
         stage s;
         stage_open(&s, ONE);
-        s.purse.asked = 0;
-        s.purse.fail_at = ++nth;
-        status = start_engine(&s, &s.rig.engine, "memory:");
+        s.counting_allocator.asked = 0;
+        s.counting_allocator.fail_at = ++nth;
+        status = start_engine(&s, &s.test_engine.engine, "memory:");
         assert_true(status == 0 || status == MULL_ENOMEM);
-        s.purse.fail_at = 0;
+        s.counting_allocator.fail_at = 0;
         stage_close(&s);
     }
     assert_true(nth > 10);

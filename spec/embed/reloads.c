@@ -1,12 +1,12 @@
 /* reloads.c: a policy is reloaded 300 times while threads decide by it.
  *
- *   main       reloads, see reload_rig.h
+ *   main       reloads, see reload_load.h
  *   deciders   four threads, each with one decider    every verdict is wholly of one generation: of
  *   visitor    makes a decider, asks it, frees it     the one that it names, which may be in force
  *   idler      a decider that nobody asks             holds no more than one seat that is old
  *
  * reloads_engine.c does the same to an engine. */
-#include "reload_rig.h"
+#include "reload_load.h"
 
 #include <pthread.h>
 #include <unistd.h>

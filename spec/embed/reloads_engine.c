@@ -1,10 +1,10 @@
 /* reloads_engine.c: a policy is reloaded 700 times while an engine works by it: three consumers
  * whose handlers fail in many ways, and others that read the dead letters.
  *
- *   main     reloads, see reload_rig.h
+ *   main     reloads, see reload_load.h
  *   engine   its verdicts, as its events tell them, and all that is written on dead letters, are
  *            wholly of the generation that they name, and that one may be in force */
-#include "reload_rig.h"
+#include "reload_load.h"
 
 #include <pthread.h>
 
@@ -14,7 +14,7 @@ enum { WORKERS = 3, IN_FLIGHT = 24 };
  * followed by another in its place. */
 typedef struct plant {
     stage stage;
-    purse purse;
+    counting_allocator counting_allocator;
     mull_engine *engine;
     oracle oracle;
     pthread_t thread;
@@ -149,10 +149,10 @@ static int open_plant(plant *p)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = p->stage.policy;
-    options.problem = rig_problem;
+    options.problem = test_engine_problem;
     options.event = on_event;
     options.data = p;
-    options.allocator = purse_allocator(&p->purse);
+    options.allocator = counting_allocator_ops(&p->counting_allocator);
     int status = open_oracle(&p->oracle);
     if (status == 0)
         status = mull_engine_new(&p->engine, &options);
@@ -206,7 +206,7 @@ static void reloads_under_an_engine_mix_nothing_and_leave_nothing(void **state)
     for (size_t i = 0; i < 4; i++)
         assert_true(p.kinds[i] > 0);
     stage_close(&p.stage);
-    assert_int_equal(p.purse.out, 0);
+    assert_int_equal(p.counting_allocator.out, 0);
 }
 
 int main(void)

@@ -3,6 +3,9 @@
 #ifndef SPEC_SAMPLE_H
 #define SPEC_SAMPLE_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>

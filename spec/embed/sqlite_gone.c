@@ -170,7 +170,7 @@ static void open_fate(fate *f)
     new_engine(&f->l);
     if (mull_engine_transport(f->l.engine, "t", url) != 0)
         fail_msg("%s", f->l.log);
-    mull_consumer_options consumer = rig_consumer(handle, f);
+    mull_consumer_options consumer = test_engine_consumer(handle, f);
     assert_int_equal(mull_engine_consumer(f->l.engine, &consumer), 0);
 }
 
@@ -390,7 +390,7 @@ static void a_log_that_others_empty_is_in_order(void **state)
     sqlite3 *db = make_file();
     insert(db, 0, MANY);
     make_on_loop(&f.l, 1);
-    mull_consumer_options consumer = rig_consumer(succeed, &f);
+    mull_consumer_options consumer = test_engine_consumer(succeed, &f);
     consumer.concurrency = 2;
     assert_int_equal(mull_engine_consumer(f.l.engine, &consumer), 0);
     f.l.db = db;
@@ -522,7 +522,7 @@ static void a_commit_into_a_file_that_is_gone_is_not_safe(void **state)
     l = (live){0};
     new_engine(&l);
     assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
-    mull_consumer_options consumer = rig_consumer(arm, &l);
+    mull_consumer_options consumer = test_engine_consumer(arm, &l);
     assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
     publish(&l, "b", "body");
     assert_int_equal(mull_engine_run(l.engine), MULL_EIO);
@@ -604,9 +604,9 @@ static void open_pair(pair *p)
     *p = (pair){0};
     make_on_loop(&p->l, 60000);
     assert_int_equal(mull_engine_transport(p->l.engine, "u", "memory:"), 0);
-    mull_consumer_options consumer = rig_consumer(lose, p);
+    mull_consumer_options consumer = test_engine_consumer(lose, p);
     assert_int_equal(mull_engine_consumer(p->l.engine, &consumer), 0);
-    consumer = rig_consumer(hold, p);
+    consumer = test_engine_consumer(hold, p);
     consumer.name = "D";
     consumer.transport = "u";
     assert_int_equal(mull_engine_consumer(p->l.engine, &consumer), 0);

@@ -3,7 +3,7 @@
 #ifndef SQLITE_LOOP_H
 #define SQLITE_LOOP_H
 
-#include "sqlite_rig.h"
+#include "sqlite_engine.h"
 
 #include <uv.h>
 
@@ -46,7 +46,7 @@ static inline void on_stopped(void *data)
  * which its handlers get. */
 static inline void make_on_loop(live *l, int64_t grace_ms)
 {
-    l->policy = rig_policy("");
+    l->policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = l->policy;
     options.loop = &loop;
@@ -63,7 +63,7 @@ static inline void make_on_loop(live *l, int64_t grace_ms)
 static inline void start_on_loop(live *l, mull_handler handler, uint32_t concurrency)
 {
     make_on_loop(l, 1);
-    mull_consumer_options consumer = rig_consumer(handler, l);
+    mull_consumer_options consumer = test_engine_consumer(handler, l);
     consumer.concurrency = concurrency;
     assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(l->engine), 0);

@@ -1,7 +1,7 @@
 /* sqlite_schema.c: databases that another version of mulligan wrote. A file of each old version is
  * kept under spec/transport as SQL: what is in it comes to its end. What no version wrote, and what
  * a newer one did, is refused and left as it was. */
-#include "sqlite_rig.h"
+#include "sqlite_engine.h"
 
 #include <sys/stat.h>
 
@@ -49,24 +49,25 @@ static void version_1_is_handled_to_its_end(void **state)
 {
     (void)state;
     taken orders = {""}, dead = {""};
-    rig r = {0};
+    test_engine r = {0};
     write_version("spec/transport/schema-1.sql");
-    r.policy = rig_policy("require('mulligan.policy').bus():dead_letter_queue('elsewhere')");
+    r.policy =
+        test_engine_policy("require('mulligan.policy').bus():dead_letter_queue('elsewhere')");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = r.policy;
-    options.problem = rig_problem;
+    options.problem = test_engine_problem;
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", url), 0);
-    mull_consumer_options consumer = rig_consumer(take, &orders);
+    mull_consumer_options consumer = test_engine_consumer(take, &orders);
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
-    consumer = rig_consumer(take, &dead);
+    consumer = test_engine_consumer(take, &dead);
     consumer.name = "D";
     consumer.queue = "error";
     assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
     mull_stop_when_empty(r.engine);
     assert_int_equal(mull_engine_run(r.engine), 0);
-    assert_int_equal(rig_counts(&r).done, 6);
-    rig_close(&r);
+    assert_int_equal(test_engine_counts(&r).done, 6);
+    test_engine_close(&r);
     /* What is due, what is new; and once it is sure that their owner is dead, what it had. */
     assert_string_equal(orders.text, "later body of later 1 1;delayed delayed 1 0;- no id 1 0;"
                                      "kills body of kills 2 0;fresh fresh 2 0;");

@@ -1,6 +1,6 @@
 /* sqlite_stop.c: engines on sqlite:FILE that stop: nothing is claimed when `stopped` is told, and a
  * file that another process keeps locked holds nobody up for ever. */
-#include "sqlite_rig.h"
+#include "sqlite_engine.h"
 
 static void stop_at_once(mull_engine *engine, mull_call call, const mull_message *message,
                          void *data)
@@ -19,7 +19,7 @@ static void note_claimed(void *data)
 static void open_stopping(live *l, const char *policy, mull_handler handler)
 {
     *l = (live){.most_suspects = -1};
-    l->policy = rig_policy(policy);
+    l->policy = test_engine_policy(policy);
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = l->policy;
     options.stopped = note_claimed;
@@ -27,7 +27,7 @@ static void open_stopping(live *l, const char *policy, mull_handler handler)
     assert_int_equal(mull_engine_new(&l->engine, &options), 0);
     assert_int_equal(mull_engine_transport(l->engine, "t", url), 0);
     l->db = look_in();
-    mull_consumer_options consumer = rig_consumer(handler, l);
+    mull_consumer_options consumer = test_engine_consumer(handler, l);
     assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
 }
 

@@ -1,6 +1,6 @@
 /* until_empty.c: an engine that is to stop once its queues are empty, on a transport that can't say
  * whether they are; and what an engine needs to start. */
-#include "quay.h"
+#include "scripted_transport.h"
 
 enum { MINUTE_MS = 60000 };
 
@@ -30,16 +30,16 @@ static void keep_problem(const char *file, int line, const char *text, void *dat
 /* open_wait waits for empty queues by the answers of `depth`. */
 static void open_wait(wait *w, int (*depth)(void *self, const char *queue, void *ticket))
 {
-    *w = (wait){.stage = {.now_ms = 1}, .ops = quay_ops};
+    *w = (wait){.stage = {.now_ms = 1}, .ops = scripted_ops};
     stage *s = &w->stage;
     w->ops.depth = depth;
-    desk_open(&s->desk);
-    mull_engine_options options = quay_engine_options(s);
+    decide_fixture_open(&s->decide_fixture);
+    mull_engine_options options = scripted_engine_options(s);
     options.problem = keep_problem;
     assert_int_equal(mull_engine_new(&s->engine, &options), 0);
-    assert_int_equal(mull_engine_scheme(s->engine, &w->ops, &s->quay), 0);
-    assert_int_equal(mull_engine_transport(s->engine, "t", "quay:"), 0);
-    const mull_consumer_options consumer = rig_consumer(quay_keep_call, s);
+    assert_int_equal(mull_engine_scheme(s->engine, &w->ops, &s->scripted_transport), 0);
+    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted_transport:"), 0);
+    const mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
     assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(s->engine), 0);
     assert_int_equal(mull_stop_when_empty(s->engine), 0);
@@ -51,13 +51,13 @@ static void pass(wait *w, int64_t ms, int status)
     stage *s = &w->stage;
     for (int64_t end_ms = s->now_ms + ms; s->now_ms < end_ms; s->now_ms += 10) {
         mull_engine_turn(s->engine);
-        void *ticket = s->quay.asking;
-        s->quay.asking = NULL;
+        void *ticket = s->scripted_transport.asking;
+        s->scripted_transport.asking = NULL;
         if (!ticket)
             continue;
         const mull_depth some = {.claimed = 1, .next_due_ms = INT64_MAX};
         w->asked++;
-        mull_port_depth(s->quay.port, ticket, status, &some);
+        mull_port_depth(s->scripted_transport.port, ticket, status, &some);
     }
     mull_engine_turn(s->engine);
 }
@@ -70,7 +70,7 @@ static void a_minute_of_errors_ends_it(void **state)
 {
     (void)state;
     wait w;
-    open_wait(&w, quay_depth);
+    open_wait(&w, scripted_depth);
     pass(&w, MINUTE_MS - 1000, MULL_EIO);
     assert_in_range(w.asked, 10, 30);
     assert_int_equal(mull_engine_status(w.stage.engine), 0);
@@ -79,7 +79,7 @@ static void a_minute_of_errors_ends_it(void **state)
     assert_int_equal(mull_engine_status(w.stage.engine), MULL_EIO);
     assert_string_equal(w.problem, given_up);
     assert_string_equal(w.stage.said, "stopped");
-    quay_stage_close(&w.stage);
+    scripted_stage_close(&w.stage);
 }
 
 static void one_that_refuses_to_answer_does_as_well(void **state)
@@ -92,36 +92,36 @@ static void one_that_refuses_to_answer_does_as_well(void **state)
     pass(&w, 1100, 0);
     assert_int_equal(mull_engine_status(w.stage.engine), MULL_EIO);
     assert_string_equal(w.problem, given_up);
-    quay_stage_close(&w.stage);
+    scripted_stage_close(&w.stage);
 }
 
 static void an_answer_between_them_begins_the_minute_anew(void **state)
 {
     (void)state;
     wait w;
-    open_wait(&w, quay_depth);
+    open_wait(&w, scripted_depth);
     for (int i = 0; i < 10; i++) {
         pass(&w, MINUTE_MS - 5000, MULL_EIO);
         pass(&w, 5100, 0);
         assert_int_equal(mull_engine_status(w.stage.engine), 0);
     }
-    quay_stage_close(&w.stage);
+    scripted_stage_close(&w.stage);
 }
 
 static void one_that_is_down_is_waited_out(void **state)
 {
     (void)state;
     wait w;
-    open_wait(&w, quay_depth);
-    mull_port_state(w.stage.quay.port, MULL_DOWN, "no network");
+    open_wait(&w, scripted_depth);
+    mull_port_state(w.stage.scripted_transport.port, MULL_DOWN, "no network");
     pass(&w, 10 * MINUTE_MS, MULL_EIO);
     assert_int_equal(mull_engine_status(w.stage.engine), 0);
-    mull_port_state(w.stage.quay.port, MULL_UP, NULL);
+    mull_port_state(w.stage.scripted_transport.port, MULL_UP, NULL);
     pass(&w, MINUTE_MS - 6000, MULL_EIO);
     assert_int_equal(mull_engine_status(w.stage.engine), 0);
     pass(&w, 7000, MULL_EIO);
     assert_int_equal(mull_engine_status(w.stage.engine), MULL_EIO);
-    quay_stage_close(&w.stage);
+    scripted_stage_close(&w.stage);
 }
 
 /* ---- Starts ---------------------------------------------------------------------------------- */
@@ -131,8 +131,8 @@ static void without_a_transport_it_does_not_start(void **state)
     (void)state;
     wait w = {.stage = {.now_ms = 1}};
     stage *s = &w.stage;
-    desk_open(&s->desk);
-    mull_engine_options options = quay_engine_options(s);
+    decide_fixture_open(&s->decide_fixture);
+    mull_engine_options options = scripted_engine_options(s);
     options.problem = keep_problem;
     assert_int_equal(mull_engine_new(&s->engine, &options), 0);
     assert_int_equal(mull_engine_start(s->engine), MULL_EINVAL);
@@ -143,7 +143,7 @@ static void without_a_transport_it_does_not_start(void **state)
     assert_int_equal(mull_engine_start(s->engine), 0);
     assert_string_equal(s->said, "there is no consumer, so no messages are taken");
     mull_engine_close(s->engine, NULL, NULL);
-    desk_close(&s->desk);
+    decide_fixture_close(&s->decide_fixture);
 }
 
 int main(void)

@@ -148,7 +148,7 @@ void model_looked(handout *h)
     }
     int fresh = h->fresh && h->stage == ARRIVED;
     h->fresh = 0;
-    if (s->purse.failed_ms < s->now_ms || h->told_lost)
+    if (s->counting_allocator.failed_ms < s->now_ms || h->told_lost)
         return;
     if (fresh || h->stage == FAILED)
         model_unwritten(h);
@@ -500,8 +500,8 @@ static void check_patience(process *p, const tally *t, int suspected)
     const sim *s = p->sim;
     if (t->alone)
         return;
-    int waits =
-        suspected && !process_is_stopping(p) && s->now_ms > s->purse.failed_ms + CALL_AGAIN_MS;
+    int waits = suspected && !process_is_stopping(p) &&
+                s->now_ms > s->counting_allocator.failed_ms + CALL_AGAIN_MS;
     if (!waits) {
         p->suspected_ms = INT64_MAX;
         return;
@@ -537,7 +537,7 @@ void model_turned(process *p)
     }
     tally t = take_tally(p);
     int suspected = suspect_may_run(p, &t);
-    int short_of_calls = p->sim->now_ms <= p->sim->purse.failed_ms + CALL_AGAIN_MS;
+    int short_of_calls = p->sim->now_ms <= p->sim->counting_allocator.failed_ms + CALL_AGAIN_MS;
     int gate_open = !process_is_stopping(p) && !t.alone && !suspected && !short_of_calls;
     for (handout *h = NULL; (h = next_handout(p, h));)
         check_left(h, gate_open);
@@ -595,7 +595,7 @@ void model_end(sim *s)
         if (m->published && !m->exists)
             violation(s, "message %d was published, and is nowhere", i);
     }
-    if (s->purse.blocks > 0)
-        violation(s, "%zu blocks of the engines' memory (%zu bytes) aren't back", s->purse.blocks,
-                  s->purse.bytes);
+    if (s->counting_allocator.blocks > 0)
+        violation(s, "%zu blocks of the engines' memory (%zu bytes) aren't back",
+                  s->counting_allocator.blocks, s->counting_allocator.bytes);
 }

@@ -252,7 +252,7 @@ static int guest_compile(void *data, mull__load *load)
     memcpy(number, load->text, load->text_size < 39 ? load->text_size : 39);
     if (number[0] == '!')
         return MULL_EPOLICY;
-    mull_allocator allocator = purse_allocator(&s->purse);
+    mull_allocator allocator = counting_allocator_ops(&s->counting_allocator);
     source *made = mull__alloc(&allocator, sizeof *made);
     if (!made)
         return MULL_ENOMEM;
@@ -267,7 +267,7 @@ static int guest_compile(void *data, mull__load *load)
 
 static void guest_source_free(void *data, void *kept)
 {
-    mull_allocator allocator = purse_allocator(&((sim *)data)->purse);
+    mull_allocator allocator = counting_allocator_ops(&((sim *)data)->counting_allocator);
     mull__free(&allocator, kept);
 }
 
@@ -276,7 +276,7 @@ static int guest_state_new(void *data, void *kept, const char *digest, mull__rep
                            void **made)
 {
     (void)digest, (void)report;
-    mull_allocator allocator = purse_allocator(&((sim *)data)->purse);
+    mull_allocator allocator = counting_allocator_ops(&((sim *)data)->counting_allocator);
     state *fresh = mull__alloc(&allocator, sizeof *fresh);
     if (!fresh)
         return MULL_ENOMEM;
@@ -397,7 +397,7 @@ const generation *generation_of(sim *s, uint64_t number)
         if (MULL__ENTRY(at, generation, link)->number == number)
             return MULL__ENTRY(at, generation, link);
     generation *g = keep(s, sizeof *g);
-    mull_allocator allocator = purse_allocator(&s->own_purse);
+    mull_allocator allocator = counting_allocator_ops(&s->table_allocator);
     g->number = number;
     if (compile(&allocator, number, &g->table) != 0)
         violation(s, "there is no table");

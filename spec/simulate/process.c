@@ -123,18 +123,18 @@ static int load(process *p, uint64_t number, int broken)
     policy_text(text, number, broken);
     const generation *made = broken ? NULL : generation_of(s, number);
     int same = made && made == p->generation;
-    uint64_t failures = s->purse.failures;
+    uint64_t failures = s->counting_allocator.failures;
     int status;
     if (!p->policy) {
         mull_policy_options options = MULL_INIT(mull_policy_options);
-        options.allocator = purse_allocator(&s->purse);
+        options.allocator = counting_allocator_ops(&s->counting_allocator);
         options.text = text;
         status = mull__policy_new(&p->policy, &options, &sim_guest, s);
     } else {
         status = mull_policy_reload(p->policy, text, strlen(text));
     }
     int expected = broken ? MULL_EPOLICY : same ? 1 : 0;
-    if (status == MULL_ENOMEM && s->purse.failures > failures)
+    if (status == MULL_ENOMEM && s->counting_allocator.failures > failures)
         expected = MULL_ENOMEM;
     note(s, "process %lld loads policy %lld: %lld", p->index, (int64_t)number, status, 0);
     if (status == MULL_EREFUSED && !broken)
@@ -200,7 +200,7 @@ static void make_engine(process *p)
     options.data = p;
     options.clock = &clock;
     options.seed = draw(s, 1 << 30) + 1;
-    options.allocator = purse_allocator(&s->purse);
+    options.allocator = counting_allocator_ops(&s->counting_allocator);
     if (mull_engine_new(&p->engine, &options) != 0)
         violation(s, "there is no engine");
     if (p->grace_ms == 0)
@@ -244,13 +244,13 @@ void process_start(sim *s, void *data)
                    .epoch = p->epoch + 1,
                    .grace_ends_ms = INT64_MAX};
     note(s, "process %lld starts", p->index, 0, 0, 0);
-    int scarce = s->purse.scarce;
-    s->purse.scarce = 0;
+    int scarce = s->counting_allocator.scarce;
+    s->counting_allocator.scarce = 0;
     load(p, draw_policy(s), 0);
     make_engine(p);
     start(p);
     p->life = RUNNING;
-    s->purse.scarce = scarce;
+    s->counting_allocator.scarce = scarce;
 }
 
 /* ---- Turning --------------------------------------------------------------------------------- */
@@ -259,7 +259,7 @@ void process_start(sim *s, void *data)
 static void bury(process *p)
 {
     sim *s = p->sim;
-    s->purse.scarce = 0;
+    s->counting_allocator.scarce = 0;
     work_end_all(p);
     if (p->life != CLOSING)
         mull_engine_close(p->engine, on_closed, p);
@@ -277,7 +277,7 @@ void process_turn(process *p)
 {
     sim *s = p->sim;
     p->touched = 0;
-    s->purse.scarce = !p->dead;
+    s->counting_allocator.scarce = !p->dead;
     p->turning = 1;
     int64_t next_ms = mull_engine_turn(p->engine);
     p->turning = 0;

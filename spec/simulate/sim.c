@@ -297,13 +297,13 @@ void simulate(sim *s, uint64_t seed, totals *sums, int tell)
     mull__rand_init(&s->chance, mull__hash_words(words, 1) | 1);
     mull__list_init(&s->generations);
     mull__list_init(&s->jobs);
-    s->purse.sim = s;
-    s->purse.failed_ms = INT64_MIN / 2;
+    s->counting_allocator.sim = s;
+    s->counting_allocator.failed_ms = INT64_MIN / 2;
     processes_init(s);
     begin(s);
     run(s);
     model_end(s);
     generations_free(s);
-    if (s->own_purse.blocks > 0)
-        violation(s, "%zu blocks of tables are left", s->own_purse.blocks);
+    if (s->table_allocator.blocks > 0)
+        violation(s, "%zu blocks of tables are left", s->table_allocator.blocks);
 }

@@ -9,7 +9,7 @@
  *   connection.c the broker as an engine sees it: the slots of a transport, and their faults
  *   model.c      is what happens right? an account of each hand-out
  *   verdicts.c   ... and of what should become of it
- *   purse.c      the engines' memory, counted and spoilt when it is freed
+ *   counting_allocator.c      the engines' memory, counted and spoilt when it is freed
  *   trace.c      what happened, for people, and a hash of it
  */
 #ifndef SIM_H
@@ -437,16 +437,16 @@ void take_id(char kept[36], const char *id);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* purse counts what is out; where it is scarce, some requests fail. */
-typedef struct purse {
+/* counting_allocator counts what is out; where it is scarce, some requests fail. */
+typedef struct counting_allocator {
     size_t blocks, bytes;
     sim *sim;
     int scarce;
     uint64_t failures;
     int64_t failed_ms; /* the last one */
-} purse;
+} counting_allocator;
 
-mull_allocator purse_allocator(purse *p);
+mull_allocator counting_allocator_ops(counting_allocator *p);
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
@@ -535,8 +535,9 @@ struct sim {
     message **messages;
     int message_count, message_room;
     mull__list generations;
-    purse purse, own_purse; /* the engines', and the model's tables' */
-    mull__list jobs;        /* calls that their handlers haven't ended, or end twice */
+    counting_allocator counting_allocator,
+        table_allocator; /* the engines', and the model's tables' */
+    mull__list jobs;     /* calls that their handlers haven't ended, or end twice */
     int publishes_left;
     int64_t published_ms; /* the last time that somebody put a message into a broker */
 

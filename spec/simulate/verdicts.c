@@ -117,7 +117,7 @@ static int has_timed_out(const handout *h)
 /* short_since says whether memory ran out since it was judged. */
 static int short_since(const handout *h)
 {
-    return h->process->sim->purse.failed_ms + WALL_MS >= h->judged_ms;
+    return h->process->sim->counting_allocator.failed_ms + WALL_MS >= h->judged_ms;
 }
 
 /* are_words compares a queue or a note with what it should be, or, where an override's could not be
@@ -285,7 +285,7 @@ void model_unwritten(handout *h)
         judge(h, h->failing);
     else if (h->stage == WORKING && has_timed_out(h))
         judge(h, timed_out);
-    if (s->purse.failed_ms < s->now_ms)
+    if (s->counting_allocator.failed_ms < s->now_ms)
         WRONG(h, "message %d is to be settled, and isn't", number_of(h));
     h->kind = h->judged ? kinds[h->judgement.verdict.action] : MULL_SETTLE_GIVE_BACK;
     if (h->kind == MULL_SETTLE_GIVE_BACK && !process_is_stopping(h->process))

@@ -111,14 +111,14 @@ static void publish_by(process *p)
     *of = (publishing){p, m};
     m->delay_ms = draw_delay(s, &s->brokers[on]);
     p->publishes++;
-    uint64_t failures = s->purse.failures;
+    uint64_t failures = s->counting_allocator.failures;
     int status = mull_publish(p->engine, on ? "t1" : "t0", write_content(&c, m), m->delay_ms,
                               on_published, of);
     p->touched = 1;
     if (status != 0)
         p->publishes--;
     if (status != 0 && status != MULL_EIO && status != MULL_ESTATE && status != MULL_EINVAL &&
-        !(status == MULL_ENOMEM && s->purse.failures > failures))
+        !(status == MULL_ENOMEM && s->counting_allocator.failures > failures))
         violation(s, "publishing message %d gave %d", m->number, status);
 }
 
@@ -197,9 +197,9 @@ static void send_one(job *j)
     message *m = message_new(s, SENT, b->index, queue);
     content c;
     m->delay_ms = draw_delay(s, b);
-    uint64_t failures = s->purse.failures;
+    uint64_t failures = s->counting_allocator.failures;
     int status = mull_send(p->engine, j->call, write_content(&c, m), m->delay_ms);
-    if (status != MULL_ENOMEM || s->purse.failures == failures)
+    if (status != MULL_ENOMEM || s->counting_allocator.failures == failures)
         model_sent(h, m, status);
 }
 
@@ -269,10 +269,10 @@ static void end_job(job *j)
     failing f = draw_failing(s);
     error_room room;
     int failed = draw(s, 100) < fails;
-    uint64_t failures = s->purse.failures;
+    uint64_t failures = s->counting_allocator.failures;
     int status = mull_done(p->engine, j->call, failed ? work_error(&room, &f) : NULL);
     p->touched = 1;
-    if (status == MULL_ENOMEM && s->purse.failures > failures) {
+    if (status == MULL_ENOMEM && s->counting_allocator.failures > failures) {
         end_later(j, between(s, 1, 50)); /* as it says: not ended, try again */
         return;
     }

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include "counting_allocator.h"
 #include "plain.h"
-#include "purse.h"
 
 /* ---- Policies -------------------------------------------------------------------------------- */
 
@@ -50,8 +50,8 @@
 /* new_table compiles, or fails the test. */
 static inline mull__table *new_table(const mull__plain *plain)
 {
-    static purse plenty;
-    mull_allocator a = purse_allocator(&plenty);
+    static counting_allocator plenty;
+    mull_allocator a = counting_allocator_ops(&plenty);
     mull__table *table;
     assert_int_equal(mull__table_new(&table, &a, plain), 0);
     return table;

@@ -125,16 +125,16 @@ void mull_decider_free(mull_decider *decider)
     mull__free(&a, decider);
 }
 
-static MULL__ALWAYS_INLINE uintptr_t has_fresh_seat(mull_decider *decider)
+static MULL__ALWAYS_INLINE uintptr_t has_fresh_state(mull_decider *decider)
 {
     return atomic_load_explicit(&decider->slot, memory_order_relaxed) & MULL__NEW_STATE_MARK;
 }
 
-/* take_fresh_seat: only a reload marks a slot, and only this takes a mark away, so that what comes
+/* take_fresh_state: only a reload marks a slot, and only this takes a mark away, so that what comes
  * out is marked for sure, even if another reload came between. A decider state at work is kept. */
-static void take_fresh_seat(mull_decider *decider)
+static void take_fresh_state(mull_decider *decider)
 {
-    if (!has_fresh_seat(decider) || decider->deciding)
+    if (!has_fresh_state(decider) || decider->deciding)
         return;
     uintptr_t fresh = atomic_exchange_explicit(&decider->slot, (uintptr_t)decider->decider_state,
                                                memory_order_acq_rel);
@@ -148,7 +148,7 @@ mull__generation *mull__decider_generation(mull_decider *decider)
 
 mull__generation *mull__decider_refresh(mull_decider *decider)
 {
-    take_fresh_seat(decider);
+    take_fresh_state(decider);
     return decider->decider_state->generation;
 }
 
@@ -306,14 +306,14 @@ int mull__decide_current(mull_decider *decider, const mull_failure *failure, mul
 static MULL__NOINLINE int decide_afresh(mull_decider *decider, const mull_failure *failure,
                                         mull_verdict *verdict)
 {
-    take_fresh_seat(decider);
+    take_fresh_state(decider);
     return mull__decide_current(decider, failure, verdict);
 }
 
 static MULL__ALWAYS_INLINE int decide(mull_decider *decider, const mull_failure *failure,
                                       mull_verdict *verdict)
 {
-    return MULL__LIKELY(!has_fresh_seat(decider)) ? mull__decide_current(decider, failure, verdict)
+    return MULL__LIKELY(!has_fresh_state(decider)) ? mull__decide_current(decider, failure, verdict)
                                                   : decide_afresh(decider, failure, verdict);
 }
 
@@ -343,7 +343,7 @@ int mull__decider_inspect(mull_decider *decider, const mull_failure *failure, mu
         return MULL_EINVAL;
     if (decider->deciding)
         return MULL_ESTATE;
-    take_fresh_seat(decider);
+    take_fresh_state(decider);
     mull_failure full;
     mull__named room;
     int status = complete(decider, &full, failure, &room);

@@ -2,7 +2,7 @@
  * it. All else follows from the rows: what a policy may say and how that is checked
  * (lua/mulligan/policy/settings.lua), how it is read (src/lua/language/compile.c), which scope's
  * value is in force, the digest, what `table` shows, and the types for editors
- * (tools/words/looks.lua). */
+ * (tools/docgen/looks.lua). */
 #ifndef MULL__SETTINGS_H
 #define MULL__SETTINGS_H
 

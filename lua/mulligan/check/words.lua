@@ -1,7 +1,7 @@
 -- words.lua: what a finding says to people. Its code is "MUL" and its kind; docs/findings/ has a page
 -- for each.
 
-local span = require "mulligan.look.span"
+local duration = require "mulligan.format.duration"
 local text = require "mulligan.policy.text"
 
 local words = {}
@@ -47,7 +47,7 @@ local no_effect = {
 local function without_effect(finding)
     if finding.word == "delay" then
         return ("a delay of %s has no effect: max_delay is %s, and nothing waits longer"):format(
-            span.exact(finding.number), span.exact(finding.limit))
+            duration.exact(finding.number), duration.exact(finding.limit))
     end
     return no_effect[finding.word] or finding.word .. " does nothing; leave it out"
 end
@@ -71,7 +71,7 @@ local of = {
         .. "aren't asked; add a default(), or include them"):format(scope(f.scope), scope(f.other.scope)) end,
     function(f) return ("%s looks misspelt; did you mean %s?"):format(show(f.type), show(f.other.type)) end,
     function(f) return ("redelivery %d can't come: by then the message is older than max_age, %s"):format(f.number,
-        span.exact(f.limit)) end,
+        duration.exact(f.limit)) end,
     function(f) return ("this rule asks for up to %d calls, of which max_attempts lets %d through"):format(f.number,
         f.limit) end,
     function(f) return ("this matcher for %s can never pass"):format(show(f.type)) end,
@@ -83,7 +83,7 @@ local of = {
     function(f) return ("consumer %s reads the queue %s, where the dead letters of consumer %s go"):format(show(f.word),
         show(f.other.type), show(f.other.scope)) end,
     function(f) return ("a delay of up to %s is made of several, since transport %s can't delay for longer than %s")
-        :format(span.about(f.number), show(f.word), span.exact(f.limit)) end,
+        :format(duration.about(f.number), show(f.word), duration.exact(f.limit)) end,
     function(f) return ("there is no %s%s"):format(scope(f.scope), f.near and "; did you mean " .. show(f.near) .. "?"
         or "") end,
     function(f) return ("from here on check hasn't looked for %s: it would take too long"):format(searches[f.word]) end,

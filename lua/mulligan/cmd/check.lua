@@ -5,8 +5,8 @@ local cli = require "mulligan.cli"
 local config = require "mulligan.config"
 local json = require("mulligan").json
 local options = require "mulligan.options"
-local paint = require "mulligan.look.paint"
-local span = require "mulligan.look.span"
+local ansi = require "mulligan.format.ansi"
+local duration = require "mulligan.format.duration"
 local text = require "mulligan.policy.text"
 
 local check = {}
@@ -91,11 +91,11 @@ end
 
 local function show_finding(finding)
     local at = finding.line and ("%s:%d"):format(finding.file, finding.line) or finding.file
-    cli.say(("%s: %s %s\n"):format(paint.bold(text.clean(at)), paint.yellow(finding.code), text.clean(finding.text)))
+    cli.say(("%s: %s %s\n"):format(ansi.bold(text.clean(at)), ansi.yellow(finding.code), text.clean(finding.text)))
 end
 
 local function time(ms)
-    return ms and span.about(ms) or "none"
+    return ms and duration.about(ms) or "none"
 end
 
 local function row(name, of)
@@ -117,11 +117,11 @@ local function show_bounds(bounds, known)
             rows[#rows + 1] = row(rule_name(rule), rule)
         end
     end
-    for number, line in ipairs(paint.columns(rows, 0)) do
-        cli.say((number == 1 and paint.dim(line) or line) .. "\n")
+    for number, line in ipairs(ansi.columns(rows, 0)) do
+        cli.say((number == 1 and ansi.dim(line) or line) .. "\n")
     end
     if not known then
-        cli.say(paint.dim "where each call may take 30s; --for service.lua knows the timeouts" .. "\n")
+        cli.say(ansi.dim "where each call may take 30s; --for service.lua knows the timeouts" .. "\n")
     end
 end
 

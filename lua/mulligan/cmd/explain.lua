@@ -1,15 +1,15 @@
 -- cmd/explain.lua: why the verdict on a failure is what it is, and what follows; docs/explain.md.
 
-local chain = require "mulligan.look.chain"
+local chain = require "mulligan.format.chain"
 local cli = require "mulligan.cli"
 local core = require "mulligan.core"
 local json = require("mulligan").json
-local matcher = require "mulligan.look.matcher"
-local paint = require "mulligan.look.paint"
-local scopes = require "mulligan.look.scopes"
-local span = require "mulligan.look.span"
+local matcher = require "mulligan.format.matcher"
+local ansi = require "mulligan.format.ansi"
+local scopes = require "mulligan.format.scopes"
+local duration = require "mulligan.format.duration"
 local text = require "mulligan.policy.text"
-local timeline = require "mulligan.look.timeline"
+local timeline = require "mulligan.format.timeline"
 
 local LARGEST = 16 * 1024 * 1024
 
@@ -135,7 +135,7 @@ local function statement(kind, rule)
 end
 
 local function wait_of(verdict)
-    return verdict.delay_ms == 0 and "at once" or "in " .. span.exact(verdict.delay_ms)
+    return verdict.delay_ms == 0 and "at once" or "in " .. duration.exact(verdict.delay_ms)
 end
 
 -- override says what an override made of the verdict.
@@ -156,17 +156,17 @@ local function add_verdict(lines, of)
     local longest = of.timeline.longest and #of.timeline.both.first == 0 and of.timeline.longest.first[1] or first
     local said = chain.verdict(verdict, wait_of(verdict))
     if verdict.tier and first.shortest_delay_ms ~= longest.longest_delay_ms then
-        said = ("%s; jitter takes it from %s to %s"):format(said, span.exact(first.shortest_delay_ms),
-            span.exact(longest.longest_delay_ms))
+        said = ("%s; jitter takes it from %s to %s"):format(said, duration.exact(first.shortest_delay_ms),
+            duration.exact(longest.longest_delay_ms))
     end
-    local rows = { { paint.bold "verdict", paint.bold(said) } }
+    local rows = { { ansi.bold "verdict", ansi.bold(said) } }
     local rule = verdict.rule
-    rows[2] = { paint.bold "rule", rule and ("%s, %s, for %s"):format(scopes.place(folder, rule),
+    rows[2] = { ansi.bold "rule", rule and ("%s, %s, for %s"):format(scopes.place(folder, rule),
         text.name(rule.scope), text.name(rule.type)) or "none decided" }
     if of.override then
-        rows[3] = { paint.bold "override", override(of.override, verdict) }
+        rows[3] = { ansi.bold "override", override(of.override, verdict) }
     end
-    table.move(paint.columns(rows, 0), 1, #rows, #lines + 1, lines)
+    table.move(ansi.columns(rows, 0), 1, #rows, #lines + 1, lines)
 end
 
 local results = { passed = "✓", lost = "✗", raised = "!" }
@@ -184,7 +184,7 @@ local function candidate_row(candidate, here)
     if candidate.depth then
         why = ("cause %d, %s: %s"):format(candidate.depth, text.name(candidate.cause), why)
     end
-    local colour = paint[colours[candidate.result]]
+    local colour = ansi[colours[candidate.result]]
     return {
         colour(results[candidate.result]),
         scopes.place(folder, rule) .. from,
@@ -195,7 +195,7 @@ end
 
 local function add_candidates(lines, of)
     local here = scopes.in_force(of.scopes)
-    lines[#lines + 1] = paint.bold "candidates" .. "  in the order in which they were looked at"
+    lines[#lines + 1] = ansi.bold "candidates" .. "  in the order in which they were looked at"
     local rows = {}
     for number, candidate in ipairs(of.candidates) do
         rows[number] = candidate_row(candidate, here)
@@ -204,15 +204,15 @@ local function add_candidates(lines, of)
         lines[#lines + 1] = "  none: " .. (of.verdict.reason == "max_deliveries" and chain.why(of.verdict)
             or "no rule and no declaration is for such a type")
     end
-    table.move(paint.columns(rows, 2), 1, #rows, #lines + 1, lines)
+    table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
 
 local function title(path, of)
     local failure = of.failure
     local message = failure.message and failure.message ~= "" and " " .. text.show(failure.message) or ""
     return ("%s%s in %s: attempt %d, redeliveries %d, calls %d%s\nby %s (generation %s)"):format(
-        paint.bold(text.name(failure.type)), message, scopes.whom(failure), failure.attempt, failure.redeliveries,
-        failure.calls, failure.age_ms > 0 and ", first failed " .. span.about(failure.age_ms) .. " ago" or "",
+        ansi.bold(text.name(failure.type)), message, scopes.whom(failure), failure.attempt, failure.redeliveries,
+        failure.calls, failure.age_ms > 0 and ", first failed " .. duration.about(failure.age_ms) .. " ago" or "",
         text.clean(path), of.generation:sub(1, 8))
 end
 
@@ -220,7 +220,7 @@ local function as_text(path, of)
     local lines = { title(path, of), "" }
     add_verdict(lines, of)
     lines[#lines + 1] = ""
-    lines[#lines + 1] = paint.bold "scopes" .. "  the nearest one with rules is in force, as a whole"
+    lines[#lines + 1] = ansi.bold "scopes" .. "  the nearest one with rules is in force, as a whole"
     local rows = scopes.lines(folder, of.scopes)
     table.move(rows, 1, #rows, #lines + 1, lines)
     lines[#lines + 1] = ""

@@ -1,13 +1,13 @@
 -- cmd/table.lua: the decision table as it is in force for a consumer on a transport; docs/table.md.
 
-local chain = require "mulligan.look.chain"
+local chain = require "mulligan.format.chain"
 local cli = require "mulligan.cli"
 local core = require "mulligan.core"
 local json = require("mulligan").json
-local matcher = require "mulligan.look.matcher"
-local paint = require "mulligan.look.paint"
-local scopes = require "mulligan.look.scopes"
-local span = require "mulligan.look.span"
+local matcher = require "mulligan.format.matcher"
+local ansi = require "mulligan.format.ansi"
+local scopes = require "mulligan.format.scopes"
+local duration = require "mulligan.format.duration"
 local text = require "mulligan.policy.text"
 
 local command = {}
@@ -63,7 +63,7 @@ local function add_rule(rows, rule, here)
     if not is_short then
         rows[#rows + 1] = { place(rule, here), when }
     end
-    steps[#steps + 1] = paint.dim("(" .. chain.bounds(rule.bounds) .. ")")
+    steps[#steps + 1] = ansi.dim("(" .. chain.bounds(rule.bounds) .. ")")
     for number, step in ipairs(steps) do
         local is_first = is_short and number == 1
         rows[#rows + 1] = { is_first and place(rule, here) or "", is_first and when or "", step }
@@ -71,8 +71,8 @@ local function add_rule(rows, rule, here)
 end
 
 local function add_group(lines, group, head)
-    lines[#lines + 1] = "  " .. paint.cyan(head)
-    table.move(paint.columns(group.rows, 4), 1, #group.rows, #lines + 1, lines)
+    lines[#lines + 1] = "  " .. ansi.cyan(head)
+    table.move(ansi.columns(group.rows, 4), 1, #group.rows, #lines + 1, lines)
 end
 
 local function add_rules(lines, of)
@@ -81,7 +81,7 @@ local function add_rules(lines, of)
         add_rule(rows, rule, here)
     end
     lines[#lines + 1] = ""
-    lines[#lines + 1] = paint.bold "rules" .. "  as they are tried: for the type, for what it descends from, "
+    lines[#lines + 1] = ansi.bold "rules" .. "  as they are tried: for the type, for what it descends from, "
         .. "for its causes, for all"
     lines[#lines + 1] = "       in brackets what a rule alone leads to, with handlers that take up to 30s"
     local last
@@ -98,13 +98,13 @@ local function add_rules(lines, of)
     if last then
         add_group(lines, last, "Error: whatever no rule above matched")
     else
-        lines[#lines + 1] = paint.yellow("  no rule for Error: whatever no rule matches is a dead letter")
+        lines[#lines + 1] = ansi.yellow("  no rule for Error: whatever no rule matches is a dead letter")
     end
 end
 
 local function add_unrecoverable(lines, of)
     lines[#lines + 1] = ""
-    lines[#lines + 1] = paint.bold "unrecoverable" .. "  dead letters at the first failure, before any rule"
+    lines[#lines + 1] = ansi.bold "unrecoverable" .. "  dead letters at the first failure, before any rule"
     local rows = {}
     for number, declared in ipairs(of.unrecoverable) do
         rows[number] = { place(declared), ancestry(of.parents, declared.type),
@@ -113,7 +113,7 @@ local function add_unrecoverable(lines, of)
     if #rows == 0 then
         lines[#lines + 1] = "  nothing"
     end
-    table.move(paint.columns(rows, 2), 1, #rows, #lines + 1, lines)
+    table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
 
 local function add_replaced(lines, of)
@@ -121,18 +121,18 @@ local function add_replaced(lines, of)
         return
     end
     lines[#lines + 1] = ""
-    lines[#lines + 1] = paint.bold "replaced" .. "  a later rule for the same type stands in their place"
+    lines[#lines + 1] = ansi.bold "replaced" .. "  a later rule for the same type stands in their place"
     local rows, here = {}, scopes.in_force(of.scopes)
     for number, rule in ipairs(of.replaced) do
         rows[number] = { place(rule, here), ("%s(%s)"):format(rule.word, text.show(rule.type)),
             "by " .. scopes.place(folder, { file = rule.by_file, line = rule.by_line }) }
     end
-    table.move(paint.columns(rows, 2), 1, #rows, #lines + 1, lines)
+    table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
 
 local function add_bounds(lines, of)
     lines[#lines + 1] = ""
-    lines[#lines + 1] = paint.bold "bounds" .. "  whatever fails, by whichever of these rules: "
+    lines[#lines + 1] = ansi.bold "bounds" .. "  whatever fails, by whichever of these rules: "
         .. chain.bounds(of.bounds)
 end
 
@@ -142,9 +142,9 @@ local function value_of(kind, value)
     if value == false then
         return "none"
     elseif kind == "span" then
-        return span.exact(value)
+        return duration.exact(value)
     elseif kind == "rate" then
-        return ("after %d failures in a row, wait %s"):format(value.after, span.exact(value.wait_ms))
+        return ("after %d failures in a row, wait %s"):format(value.after, duration.exact(value.wait_ms))
     elseif value == true then
         return "a function"
     end
@@ -153,14 +153,14 @@ end
 
 local function add_settings(lines, of)
     lines[#lines + 1] = ""
-    lines[#lines + 1] = paint.bold "settings"
+    lines[#lines + 1] = ansi.bold "settings"
     local rows = {}
     for number, row in ipairs(core.settings) do
         local setting = of.settings[row.field]
         rows[number] = { (row.field:gsub("_ms$", "")), value_of(row.kind, setting.value),
-            setting.file and place(setting) or paint.dim "default" }
+            setting.file and place(setting) or ansi.dim "default" }
     end
-    table.move(paint.columns(rows, 2), 1, #rows, #lines + 1, lines)
+    table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
 
 -- ---- All of it ---------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ local MOST_OTHERS = 100
 
 local function add_scopes(lines, of)
     lines[#lines + 1] = ""
-    lines[#lines + 1] = paint.bold "scopes" .. "  the nearest one with rules is in force, as a whole"
+    lines[#lines + 1] = ansi.bold "scopes" .. "  the nearest one with rules is in force, as a whole"
     local rows = scopes.lines(folder, of.scopes)
     table.move(rows, 1, #rows, #lines + 1, lines)
     local names = {}
@@ -177,14 +177,14 @@ local function add_scopes(lines, of)
         names[number] = text.name(other.scope)
     end
     if #names > 0 then
-        lines[#lines + 1] = paint.dim("  others, each with a table of its own: "
+        lines[#lines + 1] = ansi.dim("  others, each with a table of its own: "
             .. table.concat(text.some(names, MOST_OTHERS), ", "))
     end
 end
 
 local function as_text(path, of)
     local lines = {
-        ("%s (generation %s), for %s"):format(paint.bold(text.clean(path)), of.generation:sub(1, 8), scopes.whom(of)),
+        ("%s (generation %s), for %s"):format(ansi.bold(text.clean(path)), of.generation:sub(1, 8), scopes.whom(of)),
     }
     add_scopes(lines, of)
     add_unrecoverable(lines, of)

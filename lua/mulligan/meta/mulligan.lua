@@ -1,6 +1,6 @@
 ---@meta mulligan
 
--- Made of tools/words by tools/words.lua.
+-- Made of tools/docgen by tools/docgen.lua.
 
 ---What `require "mulligan"` gives.
 ---@class mulligan

@@ -1,6 +1,6 @@
 ---@meta mulligan.policy
 
--- Made of tools/words by tools/words.lua.
+-- Made of tools/docgen by tools/docgen.lua.
 
 ---What `require "mulligan.policy"` gives.
 ---@class mulligan.policy

@@ -1,6 +1,6 @@
 ---@meta mulligan.testing
 
--- Made of tools/words by tools/words.lua.
+-- Made of tools/docgen by tools/docgen.lua.
 
 ---What `require "mulligan.testing"` gives.
 ---@class mulligan.testing

@@ -7,12 +7,12 @@ local answer = {}
 
 local chain = require "mulligan.policy.chain"
 local duration = require "mulligan.policy.duration"
-local hearing = require "mulligan.policy.hearing"
-local lost = require "mulligan.policy.lost"
-local made = require "mulligan.policy.made"
-local words = require "mulligan.policy.words"
+local dispatch = require "mulligan.policy.dispatch"
+local error_value = require "mulligan.policy.error_value"
+local opaque_value = require "mulligan.policy.opaque_value"
+local dsl_object = require "mulligan.policy.dsl_object"
 
--- What stands for the book once that is closed.
+-- What stands for the context once that is closed.
 local raising = {}
 
 function raising.problem(_, _, why)
@@ -21,7 +21,7 @@ end
 
 local function read_delay(told, here, word, given)
     local ms, why = duration.read(given)
-    if not ms and given ~= lost then
+    if not ms and given ~= error_value then
         told:problem(here, ("%s: delay %s"):format(word, why))
     end
     return ms
@@ -30,7 +30,7 @@ end
 local makers = {}
 
 function makers.retry(told, here, n, delay)
-    if not words.too_many(told, here, "retry", n, 1, "one delay at most") then
+    if not dsl_object.too_many(told, here, "retry", n, 1, "one delay at most") then
         local ms = n == 0 and 0 or read_delay(told, here, "retry", delay)
         return ms and { action = "retry", delay_ms = ms }
     end
@@ -39,32 +39,32 @@ end
 function makers.redeliver(told, here, n, delay)
     if n == 0 then
         told:problem(here, 'redeliver needs a delay: policy.redeliver("5m")')
-    elseif not words.too_many(told, here, "redeliver", n, 1, "one delay") then
+    elseif not dsl_object.too_many(told, here, "redeliver", n, 1, "one delay") then
         local ms = read_delay(told, here, "redeliver", delay)
         return ms and { action = "redeliver", delay_ms = ms }
     end
 end
 
 function makers.dead_letter(told, here, n, queue)
-    if not words.too_many(told, here, "dead_letter", n, 1, "one queue at most") then
-        local name = n == 1 and words.name(told, here, "dead_letter: the queue", queue)
+    if not dsl_object.too_many(told, here, "dead_letter", n, 1, "one queue at most") then
+        local name = n == 1 and dsl_object.name(told, here, "dead_letter: the queue", queue)
         return (n == 0 or name) and { action = "dead_letter", queue = name or nil }
     end
 end
 
 function makers.discard(told, here, n, note)
-    if not words.too_many(told, here, "discard", n, 1, "one note at most") then
-        local why = n == 1 and note ~= lost and chain.note_mistake(note)
+    if not dsl_object.too_many(told, here, "discard", n, 1, "one note at most") then
+        local why = n == 1 and note ~= error_value and chain.note_mistake(note)
         if why then
             told:problem(here, "discard: the note " .. why)
         end
-        return not why and note ~= lost and { action = "discard", note = note }
+        return not why and note ~= error_value and { action = "discard", note = note }
     end
 end
 
 -- seconds is a word that the answers need as well: it gives a span of time.
 local function seconds(told, here, n, value)
-    if words.too_many(told, here, "seconds", n, 1, "one number") or value == lost then
+    if dsl_object.too_many(told, here, "seconds", n, 1, "one number") or value == error_value then
         return nil
     end
     local span, why = duration.seconds(value)
@@ -75,25 +75,25 @@ local function seconds(told, here, n, value)
 end
 
 -- always gives a word that may be said during the load and after it; lost: something was wrong.
-local function always(book, word, make)
+local function always(context, word, make)
     return function(...)
-        local told = book.closed and raising or book
-        local here = not book.closed and hearing.place() or nil
-        if (...) ~= nil and (...) == book.policy then
+        local told = context.closed and raising or context
+        local here = not context.closed and dispatch.place() or nil
+        if (...) ~= nil and (...) == context.policy then
             told:problem(here, ("%s is called with a point: policy.%s(...)"):format(word, word))
-            return lost
+            return error_value
         end
-        return make(told, here, select("#", ...), ...) or lost
+        return make(told, here, select("#", ...), ...) or error_value
     end
 end
 
 -- words gives the four, and policy.seconds.
-function answer.words(book)
-    local acts = { seconds = always(book, "seconds", seconds) }
+function answer.words(context)
+    local acts = { seconds = always(context, "seconds", seconds) }
     for word, make in next, makers do
-        acts[word] = always(book, word, function(...)
+        acts[word] = always(context, word, function(...)
             local plain = make(...)
-            return plain and made.new(book, "answer", word .. "(...)", plain)
+            return plain and opaque_value.new(context, "answer", word .. "(...)", plain)
         end)
     end
     return acts
@@ -101,7 +101,7 @@ end
 
 -- plain gives what a value says as an answer, as docs/plain-rules.md has it; nil: it is none.
 function answer.plain(value)
-    return made.plain("answer", value)
+    return opaque_value.plain("answer", value)
 end
 
 return answer

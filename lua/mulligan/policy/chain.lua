@@ -11,12 +11,12 @@
 
 local chain = {}
 
-local hearing = require "mulligan.policy.hearing"
-local lost = require "mulligan.policy.lost"
+local dispatch = require "mulligan.policy.dispatch"
+local error_value = require "mulligan.policy.error_value"
 local text = require "mulligan.policy.text"
-local tier = require "mulligan.policy.tier"
+local retry_options = require "mulligan.policy.retry_options"
 local vocabulary = require "mulligan.policy.vocabulary"
-local words = require "mulligan.policy.words"
+local dsl_object = require "mulligan.policy.dsl_object"
 
 local may_follow = {
     start = { "retry", "redeliver", "dead_letter", "discard" },
@@ -82,18 +82,18 @@ end
 -- nobody asks for the rule.
 local read = {}
 
-local function read_tier(book, here, word, n, ...)
-    local result = tier.read(book, here, word, n, ...)
+local function read_tier(context, here, word, n, ...)
+    local result = retry_options.read(context, here, word, n, ...)
     return result, result and result.attempts == "unlimited"
 end
 
 read.retry, read.redeliver, read.then_redeliver = read_tier, read_tier, read_tier
 
-local function read_queue(book, here, word, n, queue)
+local function read_queue(context, here, word, n, queue)
     if n == 0 then
         return false
-    elseif not words.too_many(book, here, word, n, 1, "one queue at most") then
-        return words.name(book, here, word .. ": the queue", queue)
+    elseif not dsl_object.too_many(context, here, word, n, 1, "one queue at most") then
+        return dsl_object.name(context, here, word .. ": the queue", queue)
     end
 end
 
@@ -108,15 +108,15 @@ function chain.note_mistake(note)
     end
 end
 
-local function read_note(book, here, word, n, note)
+local function read_note(context, here, word, n, note)
     if n == 0 then
         return true
-    elseif words.too_many(book, here, word, n, 1, "one note at most") or note == lost then
+    elseif dsl_object.too_many(context, here, word, n, 1, "one note at most") or note == error_value then
         return nil
     end
     local why = chain.note_mistake(note)
     if why then
-        book:problem(here, word .. ": the note " .. why)
+        context:problem(here, word .. ": the note " .. why)
     end
     return not why and note or nil
 end
@@ -137,22 +137,22 @@ local fields = {
 
 -- hear gives the act of a word: it moves the rule on to the next state, and gives it the value for the
 -- word's arguments, read now or before.
-local function hear(book, word)
+local function hear(context, word)
     local leads, work, field = ways(word), read[word], fields[word]
-    local values = book.values[field]
+    local values = context.values[field]
     return function(rule, here, n, ...)
         local state = leads[rule[1]]
         if not state then
             rule.touched = true
-            book:problem(here, order_mistake(rule, word))
-            return lost
+            context:problem(here, order_mistake(rule, word))
+            return error_value
         end
         local said = #rule
         rule[1], rule[said + 1], rule[said + 2] = state, word, here.line
-        local value, key = hearing.recall(values, n, ...)
+        local value, key = dispatch.recall(values, n, ...)
         if value == nil then
             local own
-            value, own = work(book, here, word, n, ...)
+            value, own = work(context, here, word, n, ...)
             if key and not own then
                 values[key] = value
             end
@@ -171,12 +171,12 @@ function chain.begin(type_name, label, here)
 end
 
 -- kind gives what makes that to which a rule's chain is said.
-function chain.kind(book)
+function chain.kind(context)
     local acts = {}
     for _, word in ipairs(vocabulary.words.rule) do
-        acts[word] = hear(book, word)
+        acts[word] = hear(context, word)
     end
-    return words.kind(book, "rule", acts, function(rule)
+    return dsl_object.kind(context, "rule", acts, function(rule)
         rule.touched = true
         return may_stand(rule) or "nothing may follow here"
     end)

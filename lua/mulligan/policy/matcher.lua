@@ -3,22 +3,22 @@
 
 local matcher = {}
 
-local hearing = require "mulligan.policy.hearing"
-local lost = require "mulligan.policy.lost"
-local made = require "mulligan.policy.made"
+local dispatch = require "mulligan.policy.dispatch"
+local error_value = require "mulligan.policy.error_value"
+local opaque_value = require "mulligan.policy.opaque_value"
 local options = require "mulligan.policy.options"
-local order = require "mulligan.policy.order"
+local key_order = require "mulligan.policy.key_order"
 local value = require "mulligan.policy.value"
-local words = require "mulligan.policy.words"
+local dsl_object = require "mulligan.policy.dsl_object"
 
 -- named gives the keys of a table of names; nil, noted, where it has none or others.
 local function named(at, what, given, example)
-    local keys, strange = order.keys(given)
+    local keys, strange = key_order.keys(given)
     if not keys then
-        return at.book:problem(at.here, ("%s has a %s for the name of a field; names are strings"):format(what,
+        return at.context:problem(at.here, ("%s has a %s for the name of a field; names are strings"):format(what,
             strange))
     elseif #keys == 0 then
-        return at.book:problem(at.here, ("%s is an empty table; leave it out, or name a field: %s"):format(what,
+        return at.context:problem(at.here, ("%s is an empty table; leave it out, or name a field: %s"):format(what,
             example))
     end
     return keys
@@ -31,10 +31,10 @@ local function add_tests(at, what, subject, given, tests, example)
     for _, key in ipairs(keys or {}) do
         if type(key) ~= "string" then
             good = false
-            at.book:problem(at.here, ("%s must name its fields, %s; %s has no name"):format(what, example,
-                made.show(given[key])))
+            at.context:problem(at.here, ("%s must name its fields, %s; %s has no name"):format(what, example,
+                opaque_value.show(given[key])))
         else
-            local name = words.name(at.book, at.here, "the name of a field", key)
+            local name = dsl_object.name(at.context, at.here, "the name of a field", key)
             local plain = name and value.read(at, name, given[key])
             good = good and plain ~= nil
             tests[#tests + 1] = { subject = subject, name = name, value = plain }
@@ -66,8 +66,8 @@ local HEADERS = '{ tenant = "acme" }'
 local function is_table(at, what, given, example)
     if options.is_table(given) then
         return true
-    elseif given ~= lost then
-        at.book:problem(at.here, ("%s must be a table, %s, not %s"):format(what, example, made.show(given)))
+    elseif given ~= error_value then
+        at.context:problem(at.here, ("%s must be a table, %s, not %s"):format(what, example, opaque_value.show(given)))
     end
     return false
 end
@@ -96,7 +96,8 @@ local function add_level(at, subject, given, tests)
     for _, key in ipairs(keys or {}) do
         if not options.has(level.names, key) then
             good = false
-            at.book:problem(at.here, ("%s has no %s; %s"):format(what, made.show(key), instead(subject, key)))
+            at.context:problem(at.here,
+                ("%s has no %s; %s"):format(what, opaque_value.show(key), instead(subject, key)))
         elseif key ~= level.below then
             local plain = value.read(at, key, given[key])
             good = good and plain ~= nil
@@ -115,13 +116,14 @@ local function add_level(at, subject, given, tests)
     return good
 end
 
-local function ctx(book, here, n, given)
-    if words.too_many(book, here, "ctx", n, 1, "one table: ctx { redeliveries = 0 }") or given == lost then
-        return lost
+local function ctx(context, here, n, given)
+    if dsl_object.too_many(context, here, "ctx", n, 1, "one table: ctx { redeliveries = 0 }")
+        or given == error_value then
+        return error_value
     end
     local tests = {}
-    local good = add_level({ book = book, here = here }, "ctx", given, tests)
-    return good and made.new(book, "matcher", "ctx(...)", { kind = "tests", tests = tests }) or lost
+    local good = add_level({ context = context, here = here }, "ctx", given, tests)
+    return good and opaque_value.new(context, "matcher", "ctx(...)", { kind = "tests", tests = tests }) or error_value
 end
 
 -- all, any, none --------------------------------------------------------------------------------
@@ -131,67 +133,69 @@ local function is_list(given)
 end
 
 local function combined(word)
-    return function(book, here, n, ...)
+    return function(context, here, n, ...)
         if n == 0 then
-            book:problem(here, ("%s is empty; it needs a matcher at least: %s({ status = 503 })"):format(word, word))
-            return lost
+            context:problem(here, ("%s is empty; it needs a matcher at least: %s({ status = 503 })"):format(word, word))
+            return error_value
         elseif n == 1 and is_list((...)) then
-            book:problem(here, ("%s takes its matchers side by side, %s(a, b), not in a table"):format(word, word))
-            return lost
+            context:problem(here, ("%s takes its matchers side by side, %s(a, b), not in a table"):format(word, word))
+            return error_value
         end
         local given, parts, good = table.pack(...), {}, true
         for i = 1, n do
-            parts[i] = matcher.read(book, here, ("%s: matcher %d"):format(word, i), given[i])
+            parts[i] = matcher.read(context, here, ("%s: matcher %d"):format(word, i), given[i])
             good = good and parts[i] ~= nil
         end
-        local depth = good and made.around(book, here, word, given, n)
-        return depth and made.new(book, "matcher", word .. "(...)", { kind = word, parts = parts }, depth) or lost
+        local depth = good and opaque_value.around(context, here, word, given, n)
+        local kept = { kind = word, parts = parts }
+        return depth and opaque_value.new(context, "matcher", word .. "(...)", kept, depth) or error_value
     end
 end
 
 -- words gives the words of policy that make matchers.
-function matcher.words(book)
+function matcher.words(context)
     local acts = {}
     for word, make in next, { ctx = ctx, all = combined("all"), any = combined("any"), none = combined("none") } do
         acts[word] = function(...)
-            return make(book, ...)
+            return make(context, ...)
         end
     end
     return acts
 end
 
 -- The same fields give the same matcher, so many rules may share one.
-local function of_fields(book, here, what, given)
-    local known, key = hearing.recall(book.matchers, given)
+local function of_fields(context, here, what, given)
+    local known, key = dispatch.recall(context.matchers, given)
     if known then
         return known
     end
     local tests = {}
-    local good = add_tests({ book = book, here = here, prefix = "" }, what, "error", given, tests, "{ status = 503 }")
+    local at = { context = context, here = here, prefix = "" }
+    local good = add_tests(at, what, "error", given, tests, "{ status = 503 }")
     local read = good and { kind = "tests", tests = tests } or nil
     if read and key then
-        book.matchers[key] = read
+        context.matchers[key] = read
     end
     return read
 end
 
 -- read gives a matcher as docs/plain-rules.md has it; nil where it was wrong. `what` is how a mistake
 -- calls it.
-function matcher.read(book, here, what, given)
-    if given == lost then
+function matcher.read(context, here, what, given)
+    if given == error_value then
         return nil
     elseif type(given) == "function" then
-        return { kind = "function", number = book:number_of(given) }
+        return { kind = "function", number = context:number_of(given) }
     end
-    local plain = made.plain("matcher", given)
+    local plain = opaque_value.plain("matcher", given)
     if plain then
         return plain
     elseif options.is_table(given) then
-        return of_fields(book, here, what, given)
+        return of_fields(context, here, what, given)
     end
-    local called = made.show(given)
-    book:problem(here, ("%s must be a table, { status = 503 }, or a function, not %s%s"):format(what, called,
-        made.plain("value", given) and ("; it needs its field: { status = %s }"):format(called) or ""))
+    local called = opaque_value.show(given)
+    context:problem(here, ("%s must be a table, { status = 503 }, or a function, not %s%s"):format(what, called,
+        opaque_value.plain("value", given) and ("; it needs its field: { status = %s }"):format(called) or ""))
 end
 
 return matcher

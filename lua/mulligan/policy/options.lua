@@ -2,8 +2,8 @@
 
 local options = {}
 
-local made = require "mulligan.policy.made"
-local order = require "mulligan.policy.order"
+local opaque_value = require "mulligan.policy.opaque_value"
+local key_order = require "mulligan.policy.key_order"
 local text = require "mulligan.policy.text"
 
 function options.has(names, key)
@@ -23,22 +23,22 @@ end
 
 -- unknown says what is wrong with a key that is none of the names.
 function options.unknown(key, names)
-    return ("unknown option %s; %s"):format(made.show(key), options.instead(key, names))
+    return ("unknown option %s; %s"):format(opaque_value.show(key), options.instead(key, names))
 end
 
 -- check notes each key of a table that is none of the names, and is true where there is none such.
 -- `what` begins a mistake.
-function options.check(book, here, what, given, names)
-    local keys, strange = order.keys(given)
+function options.check(context, here, what, given, names)
+    local keys, strange = key_order.keys(given)
     if not keys then
-        book:problem(here, ("%s: unknown option: a %s; there are %s"):format(what, strange, text.list(names, "and")))
+        context:problem(here, ("%s: unknown option: a %s; there are %s"):format(what, strange, text.list(names, "and")))
         return false
     end
     local good = true
     for _, key in ipairs(keys) do
         if not options.has(names, key) then
             good = false
-            book:problem(here, ("%s: %s"):format(what, options.unknown(key, names)))
+            context:problem(here, ("%s: %s"):format(what, options.unknown(key, names)))
         end
     end
     return good

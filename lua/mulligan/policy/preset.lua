@@ -8,97 +8,98 @@
 local preset = {}
 
 local duration = require "mulligan.policy.duration"
-local lost = require "mulligan.policy.lost"
-local made = require "mulligan.policy.made"
+local error_value = require "mulligan.policy.error_value"
+local opaque_value = require "mulligan.policy.opaque_value"
 local options = require "mulligan.policy.options"
 local scope = require "mulligan.policy.scope"
 local vocabulary = require "mulligan.policy.vocabulary"
-local words = require "mulligan.policy.words"
+local dsl_object = require "mulligan.policy.dsl_object"
 
 local MOST_ATTEMPTS = 1000
 
 -- What an option may be: each checks a value and is true where it is good. `what` begins a mistake.
 local kinds = {}
 
-function kinds.attempts(book, here, what, given)
-    return words.whole(book, here, what, given, 0, MOST_ATTEMPTS) ~= nil
+function kinds.attempts(context, here, what, given)
+    return dsl_object.whole(context, here, what, given, 0, MOST_ATTEMPTS) ~= nil
 end
 
-function kinds.span(book, here, what, given)
+function kinds.span(context, here, what, given)
     local ms, why = duration.read(given)
-    if not ms and given ~= lost then
-        book:problem(here, what .. " " .. why)
+    if not ms and given ~= error_value then
+        context:problem(here, what .. " " .. why)
     end
     return ms ~= nil
 end
 
-function kinds.span_or_false(book, here, what, given)
-    return given == false or kinds.span(book, here, what, given)
+function kinds.span_or_false(context, here, what, given)
+    return given == false or kinds.span(context, here, what, given)
 end
 
 -- A list of types, which may be empty.
-function kinds.types(book, here, what, given)
+function kinds.types(context, here, what, given)
     if options.is_table(given) then
-        return next(given) == nil or scope.read_list(book, here, what .. ": ", given) ~= nil
-    elseif given ~= lost then
-        book:problem(here, ("%s must be a list of types, not %s"):format(what, made.show(given)))
+        return next(given) == nil or scope.read_list(context, here, what .. ": ", given) ~= nil
+    elseif given ~= error_value then
+        context:problem(here, ("%s must be a list of types, not %s"):format(what, opaque_value.show(given)))
     end
     return false
 end
 
 -- read gives all options of a preset, given or by default; nil where one was wrong.
-local function read(book, here, name, known, given)
-    if given == lost then
+local function read(context, here, name, known, given)
+    if given == error_value then
         return nil
     end
     if not options.is_table(given) then
-        return book:problem(here, ("%s: the options must be a table, not %s"):format(name, made.show(given)))
+        return context:problem(here, ("%s: the options must be a table, not %s"):format(name, opaque_value.show(given)))
     end
     local names, result = {}, {}
     for i, option in ipairs(known) do
         names[i] = option.name
         result[option.name] = option.default
     end
-    local good = options.check(book, here, name, given, names)
+    local good = options.check(context, here, name, given, names)
     for _, option in ipairs(known) do
         if given[option.name] ~= nil then
             result[option.name] = given[option.name]
             local what = ("%s: %s"):format(name, option.name)
-            good = kinds[option.kind](book, here, what, given[option.name]) and good
+            good = kinds[option.kind](context, here, what, given[option.name]) and good
         end
     end
     return good and result or nil
 end
 
-local function apply(book, here, name, n, target, given)
+local function apply(context, here, name, n, target, given)
     local file = require("mulligan.preset." .. name)
     local takes_options = #file.options > 0
     if n == 0 then
-        return book:problem(here, ("%s needs a scope: policy.preset.%s(policy.bus())"):format(name, name))
-    elseif words.too_many(book, here, name, n, takes_options and 2 or 1,
+        return context:problem(here, ("%s needs a scope: policy.preset.%s(policy.bus())"):format(name, name))
+    elseif dsl_object.too_many(context, here, name, n, takes_options and 2 or 1,
         takes_options and "a scope and a table of options" or "one scope") then
         return
-    elseif target ~= lost and not scope.is(target) then
-        book:problem(here, ("%s takes a scope first, such as policy.bus(), not %s"):format(name, made.show(target)))
+    elseif target ~= error_value and not scope.is(target) then
+        context:problem(here,
+            ("%s takes a scope first, such as policy.bus(), not %s"):format(name, opaque_value.show(target)))
     end
-    local read_options = read(book, here, name, file.options, n < 2 and {} or given)
+    local read_options = read(context, here, name, file.options, n < 2 and {} or given)
     if read_options and scope.is(target) then
-        book.pinned = here
-        file.apply(book.policy, target, read_options)
-        book.pinned = nil
+        context.pinned = here
+        file.apply(context.policy, target, read_options)
+        context.pinned = nil
     end
 end
 
 -- object gives policy.preset.
-function preset.object(book)
+function preset.object(context)
     local acts = {}
     for _, name in ipairs(vocabulary.words.preset) do
         acts[name] = function(here, n, ...)
-            apply(book, here, name, n, ...)
-            return words.ended(book, "preset", name)
+            apply(context, here, name, n, ...)
+            return dsl_object.ended(context, "preset", name)
         end
     end
-    return words.object(book, "preset", acts)
+    return dsl_object.object(context, "preset", acts)
 end
 
 return preset

@@ -3,17 +3,17 @@
 local scope = {}
 
 local chain = require "mulligan.policy.chain"
-local force = require "mulligan.policy.force"
-local lost = require "mulligan.policy.lost"
-local made = require "mulligan.policy.made"
+local effective_rules = require "mulligan.policy.effective_rules"
+local error_value = require "mulligan.policy.error_value"
+local opaque_value = require "mulligan.policy.opaque_value"
 local matcher = require "mulligan.policy.matcher"
 local options = require "mulligan.policy.options"
-local order = require "mulligan.policy.order"
+local key_order = require "mulligan.policy.key_order"
 local settings = require "mulligan.policy.settings"
 local text = require "mulligan.policy.text"
 local unlimited = require "mulligan.policy.unlimited"
 local vocabulary = require "mulligan.policy.vocabulary"
-local words = require "mulligan.policy.words"
+local dsl_object = require "mulligan.policy.dsl_object"
 
 local data_of = setmetatable({}, { __mode = "k" }) -- a scope's object -> what is known of it
 
@@ -22,18 +22,18 @@ local data_of = setmetatable({}, { __mode = "k" }) -- a scope's object -> what i
 local LIST = '{ "TimeoutError", "HttpError" }'
 
 -- read_list reads a list of types; nil where something in it was wrong. `prefix` begins a mistake.
-function scope.read_list(book, here, prefix, given)
-    local keys = order.keys(given)
+function scope.read_list(context, here, prefix, given)
+    local keys = key_order.keys(given)
     local count = keys and #keys or 0
     if count == 0 or keys[count] ~= count then
-        book:problem(here, ("%sa list of types must be names and nothing else, %s"):format(prefix, LIST))
+        context:problem(here, ("%sa list of types must be names and nothing else, %s"):format(prefix, LIST))
         return nil
     end
     local seen, good = {}, true
     for i = 1, count do
-        local name = words.name(book, here, ("%stype %d of the list"):format(prefix, i), given[i])
+        local name = dsl_object.name(context, here, ("%stype %d of the list"):format(prefix, i), given[i])
         if name and seen[name] then
-            book:problem(here, ("%s%s is in the list of types twice"):format(prefix, text.show(name)))
+            context:problem(here, ("%s%s is in the list of types twice"):format(prefix, text.show(name)))
         end
         good = good and name ~= nil and not seen[name]
         seen[name or 0] = true
@@ -42,56 +42,56 @@ function scope.read_list(book, here, prefix, given)
 end
 
 -- read_types gives the one type or the list of types that was given; neither where it was wrong.
-local function read_types(book, here, given)
+local function read_types(context, here, given)
     if options.is_table(given) then
-        return nil, scope.read_list(book, here, "", given)
+        return nil, scope.read_list(context, here, "", given)
     end
-    return words.name(book, here, "the error type", given)
+    return dsl_object.name(context, here, "the error type", given)
 end
 
 -- Rules -----------------------------------------------------------------------------------------
 
 -- add begins a rule and gives the stage that its chain is said to, and the rule. What a preset says
 -- stands where the preset is called.
-local function add(book, data, rules, here, type_name)
-    local rule = chain.begin(type_name, data.label, book.pinned or here)
+local function add(context, data, rules, here, type_name)
+    local rule = chain.begin(type_name, data.label, context.pinned or here)
     rules[#rules + 1] = rule
-    return book.rules.object(rule), rule
+    return context.rules.object(rule), rule
 end
 
-local function on(book, data, word, here, n, given_type, given_matcher)
+local function on(context, data, word, here, n, given_type, given_matcher)
     local rules = word == "on" and data.rules or data.cause_rules
     if n == 0 then
-        book:problem(here, ('%s needs an error type: %s("TimeoutError")'):format(word, word))
-        return (add(book, data, rules, here))
+        context:problem(here, ('%s needs an error type: %s("TimeoutError")'):format(word, word))
+        return (add(context, data, rules, here))
     end
-    local type_name, types = read_types(book, here, given_type)
-    words.too_many(book, here, word, n, 2, "a type and a matcher")
-    local stage, rule = add(book, data, rules, here, type_name)
+    local type_name, types = read_types(context, here, given_type)
+    dsl_object.too_many(context, here, word, n, 2, "a type and a matcher")
+    local stage, rule = add(context, data, rules, here, type_name)
     rule.types = types
     if n >= 2 then
-        rule.matcher = matcher.read(book, here, "the matcher", given_matcher)
+        rule.matcher = matcher.read(context, here, "the matcher", given_matcher)
     end
     return stage
 end
 
-local function default(book, data, _, here, n)
-    words.too_many(book, here, "default", n, 0, 'none: it is on("Error")')
-    return (add(book, data, data.rules, here, "Error"))
+local function default(context, data, _, here, n)
+    dsl_object.too_many(context, here, "default", n, 0, 'none: it is on("Error")')
+    return (add(context, data, data.rules, here, "Error"))
 end
 
-local function unrecoverable(book, data, word, here, n, given_type, given_matcher)
+local function unrecoverable(context, data, word, here, n, given_type, given_matcher)
     if n == 0 then
-        book:problem(here, 'unrecoverable needs an error type: unrecoverable("ValidationError")')
-    elseif not words.too_many(book, here, word, n, 2, "a type and a matcher") then
-        here = book.pinned or here
-        local type_name, types = read_types(book, here, given_type)
-        local declared = n >= 2 and matcher.read(book, here, "the matcher", given_matcher) or nil
+        context:problem(here, 'unrecoverable needs an error type: unrecoverable("ValidationError")')
+    elseif not dsl_object.too_many(context, here, word, n, 2, "a type and a matcher") then
+        here = context.pinned or here
+        local type_name, types = read_types(context, here, given_type)
+        local declared = n >= 2 and matcher.read(context, here, "the matcher", given_matcher) or nil
         for _, name in ipairs(types or { type_name }) do
             table.insert(data.unrecoverable, { type = name, matcher = declared, file = here.file, line = here.line })
         end
     end
-    return words.ended(book, "scope", word)
+    return dsl_object.ended(context, "scope", word)
 end
 
 -- include ---------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ local function way(from, to, seen)
     end
 end
 
-local function add_include(book, data, here, other)
+local function add_include(context, data, here, other)
     for _, include in ipairs(data.includes) do
         if include.data == other then
             return
@@ -120,26 +120,26 @@ local function add_include(book, data, here, other)
     local back = way(other, data, {})
     if back then
         table.insert(back, 1, data.label)
-        book:problem(here, ("%s can't include %s: that goes round in a circle (%s)"):format(text.name(data.label),
+        context:problem(here, ("%s can't include %s: that goes round in a circle (%s)"):format(text.name(data.label),
             other == data and "itself" or text.name(other.label), text.way(back, " > ")))
         return
     end
-    here = book.pinned or here
+    here = context.pinned or here
     table.insert(data.includes, { scope = other.label, file = here.file, line = here.line, data = other })
 end
 
-local function include(book, data, word, here, n, given)
+local function include(context, data, word, here, n, given)
     local other = given ~= nil and data_of[given]
     if n == 0 then
-        book:problem(here, "include needs a scope: include(policy.bus())")
-    elseif words.too_many(book, here, word, n, 1, "one scope") or given == lost then
-        return words.ended(book, "scope", word)
+        context:problem(here, "include needs a scope: include(policy.bus())")
+    elseif dsl_object.too_many(context, here, word, n, 1, "one scope") or given == error_value then
+        return dsl_object.ended(context, "scope", word)
     elseif not other then
-        book:problem(here, ("include takes a scope, such as policy.bus(), not %s"):format(made.show(given)))
+        context:problem(here, ("include takes a scope, such as policy.bus(), not %s"):format(opaque_value.show(given)))
     elseif not other.stray then
-        add_include(book, data, here, other)
+        add_include(context, data, here, other)
     end
-    return words.ended(book, "scope", word)
+    return dsl_object.ended(context, "scope", word)
 end
 
 -- Scopes ----------------------------------------------------------------------------------------
@@ -147,20 +147,20 @@ end
 local own_words = { on = on, on_cause = on, default = default, unrecoverable = unrecoverable, include = include }
 
 -- The words of every scope.
-local function scope_words(book)
+local function scope_words(context)
     local acts = {}
     for _, word in ipairs(vocabulary.words.scope) do
         local act = own_words[word] or settings.set
         acts[word] = function(data, here, n, first, second)
-            return act(book, data, word, here, n, first, second)
+            return act(context, data, word, here, n, first, second)
         end
     end
-    book.rules = chain.kind(book)
-    return words.kind(book, "scope", acts)
+    context.rules = chain.kind(context)
+    return dsl_object.kind(context, "scope", acts)
 end
 
-local function new(book, kind, name)
-    book.scope_words = book.scope_words or scope_words(book)
+local function new(context, kind, name)
+    context.scope_words = context.scope_words or scope_words(context)
     local data = {
         kind = kind,
         name = name,
@@ -172,25 +172,25 @@ local function new(book, kind, name)
         places = {},
         includes = {},
     }
-    data.object = book.scope_words.object(data)
+    data.object = context.scope_words.object(data)
     data_of[data.object] = data
     return data
 end
 
 -- get gives the object of a scope, the same for the same name.
-function scope.get(book, kind, name)
-    local known = book.scopes[kind] or {}
-    book.scopes[kind] = known
-    known[name or true] = known[name or true] or new(book, kind, name)
+function scope.get(context, kind, name)
+    local known = context.scopes[kind] or {}
+    context.scopes[kind] = known
+    known[name or true] = known[name or true] or new(context, kind, name)
     return known[name or true].object
 end
 
 -- stray gives a scope that belongs to no table, so that what is said to it is checked all the same.
-function scope.stray(book, kind)
-    book.strays = book.strays or {}
-    local data = new(book, kind)
+function scope.stray(context, kind)
+    context.strays = context.strays or {}
+    local data = new(context, kind)
     data.stray = true
-    book.strays[#book.strays + 1] = data
+    context.strays[#context.strays + 1] = data
     return data.object
 end
 
@@ -200,11 +200,11 @@ function scope.is(value)
 end
 
 -- in_order gives all scopes: host, bus, transports by name, consumers by name.
-local function in_order(book)
+local function in_order(context)
     local list = {}
     for _, kind in ipairs({ "host", "bus", "transport", "consumer" }) do
-        local known = book.scopes[kind] or {}
-        for _, key in ipairs(order.keys(known)) do
+        local known = context.scopes[kind] or {}
+        for _, key in ipairs(key_order.keys(known)) do
             list[#list + 1] = known[key]
         end
     end
@@ -216,44 +216,44 @@ end
 local MOST_TYPES = 20
 
 -- check_action looks at a rule to which no word was said that could stand there.
-local function check_action(book, rule, stopped)
-    if rule.touched or stopped and book.begun == rule then
+local function check_action(context, rule, stopped)
+    if rule.touched or stopped and context.begun == rule then
         return
     end
     local shown = {}
     for i, name in ipairs(rule.types or { rule.type }) do
         shown[i] = text.show(name)
     end
-    book:problem(rule, ("the rule for %s has no action; :retry, :redeliver, :dead_letter or :discard "
+    context:problem(rule, ("the rule for %s has no action; :retry, :redeliver, :dead_letter or :discard "
         .. "must follow"):format(#shown > 0 and text.list(text.some(shown, MOST_TYPES), "and") or "this type"))
 end
 
 -- check notes what can only be seen at the end: a rule without an action, one that never ends. Where
 -- an error ended the policy, `stopped` is true: the rule at which a word was begun then isn't at fault,
 -- and what would have come after it isn't missed.
-function scope.check(book, stopped)
-    local all = in_order(book)
-    table.move(book.strays or {}, 1, #(book.strays or {}), #all + 1, all)
+function scope.check(context, stopped)
+    local all = in_order(context)
+    table.move(context.strays or {}, 1, #(context.strays or {}), #all + 1, all)
     for _, data in ipairs(all) do
         for _, rules in ipairs({ data.rules, data.cause_rules }) do
             for i = 1, #rules do
                 local rule = rules[i]
                 if #rule == 1 then
-                    check_action(book, rule, stopped)
+                    check_action(context, rule, stopped)
                 end
             end
         end
     end
     if not stopped then
-        unlimited.check(book, all)
+        unlimited.check(context, all)
     end
 end
 
 -- list gives the scopes as docs/plain-rules.md has them; only for a policy without mistakes.
-function scope.list(book)
+function scope.list(context)
     local list = {}
-    for i, data in ipairs(in_order(book)) do
-        local rules = force.of(data)
+    for i, data in ipairs(in_order(context)) do
+        local rules = effective_rules.of(data)
         list[i] = {
             kind = data.kind,
             name = data.name,

@@ -4,68 +4,69 @@
 local settings = {}
 
 local duration = require "mulligan.policy.duration"
-local hearing = require "mulligan.policy.hearing"
-local lost = require "mulligan.policy.lost"
-local made = require "mulligan.policy.made"
+local dispatch = require "mulligan.policy.dispatch"
+local error_value = require "mulligan.policy.error_value"
+local opaque_value = require "mulligan.policy.opaque_value"
 local options = require "mulligan.policy.options"
 local unlimited = require "mulligan.policy.unlimited"
 local vocabulary = require "mulligan.policy.vocabulary"
-local words = require "mulligan.policy.words"
+local dsl_object = require "mulligan.policy.dsl_object"
 
 local WAIT_MS = 1000
 
 -- Each reads the value of a setting and gives it as docs/plain-rules.md has it; nil where it was
 -- wrong.
 
-local function read_whole(book, here, word, value)
-    return words.whole(book, here, word, value, 1)
+local function read_whole(context, here, word, value)
+    return dsl_object.whole(context, here, word, value, 1)
 end
 
-local function read_queue(book, here, word, value)
-    return words.name(book, here, word .. ": the queue", value)
+local function read_queue(context, here, word, value)
+    return dsl_object.name(context, here, word .. ": the queue", value)
 end
 
-local function read_span(book, here, what, value)
-    if value == lost then
+local function read_span(context, here, what, value)
+    if value == error_value then
         return nil
     end
     local ms, why = duration.read(value)
     if not ms then
-        book:problem(here, what .. " " .. why)
+        context:problem(here, what .. " " .. why)
     end
     return ms
 end
 
-local function read_age(book, here, word, value)
-    return read_span(book, here, word .. ":", value)
+local function read_age(context, here, word, value)
+    return read_span(context, here, word .. ":", value)
 end
 
-local function read_function(book, here, word, value)
+local function read_function(context, here, word, value)
     if type(value) == "function" then
-        return book:number_of(value)
-    elseif value ~= lost then
-        book:problem(here, ("%s must be a function, %s, or false, not %s"):format(word, settings.words[word].example,
-            made.show(value)))
+        return context:number_of(value)
+    elseif value ~= error_value then
+        context:problem(here, ("%s must be a function, %s, or false, not %s"):format(word, settings.words[word].example,
+            opaque_value.show(value)))
     end
 end
 
 local limit_names = { "after", "wait" }
 local LIMIT = '{ after = 10, wait = "5s" }'
 
-local function read_rate_limit(book, here, word, value)
-    if value == lost then
+local function read_rate_limit(context, here, word, value)
+    if value == error_value then
         return nil
     elseif not options.is_table(value) then
-        return book:problem(here, ("%s must be a table, %s, or false, not %s"):format(word, LIMIT, made.show(value)))
+        return context:problem(here,
+            ("%s must be a table, %s, or false, not %s"):format(word, LIMIT, opaque_value.show(value)))
     end
-    local good = options.check(book, here, word, value, limit_names)
+    local good = options.check(context, here, word, value, limit_names)
     local after = value.after
     if after == nil then
-        book:problem(here, ("%s needs after, the failures in a row that begin it: %s"):format(word, LIMIT))
+        context:problem(here, ("%s needs after, the failures in a row that begin it: %s"):format(word, LIMIT))
     else
-        after = words.whole(book, here, word .. ": after", after, 1)
+        after = dsl_object.whole(context, here, word .. ": after", after, 1)
     end
-    local wait = value.wait == nil and WAIT_MS or read_span(book, here, word .. ": wait", value.wait)
+    local wait = value.wait == nil and WAIT_MS or read_span(context, here, word .. ": wait", value.wait)
     return good and after and wait and { after = after, wait_ms = wait } or nil
 end
 
@@ -78,25 +79,25 @@ local kinds = {
 }
 
 settings.words = {} -- word -> its row
-for _, row in ipairs(hearing.settings) do
+for _, row in ipairs(dispatch.settings) do
     local word = row.field:gsub("_ms$", "")
     settings.words[word] = row
     table.insert(vocabulary.words.scope, word)
 end
 
 -- set carries out a word of a scope's.
-function settings.set(book, data, word, here, n, value)
+function settings.set(context, data, word, here, n, value)
     local setting = settings.words[word]
     local kind, read = kinds[setting.kind], nil
-    here = book.pinned or here
-    if words.too_many(book, here, word, n, 1, kind.takes) then
+    here = context.pinned or here
+    if dsl_object.too_many(context, here, word, n, 1, kind.takes) then
         read = nil
     elseif n == 0 then
-        book:problem(here, ("%s needs a value: %s"):format(word, kind.takes))
+        context:problem(here, ("%s needs a value: %s"):format(word, kind.takes))
     elseif value == false then
         read = false
     else
-        read = kind.read(book, here, word, value)
+        read = kind.read(context, here, word, value)
     end
     if word == "max_age" then
         unlimited.aged(data, read, here)
@@ -104,7 +105,7 @@ function settings.set(book, data, word, here, n, value)
     if read ~= nil then
         data.settings[setting.field], data.places[setting.field] = read, here
     end
-    return words.ended(book, "scope", word)
+    return dsl_object.ended(context, "scope", word)
 end
 
 return settings

@@ -3,13 +3,13 @@
 
 local unlimited = {}
 
-local force = require "mulligan.policy.force"
+local effective_rules = require "mulligan.policy.effective_rules"
 local text = require "mulligan.policy.text"
 
 -- note keeps the place where a tier was said to be without a limit.
-function unlimited.note(book, tier, here)
-    book.unlimited = book.unlimited or {}
-    book.unlimited[tier] = here
+function unlimited.note(context, tier, here)
+    context.unlimited = context.unlimited or {}
+    context.unlimited[tier] = here
 end
 
 -- aged keeps that max_age was said in a scope: with `age`, or nil where it was wrong.
@@ -22,12 +22,12 @@ function unlimited.aged(data, age, here)
 end
 
 -- first gives the first tier without a limit in the rules that count in a scope.
-local function first(book, data)
-    local rules = force.of(data)
+local function first(context, data)
+    local rules = effective_rules.of(data)
     for _, list in ipairs({ rules.rules, rules.cause_rules }) do
         for _, rule in ipairs(list) do
-            if rule.redeliver and book.unlimited[rule.redeliver] then
-                return rule, book.unlimited[rule.redeliver]
+            if rule.redeliver and context.unlimited[rule.redeliver] then
+                return rule, context.unlimited[rule.redeliver]
             end
         end
     end
@@ -35,7 +35,7 @@ end
 
 -- Whether a rule is one of those that count in a scope.
 local function counts_in(data, rule)
-    for _, list in next, force.of(data) do
+    for _, list in next, effective_rules.of(data) do
         for _, other in ipairs(list) do
             if other == rule then
                 return true
@@ -62,8 +62,8 @@ local function is_far(data)
 end
 
 -- check notes what is against the rule; `scopes` are all of the load.
-function unlimited.check(book, scopes)
-    if not book.unlimited then
+function unlimited.check(context, scopes)
+    if not context.unlimited then
         return
     end
     local everywhere, any = false, nil
@@ -71,16 +71,16 @@ function unlimited.check(book, scopes)
         everywhere = everywhere or is_far(data)
     end
     for _, data in ipairs(scopes) do
-        local rule, here = first(book, data)
+        local rule, here = first(context, data)
         any = any or here
         if rule and not everywhere and not data.has_age and not data.stray then
-            book:problem(origin(data, rule, here), ('attempts = "unlimited" ends by max_age only, and %s has '
+            context:problem(origin(data, rule, here), ('attempts = "unlimited" ends by max_age only, and %s has '
                 .. 'none; set it there, on the bus or on the host: bus:max_age("1d")'):format(text.name(data.label)))
         end
     end
     for _, data in ipairs(any and scopes or {}) do
         for _, here in ipairs(data.ageless or {}) do
-            book:problem(here, ('max_age(false) can\'t stand in a policy with attempts = "unlimited" (%s:%d), which '
+            context:problem(here, ('max_age(false) can\'t stand in a policy with attempts = "unlimited" (%s:%d), which '
                 .. "ends by max_age only"):format(any.file, any.line))
         end
     end

@@ -4,7 +4,7 @@ local basic = {}
 
 local library = require "mulligan.sandbox.library"
 local offers = require "mulligan.sandbox.offers"
-local order = require "mulligan.policy.order"
+local key_order = require "mulligan.policy.key_order"
 local text = require "mulligan.policy.text"
 local values = require "mulligan.sandbox.values"
 
@@ -29,7 +29,7 @@ end
 
 -- The keys of a table in their fixed order; `level` is where error points to from here.
 local function keys_of(data, level)
-    local keys, strange = order.keys(data)
+    local keys, strange = key_order.keys(data)
     if not keys then
         error(("a key that is a %s has no place in a fixed order"):format(strange), level)
     end

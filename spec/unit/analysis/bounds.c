@@ -142,8 +142,8 @@ static mull__range extent_of(const sketch *k)
 {
     mull__chain chains[MOST_COURSES];
     mull__chain_set chain_set = walks_of(k, chains);
-    static purse plenty;
-    mull_allocator a = purse_allocator(&plenty);
+    static counting_allocator plenty;
+    mull_allocator a = counting_allocator_ops(&plenty);
     mull__range range;
     assert_int_equal(mull__range_of_paths(&range, &chain_set, &a), MULL_OK);
     assert_int_equal(atomic_load(&plenty.out), 0);
@@ -566,8 +566,8 @@ static void no_memory_is_told(void **state)
         mull__chain_set chain_set = walks_of(&k, chains);
         int status = MULL_ENOMEM;
         for (long fail_at = 1; status == MULL_ENOMEM; fail_at++) {
-            purse p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
-            mull_allocator a = purse_allocator(&p);
+            counting_allocator p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
+            mull_allocator a = counting_allocator_ops(&p);
             mull__range range;
             status = mull__range_of_paths(&range, &chain_set, &a);
             assert_int_equal(atomic_load(&p.out), 0);

@@ -80,7 +80,8 @@ static int discard_late(void *state, uint32_t function, const mull_failure *fail
     return 0;
 }
 
-static int explain(mull__explanation *out, purse *p, const mull__table *table, scrap *s)
+static int explain(mull__explanation *out, counting_allocator *p, const mull__table *table,
+                   scrap *s)
 {
     const mull_error error = {.size = sizeof error, .type = "Known"};
     mull_failure failure = MULL_INIT(mull_failure);
@@ -88,7 +89,7 @@ static int explain(mull__explanation *out, purse *p, const mull__table *table, s
     failure.attempt = failure.calls = failure.deliveries = 1;
     failure.flags = MULL_HAS_CHANCE;
     const mull__runner runner = {.match = match, .override = discard_late, .state = s};
-    const mull_allocator allocator = purse_allocator(p);
+    const mull_allocator allocator = counting_allocator_ops(p);
     uint64_t *seen = malloc(mull__table_scratch_words(table) * sizeof *seen + 1);
     int status = mull__explain(out, &allocator, table, &failure, &runner, seen);
     free(seen);
@@ -101,7 +102,7 @@ static void an_overrides_words_are_kept(void **state)
 {
     (void)state;
     mull__table *table = table_of(tier_of(5, 100, 0.5), (mull__tier_config){0}, 1);
-    purse p = {0};
+    counting_allocator p = {0};
     scrap s = {0};
     mull__explanation found;
     assert_int_equal(explain(&found, &p, table, &s), MULL_OK);
@@ -145,7 +146,7 @@ static void check_strip(const mull__timeline_part *strip, int64_t first, int64_t
 static int walk_of(int64_t redeliveries, int64_t calls)
 {
     mull__table *table = table_of((mull__tier_config){0}, tier_of(redeliveries, 10, 0), 0);
-    purse p = {0};
+    counting_allocator p = {0};
     mull__explanation found;
     assert_int_equal(explain(&found, &p, table, NULL), MULL_OK);
     check_strip(&found.both, 1, calls);
@@ -179,7 +180,7 @@ static void memory_may_end_anywhere(void **state)
     mull__table *table = table_of(tier_of(5, 100, 0.5), (mull__tier_config){0}, 1);
     long failed = 0;
     for (long nth = 1;; nth++) {
-        purse p = {.fail_at = nth};
+        counting_allocator p = {.fail_at = nth};
         scrap s = {0};
         mull__explanation found;
         int status = explain(&found, &p, table, &s);

@@ -47,8 +47,8 @@ static void no_memory_is_told(void **state)
     int status = MULL_ENOMEM, failures = -1;
     heard h;
     for (long fail_at = 1; status == MULL_ENOMEM; fail_at++, failures++) {
-        purse p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
-        mull_allocator a = purse_allocator(&p);
+        counting_allocator p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
+        mull_allocator a = counting_allocator_ops(&p);
         h = (heard){0};
         mull__fates fates;
         status = mull__fates_of(&fates, table, NULL, &a);

@@ -301,8 +301,8 @@ static void no_memory_is_told(void **state)
     mull__table *table = random_table(b, MOST_RULES);
     int status = MULL_ENOMEM;
     for (long fail_at = 1; status == MULL_ENOMEM; fail_at++) {
-        purse p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
-        mull_allocator allocator = purse_allocator(&p);
+        counting_allocator p = {.fail_at = fail_at, .fail_for = FOR_GOOD};
+        mull_allocator allocator = counting_allocator_ops(&p);
         mull__fates fates;
         status = mull__fates_of(&fates, table, NULL, &allocator);
         mull__fates_free(&fates);

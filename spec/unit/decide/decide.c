@@ -4,10 +4,10 @@
 
 #include "base/utf8.h"
 #include "decide/policy.h"
-#include "fake_guest.h"
+#include "fake_language.h"
 
-typedef struct rig {
-    purse purse;
+typedef struct test_engine {
+    counting_allocator counting_allocator;
     fake fake;
     mull_policy *policy;
     int loaded, refused, matcher_failed, override_failed;
@@ -16,9 +16,9 @@ typedef struct rig {
     const char *around_again[2]; /* what is loaded before that, and after; NULL: nothing */
     char text[128], generation[33];
     int line;
-} rig;
+} test_engine;
 
-static void load_around(rig *r, const mull_event *event, int n)
+static void load_around(test_engine *r, const mull_event *event, int n)
 {
     if (event->failure && r->around_again[n])
         assert_int_equal(mull_policy_reload(r->policy, r->around_again[n], 0), 0);
@@ -27,7 +27,7 @@ static void load_around(rig *r, const mull_event *event, int n)
 /* take_event also asks back, as an embedder may: no lock is held. */
 static void take_event(const mull_event *event, void *data)
 {
-    rig *r = data;
+    test_engine *r = data;
     r->loaded += event->kind == MULL_EVENT_POLICY_LOADED;
     r->refused += event->kind == MULL_EVENT_POLICY_REFUSED;
     r->matcher_failed += event->kind == MULL_EVENT_MATCHER_FAILED;
@@ -46,30 +46,31 @@ static void take_event(const mull_event *event, void *data)
     load_around(r, event, 1);
 }
 
-static void rig_init(rig *r, const char *text)
+static void test_engine_init(test_engine *r, const char *text)
 {
     memset(r, 0, sizeof *r);
-    assert_int_equal(fake_load(&r->policy, &r->fake, &r->purse, text, take_event, r), 0);
+    assert_int_equal(fake_load(&r->policy, &r->fake, &r->counting_allocator, text, take_event, r),
+                     0);
 }
 
-static mull_decider *rig_init_with_decider(rig *r, const char *text)
+static mull_decider *test_engine_init_with_decider(test_engine *r, const char *text)
 {
     mull_decider *decider;
-    rig_init(r, text);
+    test_engine_init(r, text);
     assert_int_equal(mull_decider_new(&decider, r->policy), 0);
     return decider;
 }
 
-static void rig_done(rig *r)
+static void test_engine_done(test_engine *r)
 {
     mull_policy_free(r->policy);
     assert_int_equal(r->fake.states, 0);
     assert_int_equal(r->fake.sources, 0);
     assert_int_equal(r->fake.closed, 1);
-    assert_int_equal(r->purse.out, 0);
+    assert_int_equal(r->counting_allocator.out, 0);
 }
 
-static int reload(rig *r, const char *text)
+static int reload(test_engine *r, const char *text)
 {
     return mull_policy_reload(r->policy, text, strlen(text));
 }
@@ -89,8 +90,8 @@ static mull_verdict decide(mull_decider *decider, const char *type)
 static void wrong_failures(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "a");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "a");
     mull_error error = error_of("Fails");
     mull_message message = MULL_INIT(mull_message);
     mull_failure right = MULL_INIT(mull_failure);
@@ -136,14 +137,14 @@ static void wrong_failures(void **state)
     assert_int_equal(mull_decider_new(NULL, r.policy), MULL_EINVAL);
     mull_decider_free(NULL);
     mull_policy_free(NULL);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void defaults_are_filled_in(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "a");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "a");
     mull_verdict v = decide(d, "Fails");
     assert_int_equal(v.action, MULL_RETRY);
     assert_int_equal(v.step, 1);
@@ -155,7 +156,7 @@ static void defaults_are_filled_in(void **state)
     assert_string_equal(v.generation, name);
     assert_int_equal(mull_policy_rules(r.policy), 3);
     mull_decider_free(d);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 /* ---- Reloads --------------------------------------------------------------------------------- */
@@ -163,8 +164,8 @@ static void defaults_are_filled_in(void **state)
 static void reloads(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "a");
+    test_engine r;
+    test_engine_init(&r, "a");
     char first[33], second[33];
     mull_policy_generation(r.policy, first);
     mull_decider *d;
@@ -196,23 +197,23 @@ static void reloads(void **state)
     assert_int_equal(decide(d, "Ends").action, MULL_DEAD_LETTER);
     assert_int_equal(mull_policy_reload(NULL, "a", 1), MULL_EINVAL);
     mull_decider_free(d);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void a_text_without_a_size_is_measured(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "a");
+    test_engine r;
+    test_engine_init(&r, "a");
     assert_int_equal(mull_policy_reload(r.policy, "a", 0), 1);
     assert_int_equal(mull_policy_reload(r.policy, "bb", 0), 0);
     assert_int_equal(mull_policy_reload(r.policy, "bb", 1), 0);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void load_again(void *data)
 {
-    rig *r = data;
+    test_engine *r = data;
     mull_decider *decider;
     assert_int_equal(mull_policy_reload(r->policy, "b", 1), MULL_ESTATE);
     assert_int_equal(mull_decider_new(&decider, r->policy), MULL_ESTATE);
@@ -222,14 +223,14 @@ static void load_again(void *data)
 static void a_load_out_of_a_load_is_refused(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "a");
+    test_engine r;
+    test_engine_init(&r, "a");
     r.fake.on_compile = load_again;
     r.fake.on_compile_data = &r;
     assert_int_equal(reload(&r, "?"), MULL_EPOLICY);
     assert_int_equal(r.refused, 1);
     assert_int_equal(reload(&r, "b"), 0);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 /* At most one old decider state waits with each decider, and one that never decides keeps two at
@@ -237,8 +238,8 @@ static void a_load_out_of_a_load_is_refused(void **state)
 static void seats_come_and_go(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "f");
+    test_engine r;
+    test_engine_init(&r, "f");
     mull_decider *d, *idle;
     assert_int_equal(mull_decider_new(&d, r.policy), 0);
     assert_int_equal(mull_decider_new(&idle, r.policy), 0);
@@ -256,28 +257,28 @@ static void seats_come_and_go(void **state)
     mull_decider_free(d);
     assert_int_equal(r.fake.states, 1);
     mull_decider_free(idle);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void a_verdict_lives_until_the_next_call(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "a");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "a");
     mull_verdict v = decide(d, "Ends");
     for (int i = 0; i < 5; i++)
         assert_int_equal(reload(&r, i % 2 ? "a" : "b"), 0);
     assert_string_equal(v.queue, "queue-a"); /* ASan sees it if the reloads freed it */
     assert_string_equal(v.rule.file, "a.lua");
     mull_decider_free(d);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void a_generation_may_outlive_the_holder(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "f");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "f");
     mull_verdict v = decide(d, "Fails");
     mull__generation *kept = mull__generation_ref(mull__decider_generation(d));
     assert_int_equal(reload(&r, "b"), 0);
@@ -291,7 +292,7 @@ static void a_generation_may_outlive_the_holder(void **state)
     assert_int_equal(mull__generation_table(kept)->rule_count, 3);
     mull__generation_unref(kept);
     assert_int_equal(r.fake.closed, 1);
-    assert_int_equal(r.purse.out, 0);
+    assert_int_equal(r.counting_allocator.out, 0);
 }
 
 static void a_report_is_utf8_however_long(void **state)
@@ -319,8 +320,8 @@ static void a_report_is_utf8_however_long(void **state)
 static void functions(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "f");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "f");
     assert_int_equal(decide(d, "Fails").rule.line, FAKE_LINE_A);
     assert_int_equal(r.fake.matched, 1);
     assert_int_equal(r.matcher_failed, 0);
@@ -333,14 +334,14 @@ static void functions(void **state)
     assert_string_equal(r.text, "attempt to index a nil value");
     assert_string_equal(r.generation, v.generation);
     mull_decider_free(d);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void overrides(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "a^");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "a^");
     assert_int_equal(decide(d, "Fails").action, MULL_RETRY); /* it has no answer */
     r.fake.answer = (mull__answer){.given = 1, .action = MULL_DEAD_LETTER, .queue = "found"};
     mull_verdict v = decide(d, "Fails");
@@ -355,15 +356,15 @@ static void overrides(void **state)
     assert_string_equal(r.text, "an override raises");
     assert_string_equal(r.generation, v.generation);
     mull_decider_free(d);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 /* Flags that force chance to an end are not for embedders, as all that mulligan.h doesn't know. */
 static void chance_is_not_forced_from_outside(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "j");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "j");
     mull_error error = error_of("Fails");
     mull_failure failure = failure_of(&error);
     failure.chance = 4711;
@@ -376,28 +377,28 @@ static void chance_is_not_forced_from_outside(void **state)
     }
     assert_true(v.delay_ms > 0 && v.delay_ms < 400);
     mull_decider_free(d);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void a_decider_is_not_asked_out_of_its_own_event(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "f");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "f");
     r.again = d;
     assert_int_equal(decide(d, "Ends").rule.line, 3);
     assert_int_equal(r.status_of_again, MULL_ESTATE);
     r.again = NULL;
     assert_int_equal(decide(d, "Ends").rule.line, 3); /* afterwards it decides as ever */
     mull_decider_free(d);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void a_reload_out_of_a_decision_leaves_what_that_decides_by(void **state)
 {
     (void)state;
-    rig r;
-    mull_decider *d = rig_init_with_decider(&r, "f");
+    test_engine r;
+    mull_decider *d = test_engine_init_with_decider(&r, "f");
     r.again = d;
     char first[33];
     mull_policy_generation(r.policy, first);
@@ -412,7 +413,7 @@ static void a_reload_out_of_a_decision_leaves_what_that_decides_by(void **state)
     assert_string_equal(v.generation, first);
     assert_string_not_equal(decide(d, "Fails").generation, first);
     mull_decider_free(d);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 /* ---- Vetoes ---------------------------------------------------------------------------------- */
@@ -452,8 +453,8 @@ static int has_nothing_against(void *data, const mull__table *table, mull_proble
 static void a_veto_may_go_while_another_is_asked(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "a");
+    test_engine r;
+    test_engine_init(&r, "a");
     leaver l = {.policy = r.policy, .other.check = has_nothing_against};
     mull__reload_validator validator = {.check = has_nothing_against, .data = &l};
     assert_int_equal(mull__policy_add_validator(r.policy, &validator, NULL, NULL), 0);
@@ -465,14 +466,14 @@ static void a_veto_may_go_while_another_is_asked(void **state)
     mull__policy_remove_validator(r.policy, &validator);
     assert_int_equal(reload(&r, "a"), 0);
     assert_int_equal(l.asked, 1);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void an_impure_policy_is_refused_as_a_whole(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "a");
+    test_engine r;
+    test_engine_init(&r, "a");
     mull_decider *d[3];
     for (size_t i = 0; i < COUNT(d); i++)
         assert_int_equal(mull_decider_new(&d[i], r.policy), 0);
@@ -489,14 +490,14 @@ static void an_impure_policy_is_refused_as_a_whole(void **state)
     assert_int_equal(mull_decider_new(&d[1], r.policy), MULL_EPOLICY);
     assert_null(d[1]);
     mull_decider_free(d[0]);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* life loads, decides, reloads and decides; the first step that fails ends it. The verdict before a
  * failed reload is the verdict after it. */
-static int life(purse *p)
+static int life(counting_allocator *p)
 {
     fake f;
     mull_policy *policy;
@@ -537,7 +538,7 @@ static void every_allocation_may_fail(void **state)
     int status = MULL_ENOMEM;
     long n = 0;
     while (status) {
-        purse p = {.fail_at = ++n};
+        counting_allocator p = {.fail_at = ++n};
         status = life(&p);
         assert_true(status == 0 || status == MULL_ENOMEM);
         assert_int_equal(p.out, 0);

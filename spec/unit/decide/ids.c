@@ -2,30 +2,30 @@
  * be: a decider that hasn't moved on finds every id, and a reload that has no memory for them
  * changes nothing. */
 #include "decide/policy.h"
-#include "fake_guest.h"
+#include "fake_language.h"
 
-typedef struct rig {
-    purse purse;
+typedef struct test_engine {
+    counting_allocator counting_allocator;
     fake fake;
     mull_policy *policy;
     mull_decider *decider;
-} rig;
+} test_engine;
 
-static void rig_init(rig *r, const char *text)
+static void test_engine_init(test_engine *r, const char *text)
 {
     memset(r, 0, sizeof *r);
-    assert_int_equal(fake_load(&r->policy, &r->fake, &r->purse, text, NULL, NULL), 0);
+    assert_int_equal(fake_load(&r->policy, &r->fake, &r->counting_allocator, text, NULL, NULL), 0);
     assert_int_equal(mull_decider_new(&r->decider, r->policy), 0);
 }
 
-static void rig_done(rig *r)
+static void test_engine_done(test_engine *r)
 {
     mull_decider_free(r->decider);
     mull_policy_free(r->policy);
-    assert_int_equal(r->purse.out, 0);
+    assert_int_equal(r->counting_allocator.out, 0);
 }
 
-static mull_failure failure_by_ids(rig *r, const char *type, const char *consumer)
+static mull_failure failure_by_ids(test_engine *r, const char *type, const char *consumer)
 {
     mull_failure failure = MULL_INIT(mull_failure);
     failure.attempt = failure.calls = failure.deliveries = 1;
@@ -40,7 +40,7 @@ static void assert_line(mull_verdict verdict, int line)
     assert_int_equal(verdict.rule.line, line);
 }
 
-static mull_verdict decide(rig *r, const mull_failure *failure)
+static mull_verdict decide(test_engine *r, const mull_failure *failure)
 {
     mull_verdict verdict = MULL_INIT(mull_verdict);
     assert_int_equal(mull_decide(r->decider, failure, &verdict), 0);
@@ -50,8 +50,8 @@ static mull_verdict decide(rig *r, const mull_failure *failure)
 static void a_decider_that_has_not_moved_on_finds_every_id(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "a");
+    test_engine r;
+    test_engine_init(&r, "a");
     const mull_failure before = failure_by_ids(&r, "Fails", "before");
     assert_line(decide(&r, &before), FAKE_LINE_A);
     assert_int_equal(mull_policy_reload(r.policy, "b", 0), 0);
@@ -66,15 +66,15 @@ static void a_decider_that_has_not_moved_on_finds_every_id(void **state)
     const mull_failure after = failure_by_ids(&r, "Ends", "c7");
     assert_line(decide(&r, &after), FAKE_LINE_B);
     assert_line(decide(&r, &before), FAKE_LINE_B);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 /* A decider state that somebody keeps, keeps its generation: that one goes on to resolve ids. */
 static void a_generation_that_is_kept_is_no_trouble(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "a");
+    test_engine r;
+    test_engine_init(&r, "a");
     mull__decider_state *kept = mull__decider_state_ref(r.decider);
     assert_int_equal(mull_policy_reload(r.policy, "b", 0), 0);
     const mull_failure failure = failure_by_ids(&r, "Fails", NULL);
@@ -86,14 +86,14 @@ static void a_generation_that_is_kept_is_no_trouble(void **state)
     mull__decider_state_unref(kept);
     const mull_failure later = failure_by_ids(&r, "Ends", NULL);
     assert_line(decide(&r, &later), FAKE_LINE_B);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 static void a_reload_without_memory_leaves_every_id_as_it_was(void **state)
 {
     (void)state;
-    rig r;
-    rig_init(&r, "a+");
+    test_engine r;
+    test_engine_init(&r, "a+");
     mull_failure failures[20];
     for (int i = 0; i < 20; i++) {
         char name[16];
@@ -105,15 +105,15 @@ static void a_reload_without_memory_leaves_every_id_as_it_was(void **state)
     do {
         for (int i = 0; i < 20; i++) /* those of which no rule is, are of Error's */
             assert_line(decide(&r, &failures[i]), i % 3 ? 3 : FAKE_LINE_A);
-        r.purse.fail_at = r.purse.asked + ++nth;
+        r.counting_allocator.fail_at = r.counting_allocator.asked + ++nth;
         status = mull_policy_reload(r.policy, "b+", 0);
-        r.purse.fail_at = 0;
+        r.counting_allocator.fail_at = 0;
         assert_true(status == 0 || status == MULL_ENOMEM);
     } while (status);
     assert_true(nth > 8);
     for (int i = 0; i < 20; i++)
         assert_line(decide(&r, &failures[i]), i % 3 ? 3 : FAKE_LINE_B);
-    rig_done(&r);
+    test_engine_done(&r);
 }
 
 int main(void)

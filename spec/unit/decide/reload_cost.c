@@ -33,7 +33,7 @@ static inline int entering(atomic_int *entered, int value, memory_order order)
 
 #include <cmocka.h>
 
-#include "purse.h"
+#include "counting_allocator.h"
 
 /* ---- What is counted ------------------------------------------------------------------------- */
 
@@ -108,7 +108,7 @@ static const char *const types[] = {"Table", "Short", "Long"};
 enum { TYPES = sizeof types / sizeof *types, LONG_ONE = 2, OTHERS = 3, ROUNDS = 20 };
 
 typedef struct stage {
-    purse purse;
+    counting_allocator counting_allocator;
     mull_policy *policy;
     mull_decider *decider, *others[OTHERS];
     int second; /* which text is in force */
@@ -120,7 +120,7 @@ static void stage_open(stage *s)
     *s = (stage){0};
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.text = texts[0];
-    options.allocator = purse_allocator(&s->purse);
+    options.allocator = counting_allocator_ops(&s->counting_allocator);
     assert_int_equal(mull_policy_load(&s->policy, &options), 0);
     assert_int_equal(mull_decider_new(&s->decider, s->policy), 0);
     for (int i = 0; i < OTHERS; i++)
@@ -133,7 +133,7 @@ static void stage_close(stage *s)
         mull_decider_free(s->others[i]);
     mull_decider_free(s->decider);
     mull_policy_free(s->policy);
-    assert_int_equal(s->purse.out, 0);
+    assert_int_equal(s->counting_allocator.out, 0);
 }
 
 static void reload(stage *s)
@@ -146,9 +146,9 @@ static void reload(stage *s)
 static cost measure(stage *s, const mull_failure *failure)
 {
     mull_verdict verdict = MULL_INIT(mull_verdict);
-    cost before = {exchanges, s->purse.asked, mallocs, locks};
+    cost before = {exchanges, s->counting_allocator.asked, mallocs, locks};
     assert_int_equal(mull_decide(s->decider, failure, &verdict), 0);
-    cost after = {exchanges, s->purse.asked, mallocs, locks};
+    cost after = {exchanges, s->counting_allocator.asked, mallocs, locks};
     assert_int_equal(verdict.action, s->second ? MULL_REDELIVER : MULL_RETRY);
     return (cost){after.exchanges - before.exchanges, after.asked - before.asked,
                   after.mallocs - before.mallocs, after.locks - before.locks};
@@ -247,7 +247,7 @@ static void what_is_counted_is_seen(void **state)
     stage s;
     cost before = {exchanges, 0, mallocs, locks};
     stage_open(&s);
-    assert_true(s.purse.asked > 1000 && locks > before.locks);
+    assert_true(s.counting_allocator.asked > 1000 && locks > before.locks);
     stage_close(&s);
     mull_policy *policy;
     mull_policy_options options = MULL_INIT(mull_policy_options);

@@ -5,12 +5,12 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "fake_guest.h"
+#include "fake_language.h"
 
 enum { DECIDERS = 3, RELOADS = 200, SETTLE_EVERY = 10 };
 
 typedef struct stage {
-    purse purse;
+    counting_allocator counting_allocator;
     fake fake;
     mull_policy *policy;
     char names[2][33]; /* of the two generations, the first loaded first */
@@ -111,7 +111,7 @@ static void play(const char *first, const char *second)
     pthread_t threads[DECIDERS], other;
     actor actors[DECIDERS];
     memset(&s, 0, sizeof s);
-    assert_int_equal(fake_load(&s.policy, &s.fake, &s.purse, second, NULL, NULL), 0);
+    assert_int_equal(fake_load(&s.policy, &s.fake, &s.counting_allocator, second, NULL, NULL), 0);
     mull_policy_generation(s.policy, s.names[1]);
     assert_int_equal(mull_policy_reload(s.policy, first, 0), 0);
     mull_policy_generation(s.policy, s.names[0]);
@@ -138,7 +138,7 @@ static void play(const char *first, const char *second)
     mull_policy_free(s.policy);
     assert_int_equal(s.fake.states, 0);
     assert_int_equal(s.fake.sources, 0);
-    assert_int_equal(s.purse.out, 0);
+    assert_int_equal(s.counting_allocator.out, 0);
 }
 
 static void no_verdict_is_mixed(void **state)
@@ -214,7 +214,7 @@ static void what_a_veto_refuses_is_never_in_force_with_it(void **state)
     static dispute d;
     stage *s = &d.stage;
     pthread_t using[VETOES], asking;
-    assert_int_equal(fake_load(&s->policy, &s->fake, &s->purse, "a", NULL, NULL), 0);
+    assert_int_equal(fake_load(&s->policy, &s->fake, &s->counting_allocator, "a", NULL, NULL), 0);
     mull_policy_generation(s->policy, s->names[0]);
     for (int i = 0; i < VETOES; i++)
         assert_int_equal(pthread_create(&using[i], NULL, use_and_leave, &d), 0);
@@ -233,7 +233,7 @@ static void what_a_veto_refuses_is_never_in_force_with_it(void **state)
     pthread_join(asking, NULL);
     assert_int_equal(d.failed, 0);
     mull_policy_free(s->policy);
-    assert_int_equal(s->purse.out, 0);
+    assert_int_equal(s->counting_allocator.out, 0);
 }
 
 int main(void)

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "counting_allocator.h"
 #include "decide/decide.h"
 #include "policy/resolve.h"
-#include "purse.h"
 
 /* ---- A policy -------------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ static const char text[] =
     "end)\n";
 
 typedef struct scene {
-    purse purse;
+    counting_allocator counting_allocator;
     mull_policy *policy;
     mull_decider *decider;
     int failed; /* events that say so */
@@ -97,7 +97,7 @@ static void open_scene(scene *s)
     options.problem = on_problem;
     options.event = on_event;
     options.data = s;
-    options.allocator = purse_allocator(&s->purse);
+    options.allocator = counting_allocator_ops(&s->counting_allocator);
     assert_int_equal(mull_policy_load(&s->policy, &options), 0);
     assert_int_equal(mull_decider_new(&s->decider, s->policy), 0);
 }
@@ -106,7 +106,7 @@ static void close_scene(scene *s)
 {
     mull_decider_free(s->decider);
     mull_policy_free(s->policy);
-    assert_int_equal(s->purse.out, 0);
+    assert_int_equal(s->counting_allocator.out, 0);
 }
 
 /* ---- A failure ------------------------------------------------------------------------------- */
@@ -159,13 +159,13 @@ static long asked_by(scene *s, const char *type, int own_region)
     char region[LONG + 1] = "north";
     facts_init(&f, type, region);
     assert_int_equal(decide(s, &f).action, MULL_RETRY); /* what is made once is there */
-    long before = s->purse.asked;
+    long before = s->counting_allocator.asked;
     for (int i = 0; i < ROUNDS; i++) {
         if (own_region)
             snprintf(region, sizeof region, "%0*d", LONG, i);
         assert_int_equal(decide(s, &f).action, MULL_RETRY);
     }
-    return s->purse.asked - before;
+    return s->counting_allocator.asked - before;
 }
 
 static void known_fields_cost_no_memory(void **state)
@@ -196,10 +196,10 @@ static void what_is_made_for_a_call_is_collected(void **state)
     scene s;
     open_scene(&s);
     assert_true(asked_by(&s, "Deep", 0) > 0); /* a cause, a message, its headers */
-    long before = s.purse.bytes;
+    long before = s.counting_allocator.bytes;
     asked_by(&s, "Deep", 0);
-    print_message("%ld bytes, later %ld\n", before, (long)s.purse.bytes);
-    assert_true(s.purse.bytes < 2 * before + 100000);
+    print_message("%ld bytes, later %ld\n", before, (long)s.counting_allocator.bytes);
+    assert_true(s.counting_allocator.bytes < 2 * before + 100000);
     close_scene(&s);
 }
 
@@ -284,15 +284,15 @@ static void an_override_without_memory_changes_nothing(void **state)
     facts_init(&f, "Any", "north");
     f.failure.consumer = "Answering";
     assert_int_equal(decide_with_override(&s, &f), 0);
-    long before = s.purse.asked, failed = 0;
+    long before = s.counting_allocator.asked, failed = 0;
     assert_int_equal(decide_with_override(&s, &f), 0);
-    long all = s.purse.asked - before;
+    long all = s.counting_allocator.asked - before;
     for (size_t i = 0; i < LENGTHS; i++)
         for (long at = 1; at <= all; at++) {
-            s.purse.fail_for = lengths[i];
-            s.purse.fail_at = s.purse.asked + at;
+            s.counting_allocator.fail_for = lengths[i];
+            s.counting_allocator.fail_at = s.counting_allocator.asked + at;
             failed += decide_with_override(&s, &f);
-            s.purse.fail_at = 0;
+            s.counting_allocator.fail_at = 0;
             assert_int_equal(decide_with_override(&s, &f), 0); /* there is memory again */
         }
     print_message("%ld requests, %ld times without an answer\n", all, failed);
@@ -335,15 +335,15 @@ static void a_notify_without_memory_says_so(void **state)
     facts_init(&f, "Any", "north");
     f.failure.consumer = "Heard";
     assert_int_equal(notify(&s, &f), 0);
-    long before = s.purse.asked, failed = 0;
+    long before = s.counting_allocator.asked, failed = 0;
     assert_int_equal(notify(&s, &f), 0);
-    long all = s.purse.asked - before;
+    long all = s.counting_allocator.asked - before;
     for (size_t i = 0; i < LENGTHS; i++)
         for (long at = 1; at <= all; at++) {
-            s.purse.fail_for = lengths[i];
-            s.purse.fail_at = s.purse.asked + at;
+            s.counting_allocator.fail_for = lengths[i];
+            s.counting_allocator.fail_at = s.counting_allocator.asked + at;
             failed += notify(&s, &f);
-            s.purse.fail_at = 0;
+            s.counting_allocator.fail_at = 0;
             assert_int_equal(notify(&s, &f), 0);
         }
     print_message("%ld requests, %ld times in vain\n", all, failed);

@@ -15,8 +15,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "counting_allocator.h"
 #include "lua/values/json.h"
-#include "purse.h"
 #include "sample.h"
 
 /* ---- Random texts ---------------------------------------------------------------------------- */
@@ -267,7 +267,7 @@ static void of_too_many_values_none_is_read(void **state)
 
 /* ---- Without memory -------------------------------------------------------------------------- */
 
-static purse luas;
+static counting_allocator luas;
 static long janssons; /* requests */
 
 static void *refuse_jansson(size_t bytes)
@@ -284,7 +284,7 @@ static void *resize(void *data, void *pointer, size_t old, size_t wanted)
         free(pointer);
         return NULL;
     }
-    if ((!pointer || wanted > old) && purse_refuses(&luas))
+    if ((!pointer || wanted > old) && counting_allocator_refuses(&luas))
         return NULL;
     return realloc(pointer, wanted);
 }
@@ -299,7 +299,7 @@ static int read_short(lua_State *L, const char *json, long at, long length, cons
     lua_pushinteger(L, INT64_MAX);
     lua_pushboolean(L, 0);
     lua_gc(L, LUA_GCCOLLECT);
-    luas = (purse){.fail_at = at, .fail_for = length};
+    luas = (counting_allocator){.fail_at = at, .fail_for = length};
     int status = lua_pcall(L, 3, 1, 0);
     luas.fail_at = 0;
     if (status != LUA_OK) {

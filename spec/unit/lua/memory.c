@@ -4,9 +4,9 @@
  * makes an engine on a test's clock, publishes, handles, reloads and closes, and tries each of
  * these again where it failed. No error passes by what is protected, no message is lost, and
  * nothing is left. And what is read of a call that is wrong isn't left to the collector. */
-#include "purse.h"
-#include "rig.h"
+#include "counting_allocator.h"
 #include "sample.h"
+#include "test_engine.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -102,7 +102,7 @@ static const char script[] =
 
 /* ---- Whose memory ---------------------------------------------------------------------------- */
 
-static purse luas, ours;
+static counting_allocator luas, ours;
 
 /* What the objects ask of malloc comes here, by the linker's --wrap. */
 void *__real_malloc(size_t bytes);
@@ -122,17 +122,17 @@ static void *counted(void *memory)
 
 void *__wrap_malloc(size_t bytes)
 {
-    return purse_refuses(&ours) ? NULL : counted(__real_malloc(bytes));
+    return counting_allocator_refuses(&ours) ? NULL : counted(__real_malloc(bytes));
 }
 
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-    return purse_refuses(&ours) ? NULL : counted(__real_calloc(count, bytes));
+    return counting_allocator_refuses(&ours) ? NULL : counted(__real_calloc(count, bytes));
 }
 
 void *__wrap_realloc(void *pointer, size_t bytes)
 {
-    if (purse_refuses(&ours))
+    if (counting_allocator_refuses(&ours))
         return NULL;
     void *memory = __real_realloc(pointer, bytes);
     return pointer ? memory : counted(memory);
@@ -153,7 +153,7 @@ static void *lua_resize(void *data, void *pointer, size_t old, size_t wanted)
         __real_free(pointer);
         return NULL;
     }
-    if ((!pointer || wanted > old) && purse_refuses(&luas))
+    if ((!pointer || wanted > old) && counting_allocator_refuses(&luas))
         return NULL;
     void *memory = __real_realloc(pointer, wanted);
     luas.out += !pointer && memory;
@@ -235,7 +235,7 @@ enum { STEPS = sizeof steps / sizeof steps[0] };
 /* trial is what fails, from which request of which step on and for how long, and whether memory is
  * ever had again. */
 typedef struct trial {
-    purse *short_of;
+    counting_allocator *short_of;
     int step;
     long at, length; /* at 0: nothing fails */
     int heals;
@@ -266,7 +266,7 @@ static int live(lua_State *L, const trial *t)
 
 static void live_through(const trial *t)
 {
-    luas = ours = (purse){0};
+    luas = ours = (counting_allocator){0};
     t->short_of->fail_for = t->length;
     lua_State *L = open_script();
     int ended = live(L, t);
@@ -278,7 +278,7 @@ static void live_through(const trial *t)
 }
 
 /* fail_some has some `lives` for each step, or as many as it makes requests. */
-static void fail_some(purse *short_of, long length, int heals, long lives)
+static void fail_some(counting_allocator *short_of, long length, int heals, long lives)
 {
     long all = 0, tried = 0;
     for (int step = 0; step < STEPS; step++) {
@@ -351,7 +351,7 @@ static int push_out(lua_State *L)
 static void what_raises_leaves_nothing_to_the_collector(void **state)
 {
     (void)state;
-    luas = ours = (purse){0};
+    luas = ours = (counting_allocator){0};
     lua_State *L = open_script();
     lua_register(L, "out", push_out);
     if (luaL_dostring(L, wrong_calls) != LUA_OK)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <locale.h>
 
-static purse libcs;
+static counting_allocator libcs;
 
 /* What the objects ask of it comes here, by the linker's --wrap. */
 locale_t __real_newlocale(int mask, const char *name, locale_t base);
@@ -13,7 +13,7 @@ locale_t __wrap_newlocale(int mask, const char *name, locale_t base);
 
 locale_t __wrap_newlocale(int mask, const char *name, locale_t base)
 {
-    if (!purse_refuses(&libcs))
+    if (!counting_allocator_refuses(&libcs))
         return __real_newlocale(mask, name, base);
     errno = ENOMEM;
     return (locale_t)0;
@@ -25,16 +25,16 @@ static void the_c_library_has_none(void **state)
     place from;
     static told t;
     open_place(&from, &t, 1);
-    purse p = {0};
-    libcs = (purse){0};
+    counting_allocator p = {0};
+    libcs = (counting_allocator){0};
     assert_int_equal(come_and_go(&from, &p, &t), 0);
     long all = libcs.asked;
     assert_true(all >= 2); /* two states */
     for (long at = 1; at <= all; at++) {
-        libcs = (purse){.fail_at = at};
+        libcs = (counting_allocator){.fail_at = at};
         assert_int_equal(come_and_go(&from, &p, &t), MULL_ENOMEM);
     }
-    libcs = (purse){0};
+    libcs = (counting_allocator){0};
     close_place(&from);
 }
 

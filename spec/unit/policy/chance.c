@@ -2,7 +2,7 @@
  * of its message's id, by names and by ids: where the fast path draws by it, and where a copy gets
  * it, which functions and events then see. */
 #include "base/hash.h"
-#include "rig.h"
+#include "test_engine.h"
 
 static const char policy_text[] =
     "local policy = require 'mulligan.policy'\n"
@@ -79,7 +79,7 @@ static void a_chance_that_is_not_given_is_the_hash_of_the_id(void **state)
     static const char *const consumers[] = {NULL, "c"};
     static const int64_t attempts[] = {0, 1, 2, 6, 12};
     sight s = {0};
-    s.policy = rig_policy(policy_text);
+    s.policy = test_engine_policy(policy_text);
     assert_int_equal(mull_decider_new(&s.decider, s.policy), 0);
     for (size_t i = 0; i < 5 * 2 * 5; i++) {
         mull_error error = {.size = sizeof error, .type = types[i % 5]};

@@ -7,8 +7,8 @@
 
 static mull__name_index room_for(size_t count)
 {
-    static purse plenty;
-    const mull_allocator a = purse_allocator(&plenty);
+    static counting_allocator plenty;
+    const mull_allocator a = counting_allocator_ops(&plenty);
     mull__arena arena = {.allocator = a};
     mull__name_index names;
     assert_int_equal(mull__name_index_init(&names, &arena, count), 0);
@@ -17,8 +17,8 @@ static mull__name_index room_for(size_t count)
 
 static void drop(mull__name_index *names)
 {
-    static purse plenty;
-    const mull_allocator a = purse_allocator(&plenty);
+    static counting_allocator plenty;
+    const mull_allocator a = counting_allocator_ops(&plenty);
     a.resize(names->slots, 0, a.data);
 }
 

@@ -467,8 +467,8 @@ static void a_table_keeps_nothing_of_the_plain_policy(void **state)
 static void fail_each_allocation(const sample *s)
 {
     for (long n = 1;; n++) {
-        purse p = {.fail_at = n};
-        mull_allocator a = purse_allocator(&p);
+        counting_allocator p = {.fail_at = n};
+        mull_allocator a = counting_allocator_ops(&p);
         mull__table *table;
         int status = mull__table_new(&table, &a, &s->plain);
         if (status == 0) {

@@ -1,7 +1,7 @@
 /* check.c: what an engine refuses to start with, and to reload, of policies as plain data:
  * what is refused of policies that Lua writes is tested in spec/lua/. */
 #include "fixtures.h"
-#include "rig.h"
+#include "test_engine.h"
 
 #include "base/alloc.h"
 #include "decide/decide.h"
@@ -9,8 +9,8 @@
 /* ---- A guest that compiles what the test says ------------------------------------------------ */
 
 typedef struct scene {
-    rig r;
-    purse purse;
+    test_engine r;
+    counting_allocator counting_allocator;
     mull_allocator allocator;
     const mull__plain *plain;
     int problems, line;
@@ -58,8 +58,8 @@ static void never_called(mull_engine *engine, mull_call call, const mull_message
 static int start(scene *s, const char *url, const mull__plain_scope *scopes, size_t count)
 {
     const mull__plain plain = {.scopes = scopes, .scope_count = count};
-    *s = (scene){.r.clock = {rig_now, rig_wall, &s->r}, .plain = &plain};
-    s->allocator = purse_allocator(&s->purse);
+    *s = (scene){.r.clock = {test_engine_now, test_engine_wall, &s->r}, .plain = &plain};
+    s->allocator = counting_allocator_ops(&s->counting_allocator);
     mull_policy_options policy = MULL_INIT(mull_policy_options);
     policy.allocator = s->allocator;
     policy.text = "a";
@@ -73,7 +73,7 @@ static int start(scene *s, const char *url, const mull__plain_scope *scopes, siz
     options.allocator = s->allocator;
     assert_int_equal(mull_engine_new(&s->r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(s->r.engine, "t", url), 0);
-    mull_consumer_options consumer = rig_consumer(never_called, NULL);
+    mull_consumer_options consumer = test_engine_consumer(never_called, NULL);
     consumer.timeout_ms = 1000;
     assert_int_equal(mull_engine_consumer(s->r.engine, &consumer), 0);
     consumer.name = "D";
@@ -86,8 +86,8 @@ static int start(scene *s, const char *url, const mull__plain_scope *scopes, siz
 
 static void finish(scene *s)
 {
-    rig_close(&s->r);
-    assert_int_equal(s->purse.out, 0);
+    test_engine_close(&s->r);
+    assert_int_equal(s->counting_allocator.out, 0);
 }
 
 /* by_rule starts by one default rule of the bus. */

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "fake_guest.h"
-#include "rig.h"
+#include "fake_language.h"
 #include "runtime/engine.h"
+#include "test_engine.h"
 
 /* ---- A scene --------------------------------------------------------------------------------- */
 
@@ -13,8 +13,8 @@ enum { LINES = 64, HELD = 8 };
 
 /* scene is an engine by a policy of the fake guest, and all that is told, line by line. */
 typedef struct scene {
-    rig r;
-    purse purse;
+    test_engine r;
+    counting_allocator counting_allocator;
     fake fake;
     char lines[LINES][120];
     int line_count;
@@ -135,23 +135,23 @@ static void on_log(mull_level level, const char *text, void *data)
 /* try_open opens a scene; its status where memory runs out. */
 static int try_open(scene *s, const char *policy, mull_event_fn event)
 {
-    s->r = (rig){.clock = {rig_now, rig_wall, &s->r}};
-    int status = fake_load(&s->r.policy, &s->fake, &s->purse, policy, on_policy, s);
+    s->r = (test_engine){.clock = {test_engine_now, test_engine_wall, &s->r}};
+    int status = fake_load(&s->r.policy, &s->fake, &s->counting_allocator, policy, on_policy, s);
     if (status != 0)
         return status;
     s->fake.on_notify = on_notify;
     s->fake.on_notify_data = s;
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = s->r.policy;
-    options.problem = rig_problem;
+    options.problem = test_engine_problem;
     options.event = event;
     options.log = on_log;
     options.stopped = on_stopped;
     options.data = s;
     options.clock = &s->r.clock;
     options.seed = 1;
-    options.allocator = purse_allocator(&s->purse);
-    mull_consumer_options consumer = rig_consumer(handle, s);
+    options.allocator = counting_allocator_ops(&s->counting_allocator);
+    mull_consumer_options consumer = test_engine_consumer(handle, s);
     consumer.concurrency = HELD;
     status = mull_engine_new(&s->r.engine, &options);
     if (status == 0)
@@ -184,12 +184,12 @@ static void close_scene(scene *s)
     mull_policy_free(s->r.policy);
     assert_int_equal(s->fake.states, 0);
     assert_int_equal(s->fake.sources, 0);
-    assert_int_equal(s->purse.out, 0);
+    assert_int_equal(s->counting_allocator.out, 0);
 }
 
 static void publish(scene *s, const char *id)
 {
-    assert_int_equal(rig_publish(&s->r, "q", id), 0);
+    assert_int_equal(test_engine_publish(&s->r, "q", id), 0);
 }
 
 /* publish_odd publishes a message with a header that is ignored. */
@@ -227,10 +227,10 @@ static void what_is_met_waits_for_the_verdict(void **state)
     s.fake.override_raises = 1;
     assert_int_equal(mull__engine_fault(s.r.engine, "t", "settle", 0, 1, MULL_EIO), 0);
     publish(&s, "Ends-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "policy matcher_failed: attempt to index a nil value",
          "policy override_failed dead_letter: an override raises"); /* and no notify so far */
-    rig_advance(&s.r, 100);
+    test_engine_advance(&s.r, 100);
     TOLD(&s, "event decided dead_letter", "notify f~^ matcher_failed dead_letter: error",
          "notify f~^ override_failed dead_letter: error", "notify f~^ decided dead_letter: error");
     close_scene(&s);
@@ -242,9 +242,9 @@ static void a_retry_is_told_when_it_begins_to_wait(void **state)
     scene s;
     open_scene(&s, "a~");
     publish(&s, "Fails-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "event decided retry", "notify a~ decided retry");
-    rig_advance(&s.r, 200);
+    test_engine_advance(&s.r, 200);
     TOLD(&s, "event decided retry", "notify a~ decided retry");
     close_scene(&s);
 }
@@ -256,17 +256,17 @@ static void the_generation_that_decided_hears_of_it(void **state)
     open_scene(&s, "f~1");
     assert_int_equal(mull__engine_fault(s.r.engine, "t", "settle", 0, 1, MULL_EIO), 0);
     publish(&s, "Ends-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     s.line_count = 0;
     reload(&s, "f~2", 0);
     reload(&s, "f~3", 0); /* which frees what no decider uses any more */
-    rig_advance(&s.r, 50);
+    test_engine_advance(&s.r, 50);
     TOLD(&s, "notify f~3 policy_loaded", "notify f~3 policy_loaded");
-    rig_advance(&s.r, 50);
+    test_engine_advance(&s.r, 50);
     TOLD(&s, "event decided dead_letter", "notify f~1 matcher_failed dead_letter: error",
          "notify f~1 decided dead_letter: error");
     publish(&s, "Fails-2");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "event decided retry", "notify f~3 decided retry");
     assert_int_equal(s.fake.states, 2); /* of f~3, and the one that the next reload frees */
     close_scene(&s);
@@ -278,9 +278,9 @@ static void where_no_notify_is_in_force_nobody_hears(void **state)
     scene s;
     open_scene(&s, "f");
     publish(&s, "Ends-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     reload(&s, "f, changed", 0);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "policy matcher_failed: attempt to index a nil value", "event decided dead_letter");
     close_scene(&s);
 }
@@ -295,11 +295,11 @@ static void what_is_given_back_is_not_decided(void **state)
     s.fake.override_raises = 1;
     s.hold = 1;
     publish(&s, "Fails-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     mull_stop(s.r.engine);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     end_held(&s);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "policy override_failed retry: an override raises",
          "notify a~^ override_failed retry: an override raises");
     close_scene(&s);
@@ -317,21 +317,21 @@ static void a_lost_message_whose_handler_outlasts_the_engine(void **state)
     s.fake.override_raises = s.fake.notify_raises = 1;
     s.hold = s.tells_its_stop = 1;
     publish(&s, "Fails-1");
-    rig_advance(&s.r, 29000);
+    test_engine_advance(&s.r, 29000);
     assert_int_equal(mull__engine_fault(s.r.engine, "t", "settle", 0, 100, MULL_EIO), 0);
-    rig_advance(&s.r, 1000);
+    test_engine_advance(&s.r, 1000);
     TOLD(&s, "policy override_failed dead_letter: an override raises"); /* it timed out */
-    rig_advance(&s.r, 1000);
+    test_engine_advance(&s.r, 1000);
     TOLD(&s, "notify b~^ override_failed dead_letter: error",
          "event notify_failed dead_letter: a notify raises");
     mull_stop(s.r.engine); /* it was handed out again, is cut off, and can't be given back */
-    rig_advance(&s.r, 60000);
+    test_engine_advance(&s.r, 60000);
     TOLD(&s, "stopped");
     for (int i = 0; i < 2; i++) {
         mull_error error = error_of("Fails");
         assert_int_equal(mull_done(s.r.engine, s.held[i], &error), MULL_EDONE);
     }
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD_NOTHING(&s);
     close_scene(&s);
 }
@@ -344,10 +344,10 @@ static void a_message_that_is_left_behind(void **state)
     s.fake.notify_raises = s.tells_its_stop = 1;
     assert_int_equal(mull__engine_fault(s.r.engine, "t", "settle", 0, 100, MULL_EIO), 0);
     publish(&s, "Ends-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "policy matcher_failed: attempt to index a nil value");
     mull_stop(s.r.engine);
-    rig_advance(&s.r, 60000);
+    test_engine_advance(&s.r, 60000);
     TOLD(&s, "notify f~ matcher_failed dead_letter: error",
          "event notify_failed dead_letter: a notify raises", "stopped");
     mull_engine_close(s.r.engine, NULL, NULL);
@@ -363,10 +363,10 @@ static void a_header_that_is_ignored(void **state)
     open_scene(&s, "a~");
     s.hold = 1;
     publish_odd(&s);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "event header_ignored: mulligan-calls", "notify a~ header_ignored: mulligan-calls");
     end_held(&s);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "event decided dead_letter", "notify a~ decided dead_letter: queue-a");
     close_scene(&s);
 }
@@ -382,9 +382,9 @@ static void words_of_an_override_live_until_they_are_told(void **state)
     assert_int_equal(mull__engine_fault(s.r.engine, "t", "settle", 0, 2, MULL_EIO), 0);
     publish(&s, "Ends-1");
     publish(&s, "Fails-2");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     end_held(&s);
-    rig_advance(&s.r, 100);
+    test_engine_advance(&s.r, 100);
     TOLD(&s, "event decided dead_letter", "notify a~^ decided dead_letter: found-Ends",
          "event decided dead_letter", "notify a~^ decided dead_letter: found-Fails");
     close_scene(&s);
@@ -399,17 +399,17 @@ static void what_it_fails_at_is_told_to_the_embedder_alone(void **state)
     open_scene(&s, "f~");
     s.fake.notify_raises = 1;
     publish(&s, "Ends-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     reload(&s, "!", MULL_EPOLICY);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "policy matcher_failed: attempt to index a nil value", "event decided dead_letter",
          "notify f~ matcher_failed dead_letter: error",
          "event notify_failed dead_letter: a notify raises", "notify f~ decided dead_letter: error",
          "event notify_failed dead_letter: a notify raises",
          "policy policy_refused: fake.lua:3: a mistake",
          "notify f~ policy_refused: fake.lua:3: a mistake", "event notify_failed: a notify raises");
-    assert_int_equal(rig_counts(&s.r).notify_failed, 3);
-    assert_int_equal(rig_counts(&s.r).dead_lettered, 1);
+    assert_int_equal(test_engine_counts(&s.r).notify_failed, 3);
+    assert_int_equal(test_engine_counts(&s.r).dead_lettered, 1);
     assert_int_equal(s.logged, 0);
     close_scene(&s);
 }
@@ -421,11 +421,11 @@ static void it_is_logged_where_nobody_takes_events(void **state)
     open_with(&s, "a~", NULL);
     s.fake.notify_raises = 1;
     publish(&s, "Ends-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     reload(&s, "!", MULL_EPOLICY);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     assert_int_equal(s.logged, 2);
-    assert_int_equal(rig_counts(&s.r).notify_failed, 2);
+    assert_int_equal(test_engine_counts(&s.r).notify_failed, 2);
     close_scene(&s);
 }
 
@@ -462,7 +462,7 @@ static void an_engine_is_closed_out_of_any_event(void **state)
     for (size_t i = 0; i < COUNT(about_messages); i++) {
         scene s;
         open_eventful(&s, about_messages[i], close_now);
-        rig_advance(&s.r, 60000);
+        test_engine_advance(&s.r, 60000);
         assert_null(s.act);
         assert_null(s.r.engine);
         close_scene(&s);
@@ -481,7 +481,7 @@ static void an_engine_is_stopped_out_of_any_event(void **state)
     for (size_t i = 0; i < COUNT(about_messages); i++) {
         scene s;
         open_eventful(&s, about_messages[i], stop_now);
-        rig_advance(&s.r, 60000);
+        test_engine_advance(&s.r, 60000);
         assert_null(s.act);
         assert_string_equal(s.lines[s.line_count - 1], "stopped");
         close_scene(&s);
@@ -502,7 +502,7 @@ static void a_policy_is_loaded_out_of_any_event(void **state)
         int before = about_messages[i] == MULL_EVENT_HEADER_IGNORED ||
                      about_messages[i] == MULL_EVENT_NOTIFY_FAILED; /* of the header */
         open_eventful(&s, about_messages[i], load_another);
-        rig_advance(&s.r, 0);
+        test_engine_advance(&s.r, 0);
         assert_null(s.act);
         int by_old = 0, by_new = 0;
         for (int k = 0; k < s.line_count; k++) {
@@ -511,8 +511,8 @@ static void a_policy_is_loaded_out_of_any_event(void **state)
         }
         assert_int_equal(by_old, !before);
         assert_int_equal(by_new, before);
-        assert_int_equal(rig_counts(&s.r).dead_lettered, !before);
-        assert_int_equal(rig_counts(&s.r).discarded, before);
+        assert_int_equal(test_engine_counts(&s.r).dead_lettered, !before);
+        assert_int_equal(test_engine_counts(&s.r).discarded, before);
         close_scene(&s);
     }
 }
@@ -527,7 +527,7 @@ static void what_is_in_force_at_the_start_is_told(void **state)
     memset(&s, 0, sizeof s);
     assert_int_equal(try_open(&s, "a~", on_engine), 0);
     publish(&s, "Ends-1");
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "notify a~ policy_loaded", "event decided dead_letter",
          "notify a~ decided dead_letter: queue-a");
     assert_int_equal(s.loaded, 0);
@@ -553,19 +553,19 @@ static void reloads_on_another_thread_are_heard_of_on_the_loops(void **state)
     int heard = 0, messages = 0;
     assert_int_equal(pthread_create(&thread, NULL, reload_often, &s), 0);
     while (s.loaded < RELOADS) {
-        if (rig_publish(&s.r, "q", "Ends-1") == 0)
+        if (test_engine_publish(&s.r, "q", "Ends-1") == 0)
             messages++;
-        rig_advance(&s.r, 0);
+        test_engine_advance(&s.r, 0);
         for (int i = 0; i < s.line_count; i++)
             heard += strstr(s.lines[i], "policy_loaded") != NULL;
         s.line_count = 0;
     }
     pthread_join(thread, NULL);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     for (int i = 0; i < s.line_count; i++)
         heard += strstr(s.lines[i], "policy_loaded") != NULL;
     assert_int_equal(heard, RELOADS);
-    assert_int_equal(rig_counts(&s.r).dead_lettered, messages);
+    assert_int_equal(test_engine_counts(&s.r).dead_lettered, messages);
     close_scene(&s);
 }
 
@@ -576,9 +576,9 @@ static void an_engine_that_has_stopped_hears_nothing(void **state)
     open_scene(&s, "a~");
     s.tells_its_stop = s.reloads_at_stop = 1;
     mull_stop(s.r.engine);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     reload(&s, "a~, changed", 0);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "stopped");
     close_scene(&s);
 }
@@ -590,7 +590,7 @@ static void two_in_a_row_are_both_heard_of(void **state)
     open_scene(&s, "a");
     reload(&s, "b", 0);
     reload(&s, "a~", 0);
-    rig_advance(&s.r, 0);
+    test_engine_advance(&s.r, 0);
     TOLD(&s, "notify a~ policy_loaded", "notify a~ policy_loaded");
     close_scene(&s);
 }
@@ -604,25 +604,25 @@ static int life(long n, int *defaulted)
 {
     scene s;
     memset(&s, 0, sizeof s);
-    s.purse.fail_at = n;
+    s.counting_allocator.fail_at = n;
     if (try_open(&s, "f~^", on_engine) == 0) {
         s.fake.answer = (mull__answer){.given = 1, .action = MULL_DEAD_LETTER, .queue = "found"};
-        int published = rig_publish(&s.r, "q", "Ends-1") == 0;
-        rig_advance(&s.r, 0);
+        int published = test_engine_publish(&s.r, "q", "Ends-1") == 0;
+        test_engine_advance(&s.r, 0);
         mull_policy_reload(s.r.policy, "f~^2", 0);
-        rig_advance(&s.r, 20000);
+        test_engine_advance(&s.r, 20000);
         if (published && s.r.published) {
             int wanted = 0, by_default = 0;
             for (int i = 0; i < s.line_count; i++) {
                 wanted += strstr(s.lines[i], " decided dead_letter: found-Ends") != NULL;
                 by_default += strstr(s.lines[i], " decided dead_letter: error") != NULL;
             }
-            assert_int_equal(rig_counts(&s.r).dead_lettered, 1);
+            assert_int_equal(test_engine_counts(&s.r).dead_lettered, 1);
             assert_int_equal(wanted + by_default, 1);
             *defaulted += by_default;
         }
     }
-    int failed = s.purse.asked >= n;
+    int failed = s.counting_allocator.asked >= n;
     close_scene(&s);
     return failed;
 }

@@ -1,14 +1,14 @@
 /* uncounted.c: calls whose failure counts for nothing, as those that found no memory while
  * others held it: they are made again alone, or their messages go back. */
-#include "rig.h"
 #include "runtime/calls.h"
 #include "runtime/engine.h"
+#include "test_engine.h"
 
 enum { HELD = 8, PATIENCE_MS = 5000 };
 
 /* held is what a handler was called with and hasn't ended. */
 typedef struct held {
-    rig r;
+    test_engine r;
     mull_call calls[HELD];
     char ids[HELD][8];
     int64_t attempts[HELD], failed[HELD];
@@ -29,15 +29,15 @@ static void hold(mull_engine *engine, mull_call call, const mull_message *messag
 static void open_with(held *h, const char *policy, int64_t timeout_ms)
 {
     *h = (held){0};
-    mull_consumer_options consumer = rig_consumer(hold, h);
+    mull_consumer_options consumer = test_engine_consumer(hold, h);
     consumer.concurrency = 2;
     consumer.timeout_ms = timeout_ms;
-    rig_open(&h->r, policy, "memory:", &consumer);
+    test_engine_open(&h->r, policy, "memory:", &consumer);
 }
 
 static void turn(held *h)
 {
-    rig_advance(&h->r, 0);
+    test_engine_advance(&h->r, 0);
 }
 
 static const mull_error failure = {.size = sizeof failure, .type = "Error"};
@@ -68,7 +68,7 @@ static void called(const held *h, int index, const char *id, int64_t attempt, in
 static void publish(held *h, const char *const *ids)
 {
     for (; *ids; ids++)
-        assert_int_equal(rig_publish(&h->r, "q", *ids), 0);
+        assert_int_equal(test_engine_publish(&h->r, "q", *ids), 0);
     turn(h);
 }
 
@@ -104,10 +104,10 @@ static void it_is_called_again_once_nothing_else_is_at_work(void **state)
     succeed(&h, 3);
     called(&h, 4, "c", 1, 0);
     succeed(&h, 4);
-    mull_counts counts = rig_counts(&h.r);
+    mull_counts counts = test_engine_counts(&h.r);
     assert_int_equal(counts.done, 3);
     assert_int_equal(counts.retried + counts.dead_lettered, 0);
-    rig_close(&h.r);
+    test_engine_close(&h.r);
 }
 
 static void it_waits_no_longer_than_its_patience(void **state)
@@ -117,15 +117,15 @@ static void it_waits_no_longer_than_its_patience(void **state)
     open_with(&h, "", MULL_NEVER);
     publish(&h, (const char *[]){"a", "b", NULL});
     assert_false(uncounted(&h, 1));
-    rig_advance(&h.r, PATIENCE_MS - 1);
+    test_engine_advance(&h.r, PATIENCE_MS - 1);
     assert_int_equal(h.count, 2);
-    rig_advance(&h.r, 1);
+    test_engine_advance(&h.r, 1);
     called(&h, 2, "b", 1, 0);
     assert_true(uncounted(&h, 2));
     succeed(&h, 0);
     succeed(&h, 3);
-    assert_int_equal(rig_counts(&h.r).done, 2);
-    rig_close(&h.r);
+    assert_int_equal(test_engine_counts(&h.r).done, 2);
+    test_engine_close(&h.r);
 }
 
 static void failures_before_stay_counted(void **state)
@@ -135,16 +135,16 @@ static void failures_before_stay_counted(void **state)
     open_with(&h, "require('mulligan.policy').bus():default():retry(1)", MULL_NEVER);
     publish(&h, (const char *[]){"a", NULL});
     assert_int_equal(mull_done(h.r.engine, h.calls[0], &failure), 0);
-    rig_advance(&h.r, 60000);
+    test_engine_advance(&h.r, 60000);
     called(&h, 1, "a", 2, 1);
     assert_false(uncounted(&h, 1));
     called(&h, 2, "a", 2, 1);
     assert_int_equal(mull_done(h.r.engine, h.calls[2], &failure), 0);
     turn(&h);
-    mull_counts counts = rig_counts(&h.r);
+    mull_counts counts = test_engine_counts(&h.r);
     assert_int_equal(counts.retried, 1);
     assert_int_equal(counts.dead_lettered, 1);
-    rig_close(&h.r);
+    test_engine_close(&h.r);
 }
 
 static void what_has_ended_well_or_was_cut_off_is_left_alone(void **state)
@@ -155,16 +155,16 @@ static void what_has_ended_well_or_was_cut_off_is_left_alone(void **state)
     publish(&h, (const char *[]){"a", "b", NULL});
     assert_int_equal(mull_done(h.r.engine, h.calls[0], NULL), 0);
     mull__call_uncount(h.r.engine, h.calls[0]);
-    rig_advance(&h.r, 1000);
+    test_engine_advance(&h.r, 1000);
     assert_int_equal(mull_done(h.r.engine, h.calls[1], &failure), MULL_EDONE);
     mull__call_uncount(h.r.engine, h.calls[1]);
     turn(&h);
     mull__call_uncount(h.r.engine, h.calls[0]); /* nobody's any more */
     turn(&h);
     assert_int_equal(h.count, 2);
-    assert_int_equal(rig_counts(&h.r).done, 1);
-    assert_int_equal(rig_counts(&h.r).dead_lettered, 1);
-    rig_close(&h.r);
+    assert_int_equal(test_engine_counts(&h.r).done, 1);
+    assert_int_equal(test_engine_counts(&h.r).dead_lettered, 1);
+    test_engine_close(&h.r);
 }
 
 static void where_the_engine_stops_for_want_of_memory_all_goes_back(void **state)
@@ -184,7 +184,7 @@ static void where_the_engine_stops_for_want_of_memory_all_goes_back(void **state
     assert_false(uncounted(&h, 1));
     assert_int_equal(ready(&h, "q"), 4);
     assert_int_equal(ready(&h, "error"), 0);
-    rig_close(&h.r);
+    test_engine_close(&h.r);
 }
 
 static void a_stop_that_was_asked_for_goes_on_without_a_status(void **state)
@@ -201,7 +201,7 @@ static void a_stop_that_was_asked_for_goes_on_without_a_status(void **state)
     succeed(&h, 1);
     assert_int_equal(mull_engine_status(h.r.engine), 0);
     assert_int_equal(ready(&h, "q"), 1);
-    rig_close(&h.r);
+    test_engine_close(&h.r);
 }
 
 int main(void)

@@ -12,17 +12,17 @@
 
 #include "base/alloc.h"
 #include "sample.h"
-#include "sqlite_purse.h"
+#include "sqlite_allocator.h"
 #include "transport/sqlite/store.h"
 #include "wire/headers.h"
 
-static purse p;
+static counting_allocator p;
 static mull__store store; /* no more of it than statements */
 
 static int open_store(void **state)
 {
     (void)state;
-    store.allocator = purse_allocator(&p);
+    store.allocator = counting_allocator_ops(&p);
     assert_int_equal(sqlite3_open(":memory:", &store.db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(store.db, MULL__SCHEMA_TABLES, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(mull__store_prepare(&store), SQLITE_OK);
@@ -86,7 +86,7 @@ static void random_text(sample *s, char text[256], int most)
 static void what_was_written_is_read(void **state)
 {
     (void)state;
-    mull_allocator a = purse_allocator(&p);
+    mull_allocator a = counting_allocator_ops(&p);
     sample s = sample_of(2);
     for (int round = 0; round < 2000; round++) {
         char texts[10][256];
@@ -197,7 +197,7 @@ static int reads_json5(void)
 static void any_text_is_read_as_jansson_does(void **state)
 {
     (void)state;
-    mull_allocator a = purse_allocator(&p);
+    mull_allocator a = counting_allocator_ops(&p);
     sample s = sample_of(2);
     int read_well = 0, refused = 0;
     for (int round = 0; round < 20000; round++) {
@@ -285,27 +285,28 @@ static void the_nth_request_for_memory_fails(void **state)
     static const char text[] = "{\"name\":\"value\",\"escaped\":\"\\u00e9 and so on, and on, and "
                                "on, for more than a few bytes\",\"a\":\"1\",\"b\":\"2\"}";
     static const char spoiled[] = "{\"name\":\"value\",\"a\":\"\\ud83d\", \"b\":1}";
-    purse *const purses[] = {&p, &sqlites};
+    counting_allocator *const counting_allocators[] = {&p, &sqlites};
     for (size_t whose = 0; whose < 2; whose++) {
         int refused = 0, more = 1;
         for (long nth = 1; more; nth++) {
             mull_header *headers;
             size_t count;
-            *purses[whose] = (purse){.fail_at = nth};
+            *counting_allocators[whose] = (counting_allocator){.fail_at = nth};
             int good = mull__store_headers(&store, text, &headers, &count);
-            more = purses[whose]->asked >= nth;
+            more = counting_allocators[whose]->asked >= nth;
             assert_int_equal(good, more ? SQLITE_NOMEM : SQLITE_OK);
             assert_int_equal(count, more ? 0 : 4);
             assert_true(count == 4 || !headers);
             mull__free(&store.allocator, headers);
-            *purses[whose] = (purse){.fail_at = nth};
+            *counting_allocators[whose] = (counting_allocator){.fail_at = nth};
             int bad = mull__store_headers(&store, spoiled, &headers, &count);
-            assert_int_equal(bad, purses[whose]->asked >= nth ? SQLITE_NOMEM : SQLITE_ERROR);
+            assert_int_equal(bad, counting_allocators[whose]->asked >= nth ? SQLITE_NOMEM
+                                                                           : SQLITE_ERROR);
             assert_null(headers);
             assert_int_equal(p.out, 0);
             refused += more;
         }
-        *purses[whose] = (purse){0};
+        *counting_allocators[whose] = (counting_allocator){0};
         print_message("%d requests refused\n", refused);
         assert_true(refused > 0);
     }
@@ -314,7 +315,7 @@ static void the_nth_request_for_memory_fails(void **state)
 static void what_is_no_utf8_is_not_written(void **state)
 {
     (void)state;
-    mull_allocator a = purse_allocator(&p);
+    mull_allocator a = counting_allocator_ops(&p);
     const mull_header bad[] = {{"good", "value"}, {"name", "\xff"}};
     static char before[] = "before";
     char *json = before;

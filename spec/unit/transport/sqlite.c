@@ -1,6 +1,6 @@
 /* sqlite.c: what only other processes, other connections and a full disk can show of
  * sqlite:FILE. Each test has a file of its own, and looks into it with a connection of its own. */
-#include "sqlite_rig.h"
+#include "sqlite_engine.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -518,7 +518,7 @@ static void a_full_disk_loses_nothing(void **state)
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
     live l = {0};
-    l.policy = rig_policy("");
+    l.policy = test_engine_policy("");
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = l.policy;
     options.log = on_log_of_full_disk;
@@ -526,7 +526,7 @@ static void a_full_disk_loses_nothing(void **state)
     assert_int_equal(mull_engine_new(&l.engine, &options), 0);
     assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
     l.db = look_in();
-    mull_consumer_options consumer = rig_consumer(fill_disk, &l);
+    mull_consumer_options consumer = test_engine_consumer(fill_disk, &l);
     assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
     static const char *const ids[] = {"a", "c", "d", "e", "f"};
     for (int i = 0; i < 5; i++)
@@ -601,7 +601,7 @@ static void what_is_on_its_way_at_a_close_goes_back_uncounted(void **state)
     put_five();
     uv_loop_t loop;
     uv_loop_init(&loop);
-    live l = {.policy = rig_policy("")};
+    live l = {.policy = test_engine_policy("")};
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = l.policy;
     options.loop = &loop;

@@ -1,6 +1,6 @@
 /* sqlite_lock.c: who is taken for dead while the lock file is moved about, step by step:
  * two stores on one file, each with its own lock, and no threads. */
-#include "sqlite_rig.h"
+#include "sqlite_engine.h"
 
 #include "runtime/state.h"
 #include "transport/sqlite/store.h"

@@ -3,9 +3,9 @@
  * thread; of the policy's, too, while it is reloaded and its functions are called. What was
  * published comes to exactly one end, and nothing is left in memory or in the file. The clocks are
  * the real ones, since what failed is tried again in real time. */
-#include "roster.h"
 #include "sample.h"
-#include "sqlite_purse.h"
+#include "sqlite_allocator.h"
+#include "workload.h"
 
 #include <unistd.h>
 #include <uv.h>
@@ -35,7 +35,7 @@ static const char functions_text[] =
 
 /* ---- Whose memory ---------------------------------------------------------------------------- */
 
-static purse ours;
+static counting_allocator ours;
 
 /* ---- A life ---------------------------------------------------------------------------------- */
 
@@ -45,10 +45,10 @@ typedef enum end { HEALED, STOPPED, CLOSED } end;
 enum { TICK_MS = 5, SHORT_TICKS = 4, RELOAD_TICK = 3 };
 
 typedef struct life {
-    roster book;
+    workload book;
     uv_loop_t loop;
     uv_timer_t tick;
-    purse *short_of;
+    counting_allocator *short_of;
     end how;
     int ticks; /* since memory ran out */
     mull_policy *policy;
@@ -72,9 +72,9 @@ static void reload(life *l)
 static void on_tick(uv_timer_t *timer)
 {
     life *l = timer->data;
-    purse *p = l->short_of;
+    counting_allocator *p = l->short_of;
     if (!l->book.closed) {
-        roster_go_on(&l->book);
+        workload_go_on(&l->book);
         if (++l->all_ticks == RELOAD_TICK && has_functions)
             reload(l);
     }
@@ -87,7 +87,7 @@ static void on_tick(uv_timer_t *timer)
     else if (l->how == STOPPED)
         mull_stop(l->book.engine);
     else
-        mull_engine_close(l->book.engine, roster_on_closed, &l->book);
+        mull_engine_close(l->book.engine, workload_on_closed, &l->book);
 }
 
 static void remove_file(void)
@@ -123,8 +123,8 @@ static void load_policy(life *l)
     long at = l->short_of->fail_at;
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.text = has_functions ? functions_text : policy_text;
-    options.problem = rig_problem;
-    options.allocator = purse_allocator(&ours);
+    options.problem = test_engine_problem;
+    options.allocator = counting_allocator_ops(&ours);
     l->short_of->fail_at = 0;
     assert_int_equal(mull_policy_load(&l->policy, &options), 0);
     l->short_of->asked = 0;
@@ -137,28 +137,28 @@ static int set_up(life *l)
     options.policy = l->policy;
     options.loop = &l->loop;
     options.grace_ms = 1;
-    options.allocator = purse_allocator(&ours);
-    return roster_set_up(&l->book, &options, url, 20);
+    options.allocator = counting_allocator_ops(&ours);
+    return workload_set_up(&l->book, &options, url, 20);
 }
 
 static void live(life *l)
 {
     int plenty = l->short_of->fail_at == 0;
-    roster_publish_most(&l->book);
+    workload_publish_most(&l->book);
     assert_int_equal(mull_stop_when_empty(l->book.engine), 0);
     while (!l->book.stopped && !l->book.closed)
         uv_run(&l->loop, UV_RUN_ONCE);
     if (plenty)
-        roster_assert_planned(&l->book);
+        workload_assert_planned(&l->book);
     if (l->how == HEALED)
-        roster_assert_ended(&l->book);
+        workload_assert_ended(&l->book);
 }
 
 /* close_all closes the engine, where a tick hasn't, and the loop. */
 static void close_all(life *l)
 {
     if (l->book.engine && !l->book.closed)
-        mull_engine_close(l->book.engine, roster_on_closed, &l->book);
+        mull_engine_close(l->book.engine, workload_on_closed, &l->book);
     while (l->book.engine && !l->book.closed)
         uv_run(&l->loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&l->tick, NULL);
@@ -167,11 +167,11 @@ static void close_all(life *l)
 }
 
 /* live_through runs an engine's whole life. 0: it could not be set up. */
-static int live_through(purse *short_of, end how)
+static int live_through(counting_allocator *short_of, end how)
 {
     static life l;
     l = (life){.short_of = short_of, .how = how};
-    roster_open(&l.book);
+    workload_open(&l.book);
     remove_file();
     assert_int_equal(uv_loop_init(&l.loop), 0);
     assert_int_equal(uv_timer_init(&l.loop, &l.tick), 0);
@@ -185,7 +185,7 @@ static int live_through(purse *short_of, end how)
     }
     close_all(&l);
     mull_policy_free(l.policy);
-    roster_assert_once(&l.book);
+    workload_assert_once(&l.book);
     assert_int_equal(ours.out, 0);
     if (made && how == HEALED)
         assert_file_is_empty();
@@ -196,7 +196,7 @@ static int live_through(purse *short_of, end how)
 
 /* trial is what fails, for how long, and how that is to end. */
 typedef struct trial {
-    purse *short_of;
+    counting_allocator *short_of;
     long length;
     end how;
 } trial;
@@ -207,18 +207,18 @@ static int fail_some(const trial *t, long first, long last, long lives)
     int tried = 0, made = 0;
     sample s = sample_of(1 + (last - first) / lives);
     for (long at = sample_after(&s, first - 1); at <= last; at = sample_after(&s, at), tried++) {
-        *t->short_of = (purse){.fail_at = at, .fail_for = t->length};
+        *t->short_of = (counting_allocator){.fail_at = at, .fail_for = t->length};
         made += live_through(t->short_of, t->how);
     }
-    *t->short_of = (purse){0};
+    *t->short_of = (counting_allocator){0};
     print_message("requests %ld to %ld: %d lives, %d set up\n", first, last, tried, made);
     return made;
 }
 
-static void try(purse *short_of, long length, end how, long lives)
+static void try(counting_allocator *short_of, long length, end how, long lives)
 {
     trial t = {short_of, length, how};
-    *short_of = (purse){0};
+    *short_of = (counting_allocator){0};
     assert_true(live_through(short_of, HEALED));
     long first = asked_at_first, last = short_of->asked;
     fail_some(&t, 1, first, lives / 4 + 1);

@@ -1,6 +1,6 @@
 /* sqlite_store.c: what a store does step by step, without a thread: what becomes of what
  * it knows when a transaction is undone, and by a clock that moves between two looks at it. */
-#include "sqlite_rig.h"
+#include "sqlite_engine.h"
 
 #include "runtime/state.h"
 #include "transport/sqlite/store.h"

@@ -1,4 +1,4 @@
-/* dsl_dispatch.h: the module "mulligan.policy.hearing", which embedded files require: what the
+/* dsl_dispatch.h: the module "mulligan.policy.dispatch", which embedded files require: what the
  * words of a policy need of C. */
 #ifndef MULL__DSL_DISPATCH_H
 #define MULL__DSL_DISPATCH_H

@@ -165,7 +165,7 @@ static int prepare(lua_State *L)
     mull__sandbox_library_push(L);
     lua_setfield(L, -2, "mulligan.sandbox.library");
     mull__dsl_dispatch_push(L);
-    lua_setfield(L, -2, "mulligan.policy.hearing");
+    lua_setfield(L, -2, "mulligan.policy.dispatch");
     lua_rawsetp(L, LUA_REGISTRYINDEX, &modules);
     lua_pushcfunction(L, require_embedded);
     lua_setglobal(L, "require");
