@@ -28,7 +28,7 @@ static struct {
     ledger told;
 } used;
 
-enum { LOG_FRAMES = 990, SUSPECT = MESSAGES };
+enum { LOG_FRAMES = 990, CANDIDATE = MESSAGES };
 
 static int at_once(const life *l)
 {
@@ -40,8 +40,8 @@ static void publish_suspect(void)
     life l;
     life_open(&l, policy, &used.told);
     assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
-    l.next = SUSPECT;
-    l.count = SUSPECT + 1;
+    l.next = CANDIDATE;
+    l.count = CANDIDATE + 1;
     life_run(&l, at_once);
     life_close(&l);
     assert_int_equal(l.safe, 1);
@@ -155,7 +155,7 @@ static int open_file(life *l)
 static int safe_of(ledger *told, int (*which)(int i))
 {
     int safe = 0;
-    for (int i = 0; i <= SUSPECT; i++)
+    for (int i = 0; i <= CANDIDATE; i++)
         safe += i != HELD && (told->told[i] & TOLD_SAFE) && which(i);
     return safe;
 }
@@ -184,7 +184,7 @@ static void check_counts(const life *l)
     assert_int_equal(counts.dead_lettered, safe_of(l->ledger, dies));
     assert_int_equal(counts.discarded, safe_of(l->ledger, is_stale));
     assert_int_equal(counts.redelivered, safe_of(l->ledger, is_redelivered));
-    for (int i = 0; i <= SUSPECT; i++) {
+    for (int i = 0; i <= CANDIDATE; i++) {
         int safe = (l->ledger->told[i] & TOLD_SAFE) != 0;
         assert_int_equal((l->ledger->told[i] & CALLED) != 0, safe);
         assert_int_equal(l->handed[i], safe && sends(i) && !is_held(l, i));

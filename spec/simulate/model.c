@@ -63,12 +63,12 @@ typedef struct tally {
     uint32_t failing[QUEUES]; /* settlements that failed */
     uint32_t waiting[QUEUES]; /* for their first call */
     uint32_t settling[QUEUES];
-    uint32_t suspects[QUEUES];
-    int alone; /* a suspect's first call is at work */
+    uint32_t candidates[QUEUES];
+    int alone; /* a candidate's first call is at work */
     int open;  /* calls that weren't cut off */
 } tally;
 
-static int is_suspect(const handout *h)
+static int is_candidate(const handout *h)
 {
     return h->stage == ARRIVED && h->crashes > 0;
 }
@@ -95,7 +95,7 @@ static tally take_tally(const process *p)
         t.settling[c] += is_settling(h) != 0;
         t.failing[c] += is_failing(h) != 0;
         t.waiting[c] += h->stage == ARRIVED && h->crashes == 0 && !gone;
-        t.suspects[c] += h->stage == ARRIVED && h->crashes > 0 && !gone;
+        t.candidates[c] += h->stage == ARRIVED && h->crashes > 0 && !gone;
         if (h->stage == WORKING && h->at_work && !h->cancelled) {
             t.open++;
             t.alone |= h->first_of_suspect;
@@ -108,7 +108,7 @@ static tally take_tally(const process *p)
 static int suspect_may_run(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
-        if (t->suspects[c] > 0 && t->slots[c] < p->consumers[c].concurrency && t->failing[c] == 0)
+        if (t->candidates[c] > 0 && t->slots[c] < p->consumers[c].concurrency && t->failing[c] == 0)
             return 1;
     return 0;
 }
@@ -228,17 +228,17 @@ static void check_limits(const handout *h)
 
 enum { PATIENCE_MS = 5000 };
 
-/* check_alone: while a suspect's first call works nothing else starts, and it starts beside others
- * only where these have lasted for very long. */
+/* check_alone: while a candidate's first call works nothing else starts, and it starts beside
+ * others only where these have lasted for very long. */
 static void check_alone(const handout *called, const tally *t)
 {
     const sim *s = called->process->sim;
     if (t->alone)
-        WRONG(called, "message %d is called beside a suspect", number_of(called));
-    for (handout *h = NULL; is_suspect(called) && (h = next_handout(called->process, h));)
+        WRONG(called, "message %d is called beside a candidate", number_of(called));
+    for (handout *h = NULL; is_candidate(called) && (h = next_handout(called->process, h));)
         if (h->stage == WORKING && h->at_work && !h->cancelled &&
             s->now_ms - h->started_ms < PATIENCE_MS)
-            WRONG(called, "suspect %d is called beside message %d", number_of(called),
+            WRONG(called, "candidate %d is called beside message %d", number_of(called),
                   number_of(h));
 }
 
@@ -285,10 +285,10 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     check_limits(h);
     take_id(h->id, m->id);
     s->totals->calls++;
-    s->totals->suspects += (uint64_t)is_suspect(h);
-    s->totals->in_company += is_suspect(h) && t.open > 0;
-    h->first_of_suspect = is_suspect(h);
-    h->process->suspected_ms = INT64_MAX; /* while one waits for others, nothing starts */
+    s->totals->candidates += (uint64_t)is_candidate(h);
+    s->totals->in_company += is_candidate(h) && t.open > 0;
+    h->first_of_suspect = is_candidate(h);
+    h->process->candidate_since_ms = INT64_MAX; /* while one waits for others, nothing starts */
     h->stage = WORKING;
     h->call = call;
     h->at_work = 1;
@@ -494,8 +494,8 @@ static void check_counts(process *p)
 /* A call that there was no memory for is tried again after so long. */
 enum { CALL_AGAIN_MS = 100 };
 
-/* check_patience: a suspect waits for others to end, but not for ever. */
-static void check_patience(process *p, const tally *t, int suspected)
+/* check_candidates_wait: a candidate waits for others to end, but not for ever. */
+static void check_candidates_wait(process *p, const tally *t, int suspected)
 {
     const sim *s = p->sim;
     if (t->alone)
@@ -503,13 +503,13 @@ static void check_patience(process *p, const tally *t, int suspected)
     int waits = suspected && !process_is_stopping(p) &&
                 s->now_ms > s->counting_allocator.failed_ms + CALL_AGAIN_MS;
     if (!waits) {
-        p->suspected_ms = INT64_MAX;
+        p->candidate_since_ms = INT64_MAX;
         return;
     }
-    if (p->suspected_ms == INT64_MAX)
-        p->suspected_ms = s->now_ms;
-    if (t->open == 0 || s->now_ms >= p->suspected_ms + PATIENCE_MS)
-        violation(p->sim, "a suspect could run, and doesn't");
+    if (p->candidate_since_ms == INT64_MAX)
+        p->candidate_since_ms = s->now_ms;
+    if (t->open == 0 || s->now_ms >= p->candidate_since_ms + PATIENCE_MS)
+        violation(p->sim, "a candidate could run, and doesn't");
 }
 
 /* check_ends: an engine that stops, or closes, goes on with that once nothing is left. */
@@ -543,7 +543,7 @@ void model_turned(process *p)
         check_left(h, gate_open);
     if (gate_open)
         check_idle(p, &t);
-    check_patience(p, &t, suspected);
+    check_candidates_wait(p, &t, suspected);
     check_ends(p, &t);
     check_credit(p, &t);
     check_counts(p);

@@ -325,9 +325,10 @@ struct process {
     life life;
     int dead; /* killed; what is left of it is taken down */
     int touched;
-    int turning;          /* its engine is being turned */
-    int64_t suspected_ms; /* since when a suspect waits for others to end; INT64_MAX: none does */
-    int64_t next_ms;      /* when its engine wants to be turned */
+    int turning;                /* its engine is being turned */
+    int64_t candidate_since_ms; /* since when a candidate waits for others to end; INT64_MAX: none
+                                   does */
+    int64_t next_ms;            /* when its engine wants to be turned */
     int64_t grace_ms;
     int64_t grace_ends_ms; /* of one that stops */
     uint64_t asked_in;     /* the step in which it was asked to stop */
@@ -484,7 +485,7 @@ typedef struct record {
     X(acknowledged)                                                                                \
     X(sent)                                                                                        \
     X(lost)                                                                                        \
-    X(suspects)                                                                                    \
+    X(candidates)                                                                                  \
     X(in_company)                                                                                  \
     X(crash_verdicts)                                                                              \
     X(too_big)                                                                                     \

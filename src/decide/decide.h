@@ -1,4 +1,4 @@
-/* decide.h: who may use which table when. docs/design.md, "Generations", draws it.
+/* decide.h: who may use which table when. docs/design.md, "A decision", draws it.
  *
  *   policy ──> generation (counted): table, name            published by one exchange
  *   decider ── decider state: generation + Lua state        of one thread

@@ -1,4 +1,4 @@
--- The gate: who may be called while a suspect is at work, while settles fail, and while the engine
+-- Admission: who may be called while a candidate is at work, while settles fail, and while the engine
 -- stops; and what a message without a count of its calls starts from.
 local database = require "support.database"
 local mulligan = require "mulligan"
@@ -15,16 +15,16 @@ describe("the gate", function()
 
     after_each(rigs.close)
 
-    it("lets nobody in while a suspect is at work", function()
+    it("lets nobody in while a candidate is at work", function()
         local clock, began = testing.clock(), {}
         start("", function(msg)
             began[#began + 1] = { msg.id, msg.deliveries, clock:now() }
             mulligan.sleep(msg.deliveries == 1 and "2m" or "10s")
         end, { clock = clock, url = "memory:?claim_timeout=1m" }, { timeout = false, concurrency = 4 })
-        assert(rig:publish("work", "x", { id = "suspect" }))
+        assert(rig:publish("work", "x", { id = "candidate" }))
         rig:fault("hold", { times = 3 })
         rig:advance("61s") -- its claim is lost, and it is handed out again
-        assert.same({ { "suspect", 1, 0 }, { "suspect", 2, 60000 } }, began)
+        assert.same({ { "candidate", 1, 0 }, { "candidate", 2, 60000 } }, began)
         assert(rig:publish("work", "x", { id = "neighbour" }))
         rig:advance("8s")
         assert.equal(2, #began)
@@ -32,7 +32,7 @@ describe("the gate", function()
         assert.same({ "neighbour", 1, 70000 }, began[3])
     end)
 
-    it("has a suspect wait for others, but not for ever, and not twice for the same ones", function()
+    it("has a candidate wait for others, but not for ever, and not twice for the same ones", function()
         local folder = process.folder()
         finally(function()
             rigs.close()
@@ -41,12 +41,12 @@ describe("the gate", function()
         local path, clock, began = folder:path("orders.db"), testing.clock(), {}
         local given = { clock = clock, url = "sqlite:" .. path, consumers = {}, collect = {} }
         start("", nil, given)
-        for _, id in ipairs { "suspect-1", "suspect-2", "suspect-3", "short" } do
+        for _, id in ipairs { "candidate-1", "candidate-2", "candidate-3", "short" } do
             assert(rig:publish("work", "1s", { id = id }))
         end
         assert(rig:publish("long", "1h", { id = "long" }))
         rigs.close()
-        database.rows(path, "UPDATE messages SET deliveries = 1 WHERE id LIKE 'suspect-%'")
+        database.rows(path, "UPDATE messages SET deliveries = 1 WHERE id LIKE 'candidate-%'")
 
         local function handler(msg)
             began[#began + 1] = msg.id .. " at " .. clock:now()
@@ -58,11 +58,11 @@ describe("the gate", function()
         }
         start("", nil, given)
         rig:advance("6500ms")
-        -- Between two suspects others begin.
-        assert.same({ "suspect-1 at 0", "short at 1000", "long at 1000", "suspect-2 at 6000" }, began)
+        -- Between two candidates others begin.
+        assert.same({ "candidate-1 at 0", "short at 1000", "long at 1000", "candidate-2 at 6000" }, began)
         assert(rig:publish("work", "2s", { id = "late" }))
         rig:advance("1h")
-        assert.same({ "late at 7000", "suspect-3 at 9000" }, { table.unpack(began, 5) })
+        assert.same({ "late at 7000", "candidate-3 at 9000" }, { table.unpack(began, 5) })
         local beside = select(2, table.concat(rig:log(), "\n"):gsub("runs beside 1 other call", ""))
         assert.equal(2, beside)
     end)
