@@ -98,14 +98,14 @@ static tally take_tally(const process *p)
         t.candidates[c] += h->stage == ARRIVED && h->crashes > 0 && !gone;
         if (h->stage == WORKING && h->at_work && !h->cancelled) {
             t.open++;
-            t.alone |= h->first_of_suspect;
+            t.alone |= h->first_of_candidate;
         }
     }
     return t;
 }
 
-/* suspect_may_run: one that waits has a slot that is free. */
-static int suspect_may_run(const process *p, const tally *t)
+/* candidate_may_run: one that waits has a slot that is free. */
+static int candidate_may_run(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
         if (t->candidates[c] > 0 && t->slots[c] < p->consumers[c].concurrency && t->failing[c] == 0)
@@ -287,7 +287,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     s->totals->calls++;
     s->totals->candidates += (uint64_t)is_candidate(h);
     s->totals->in_company += is_candidate(h) && t.open > 0;
-    h->first_of_suspect = is_candidate(h);
+    h->first_of_candidate = is_candidate(h);
     h->process->candidate_since_ms = INT64_MAX; /* while one waits for others, nothing starts */
     h->stage = WORKING;
     h->call = call;
@@ -495,12 +495,12 @@ static void check_counts(process *p)
 enum { CALL_AGAIN_MS = 100 };
 
 /* check_candidates_wait: a candidate waits for others to end, but not for ever. */
-static void check_candidates_wait(process *p, const tally *t, int suspected)
+static void check_candidates_wait(process *p, const tally *t, int candidate_waits)
 {
     const sim *s = p->sim;
     if (t->alone)
         return;
-    int waits = suspected && !process_is_stopping(p) &&
+    int waits = candidate_waits && !process_is_stopping(p) &&
                 s->now_ms > s->counting_allocator.failed_ms + CALL_AGAIN_MS;
     if (!waits) {
         p->candidate_since_ms = INT64_MAX;
@@ -536,14 +536,14 @@ void model_turned(process *p)
             model_unwritten(h); /* it goes back */
     }
     tally t = take_tally(p);
-    int suspected = suspect_may_run(p, &t);
+    int candidate_waits = candidate_may_run(p, &t);
     int short_of_calls = p->sim->now_ms <= p->sim->counting_allocator.failed_ms + CALL_AGAIN_MS;
-    int gate_open = !process_is_stopping(p) && !t.alone && !suspected && !short_of_calls;
+    int gate_open = !process_is_stopping(p) && !t.alone && !candidate_waits && !short_of_calls;
     for (handout *h = NULL; (h = next_handout(p, h));)
         check_left(h, gate_open);
     if (gate_open)
         check_idle(p, &t);
-    check_candidates_wait(p, &t, suspected);
+    check_candidates_wait(p, &t, candidate_waits);
     check_ends(p, &t);
     check_credit(p, &t);
     check_counts(p);

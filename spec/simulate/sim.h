@@ -275,7 +275,7 @@ struct handout {
     mull_call call;
     int at_work;   /* its handler hasn't ended it */
     int cancelled; /* ... though its end no longer matters */
-    int first_of_suspect;
+    int first_of_candidate;
     int64_t started_ms;
     failing failing;
     message *sent;
