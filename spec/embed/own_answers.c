@@ -45,7 +45,7 @@ static void open_with(stage *s, const mull_transport_ops *ops, int consumers)
     options.event = on_event;
     assert_int_equal(mull_engine_new(&s->engine, &options), 0);
     assert_int_equal(mull_engine_scheme(s->engine, ops, &s->scripted_transport), 0);
-    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted_transport:"), 0);
+    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted:"), 0);
     mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
     for (int i = 0; i < consumers; i++) {
         consumer.name = names[i];

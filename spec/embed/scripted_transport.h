@@ -80,7 +80,7 @@ static inline void scripted_close(void *self)
 
 static const mull_transport_ops scripted_ops = {
     .version = MULL_TRANSPORT_VERSION,
-    .scheme = "scripted_transport",
+    .scheme = "scripted",
     .open = scripted_open,
     .subscribe = scripted_subscribe,
     .credit = scripted_credit,
@@ -160,7 +160,7 @@ static inline void scripted_stage_open_with(stage *s, mull_allocator allocator)
     decide_fixture_open(&s->decide_fixture);
     s->engine = scripted_engine(s);
     assert_int_equal(mull_engine_scheme(s->engine, &scripted_ops, &s->scripted_transport), 0);
-    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted_transport:"), 0);
+    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted:"), 0);
     const mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
     assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(s->engine), 0);

@@ -38,7 +38,7 @@ static void open_wait(wait *w, int (*depth)(void *self, const char *queue, void 
     options.problem = keep_problem;
     assert_int_equal(mull_engine_new(&s->engine, &options), 0);
     assert_int_equal(mull_engine_scheme(s->engine, &w->ops, &s->scripted_transport), 0);
-    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted_transport:"), 0);
+    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted:"), 0);
     const mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
     assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(s->engine), 0);
