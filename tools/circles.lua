@@ -6,14 +6,15 @@
 -- A file may use those of its own step and of the steps before it.
 local order = {
     runtime = {
-        "state watchdog",
-        "lifecycle timers copy",
+        "engine_state stall_watchdog",
+        "transitions timers copy",
         "calls",
         "events admission",
         "settlement",
         "delivery",
         "port check",
         "setup reload stop",
+        "stop_when_empty",
         "loop",
     },
 }

@@ -163,7 +163,7 @@ end]], { log = function(_, text) printed[#printed + 1] = text end }):close()
 
     it("has the budgets that C has", function()
         local code = process.read "src/lua/language/sandbox.h" .. process.read "src/lua/language/sandbox.c"
-            .. process.read "src/lua/machine/vm.c"
+            .. process.read "src/lua/machine/budgets.c"
         local rows = lists.budgets
         local call = code:match("mull__function_budget = (%b{})")
         local whole = code:match("load_budget =%s*(%b{})")

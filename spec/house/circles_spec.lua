@@ -37,14 +37,14 @@ describe("tools/circles.lua", function()
 
     it("lets a file use one before it", function()
         assert.is_true((look {
-            ["src/runtime/state.c"] = "int a(void) { return 1; }",
+            ["src/runtime/engine_state.c"] = "int a(void) { return 1; }",
             ["src/runtime/loop.c"] = "int a(void); int b(void) { return a(); }",
         }))
     end)
 
     it("refuses what comes later", function()
-        refuses("src/runtime/state.c: it uses b of src/runtime/loop.c, which comes later\n", {
-            ["src/runtime/state.c"] = "int b(void); int a(void) { return b(); }",
+        refuses("src/runtime/engine_state.c: it uses b of src/runtime/loop.c, which comes later\n", {
+            ["src/runtime/engine_state.c"] = "int b(void); int a(void) { return b(); }",
             ["src/runtime/loop.c"] = "int b(void) { return 1; }",
         })
     end)

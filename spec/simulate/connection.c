@@ -6,7 +6,7 @@
  * A connection that is dead changes nothing at the broker any more; its engine doesn't know. */
 #include "sim.h"
 
-#include "runtime/state.h"
+#include "runtime/engine_state.h"
 
 #include <stdlib.h>
 #include <string.h>

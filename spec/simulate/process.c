@@ -7,7 +7,7 @@
  */
 #include "sim.h"
 
-#include "runtime/engine.h"
+#include "runtime/engine_control.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 #include "base/rand.h"
 #include "decide/decide.h"
 #include "mulligan/transport.h"
-#include "policy/condition.h"
+#include "policy/field_match.h"
 #include "policy/resolve.h"
 
 #include <stdio.h>

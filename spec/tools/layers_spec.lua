@@ -11,7 +11,7 @@ describe("tools/layers.lua", function()
             ["src/policy/table.h"] = "",
             ["src/analysis/bounds.h"] = "",
             ["src/decide/decide.h"] = "",
-            ["src/runtime/state.h"] = "",
+            ["src/runtime/engine_state.h"] = "",
             ["src/lua/values/values.h"] = "",
             ["src/lua/binding/engine.h"] = "",
             ["src/transport/transports.h"] = "",
@@ -54,13 +54,13 @@ describe("tools/layers.lua", function()
     it("refuses what stands above, with file, line and header", function()
         refuses("src/base/alloc.c", '"policy/table.h"')
         refuses("src/policy/build.c", '"decide/decide.h"')
-        refuses("src/policy/table.h", '"runtime/state.h"')
+        refuses("src/policy/table.h", '"runtime/engine_state.h"')
         refuses("src/policy/evaluate.c", '"analysis/bounds.h"')
         refuses("src/decide/policy.c", '"analysis/bounds.h"')
         refuses("src/runtime/check.c", '"analysis/bounds.h"')
-        refuses("src/decide/policy.c", '"runtime/state.h"')
+        refuses("src/decide/policy.c", '"runtime/engine_state.h"')
         refuses("src/transport/memory.c", '"policy/table.h"')
-        refuses("src/cli/main.c", '"runtime/state.h"')
+        refuses("src/cli/main.c", '"runtime/engine_state.h"')
         refuses("include/mulligan.h", '"policy/table.h"')
     end)
 
@@ -91,12 +91,12 @@ describe("tools/layers.lua", function()
 
     it("keeps the rooms of src/lua one above the other", function()
         allows("src/lua/binding/engine.c", '"lua/values/values.h"')
-        allows("src/lua/binding/engine.c", '"runtime/state.h"')
+        allows("src/lua/binding/engine.c", '"runtime/engine_state.h"')
         allows("src/lua/program/program.c", '"lua/binding/engine.h"')
         refuses("src/lua/values/from_lua.c", '"lua/binding/engine.h"')
         refuses("src/lua/language/compile.c", '"lua/binding/engine.h"')
-        refuses("src/lua/language/compile.c", '"runtime/state.h"')
-        refuses("src/lua/machine/vm.c", '"policy/table.h"')
+        refuses("src/lua/language/compile.c", '"runtime/engine_state.h"')
+        refuses("src/lua/machine/budgets.c", '"policy/table.h"')
         refuses("src/cli/main.c", '"lua/binding/engine.h"')
         refuses("src/lua/attic.c", '"lua/binding/engine.h"')
     end)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "policy/condition.h"
+#include "policy/field_match.h"
 #include "policy/delay.h"
 #include "policy/resolve.h"
 

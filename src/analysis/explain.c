@@ -2,7 +2,7 @@
 #include "explain.h"
 
 #include "bounds.h"
-#include "policy/condition.h"
+#include "policy/field_match.h"
 #include "policy/resolve.h"
 
 #include <string.h>

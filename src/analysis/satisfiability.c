@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "policy/condition.h"
+#include "policy/field_match.h"
 
 /* ---- Facts ----------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "condition.h"
+#include "field_match.h"
 #include "resolve.h"
 
 int mull__table_begin(mull__table **out, const mull_allocator *allocator)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "condition.h"
+#include "field_match.h"
 
 /* What decorrelated jitter remembers: a step follows from so many before it, itself included. */
 enum { MEMORY = 1000 };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "condition.h"
+#include "field_match.h"
 #include "delay.h"
 
 /* ---- Ends ------------------------------------------------------------------------------------ */

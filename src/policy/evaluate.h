@@ -5,9 +5,9 @@
 #define MULL__EVALUATE_H
 
 #include "base/compiler.h"
-#include "condition.h"
+#include "field_match.h"
 #include "delay.h"
-#include "match.h"
+#include "rule_match.h"
 #include "resolve.h"
 
 /* ---- What a verdict says --------------------------------------------------------------------- */

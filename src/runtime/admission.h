@@ -2,7 +2,7 @@
 #ifndef MULL__ADMISSION_H
 #define MULL__ADMISSION_H
 
-#include "state.h"
+#include "engine_state.h"
 
 mull__delivery *mull__admission_next(mull_engine *engine); /* may be called now, NULL: none */
 void mull__admission_put(mull__delivery *d, int first);    /* `first`: it was taken for nothing */

@@ -7,8 +7,8 @@
 
 #include "base/struct_compat.h"
 #include "copy.h"
-#include "lifecycle.h"
-#include "state.h"
+#include "engine_state.h"
+#include "transitions.h"
 
 #define OWN(named, text)                                                                           \
     {                                                                                              \

@@ -6,10 +6,10 @@
 
 #include "base/alloc.h"
 #include "base/utf8.h"
+#include "engine_state.h"
 #include "events.h"
 #include "policy/delay.h"
 #include "policy/resolve.h"
-#include "state.h"
 #include "transport/transports.h"
 
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef MULL__COPY_H
 #define MULL__COPY_H
 
-#include "state.h"
+#include "engine_state.h"
 
 mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *error);
 void mull__outgoing_free(const mull_allocator *allocator, mull_outgoing *outgoing);

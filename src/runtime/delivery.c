@@ -14,10 +14,10 @@
 #include "base/hash.h"
 #include "calls.h"
 #include "events.h"
-#include "lifecycle.h"
 #include "policy/resolve.h"
 #include "settlement.h"
 #include "timers.h"
+#include "transitions.h"
 
 /* ---- It arrives ------------------------------------------------------------------------------ */
 

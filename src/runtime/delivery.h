@@ -2,7 +2,7 @@
 #ifndef MULL__DELIVERY_H
 #define MULL__DELIVERY_H
 
-#include "state.h"
+#include "engine_state.h"
 
 /* mull__delivery_arrive takes in what a transport hands out. MULL_ENOMEM: it doesn't know of it. */
 int mull__delivery_arrive(mull_port *port, mull_delivery *handed);

@@ -2,7 +2,7 @@
 #ifndef MULL__EVENTS_H
 #define MULL__EVENTS_H
 
-#include "state.h"
+#include "engine_state.h"
 
 mull_failure mull__failure_of(const mull__delivery *d);
 void mull__events_begin(mull__delivery *d); /* it will be judged: the notify in force hears of it */

@@ -12,13 +12,14 @@
 #include "calls.h"
 #include "check.h"
 #include "delivery.h"
-#include "engine.h"
+#include "engine_control.h"
+#include "engine_state.h"
 #include "events.h"
 #include "port.h"
 #include "reload.h"
 #include "setup.h"
-#include "state.h"
 #include "stop.h"
+#include "stop_when_empty.h"
 #include "timers.h"
 
 /* ---- Draining -------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #ifndef MULL__PORT_H
 #define MULL__PORT_H
 
-#include "state.h"
+#include "engine_state.h"
 
 void mull__port_begin_holding(mull_port *port); /* renews claims three times in their timeout */
 void mull__deferred_try(void *port);            /* takes in those for which there was no memory */

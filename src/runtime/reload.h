@@ -2,7 +2,7 @@
 #ifndef MULL__RELOAD_H
 #define MULL__RELOAD_H
 
-#include "state.h"
+#include "engine_state.h"
 
 int mull__reload_new(mull_engine *engine); /* MULL_ENOMEM. MULL_EINVAL: the policy has no files */
 void mull__reload_start(mull_engine *engine);

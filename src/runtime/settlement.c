@@ -5,8 +5,8 @@
 #include "admission.h"
 #include "calls.h"
 #include "events.h"
-#include "lifecycle.h"
 #include "timers.h"
+#include "transitions.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef MULL__SETTLEMENT_H
 #define MULL__SETTLEMENT_H
 
-#include "state.h"
+#include "engine_state.h"
 
 void mull__settle(mull__delivery *d, mull_settle_kind kind);
 void mull__settlement_answered(mull__delivery *d, int status);

@@ -6,10 +6,10 @@
 #include "base/system_limits.h"
 #include "base/utf8.h"
 #include "calls.h"
-#include "lifecycle.h"
 #include "port.h"
 #include "settlement.h"
 #include "timers.h"
+#include "transitions.h"
 #include "transport/transports.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef MULL__SETUP_H
 #define MULL__SETUP_H
 
-#include "state.h"
+#include "engine_state.h"
 
 int mull__setup_teardown(mull_engine *engine); /* releases all, closes all. 1: all of it is gone */
 

@@ -3,7 +3,7 @@
  * of them. With a test's clock there is none, and mull_engine_turn fires them. */
 #include "timers.h"
 
-#include "state.h"
+#include "engine_state.h"
 
 /* meld joins two heaps, NULL is an empty one, below `parent`. The children of each node on the way
  * change places, so that it takes O(log n) steps, amortized. */

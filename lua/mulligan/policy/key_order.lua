@@ -1,6 +1,6 @@
 -- key_order.lua: the fixed order of keys: 1 ... n, other numbers, strings by bytes, false, true. What
 -- Lua's own next gives differs from run to run, and none of that may reach a table or a hash. Strings
--- compare by bytes, since the state of a policy has the locale "C" (src/lua/machine/vm.h).
+-- compare by bytes, since the state of a policy has the locale "C" (src/lua/machine/budgets.h).
 
 local order = {}
 

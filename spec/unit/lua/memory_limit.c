@@ -3,7 +3,7 @@
 #include "lua/binding/memory_limit.h"
 #include "base/system_limits.h"
 #include "lua/values/json.h"
-#include "runtime/engine.h"
+#include "runtime/engine_control.h"
 
 #include <lauxlib.h>
 #include <lualib.h>

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "fake_language.h"
-#include "runtime/engine.h"
+#include "runtime/engine_control.h"
 #include "test_engine.h"
 
 /* ---- A scene --------------------------------------------------------------------------------- */

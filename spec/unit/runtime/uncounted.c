@@ -1,7 +1,7 @@
 /* uncounted.c: calls whose failure counts for nothing, as those that found no memory while
  * others held it: they are made again alone, or their messages go back. */
 #include "runtime/calls.h"
-#include "runtime/engine.h"
+#include "runtime/engine_control.h"
 #include "test_engine.h"
 
 enum { HELD = 8, PATIENCE_MS = 5000 };

@@ -1,5 +1,5 @@
 /* watchdog.c: what a watchdog tells of a loop that is held, and when. */
-#include "runtime/watchdog.h"
+#include "runtime/stall_watchdog.h"
 
 #include "mulligan.h"
 

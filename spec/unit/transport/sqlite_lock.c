@@ -2,7 +2,7 @@
  * two stores on one file, each with its own lock, and no threads. */
 #include "sqlite_engine.h"
 
-#include "runtime/state.h"
+#include "runtime/engine_state.h"
 #include "transport/sqlite/store.h"
 
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
  * it knows when a transaction is undone, and by a clock that moves between two looks at it. */
 #include "sqlite_engine.h"
 
-#include "runtime/state.h"
+#include "runtime/engine_state.h"
 #include "transport/sqlite/store.h"
 
 static int64_t no_time(void *data)

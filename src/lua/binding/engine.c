@@ -4,8 +4,8 @@
 #include "lua/values/metatable.h"
 #include "lua/values/values.h"
 #include "memory_limit.h"
-#include "runtime/engine.h"
-#include "runtime/watchdog.h"
+#include "runtime/engine_control.h"
+#include "runtime/stall_watchdog.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>

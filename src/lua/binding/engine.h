@@ -10,7 +10,7 @@
 #include "callbacks.h"
 #include "diagnostics.h"
 #include "policy_module.h"
-#include "runtime/watchdog.h"
+#include "runtime/stall_watchdog.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

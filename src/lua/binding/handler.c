@@ -15,9 +15,9 @@
 #include "lua/values/values.h"
 #include "memory_limit.h"
 #include "runtime/calls.h"
-#include "runtime/engine.h"
+#include "runtime/engine_control.h"
 #include "runtime/timers.h"
-#include "runtime/watchdog.h"
+#include "runtime/stall_watchdog.h"
 
 #include <lauxlib.h>
 #include <stdio.h>

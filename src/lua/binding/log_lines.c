@@ -1,9 +1,9 @@
 /* log_lines.c: lines of log, from any thread to the engine's Lua function. See engine.h. */
 #include "engine.h"
 
-#include "runtime/engine.h"
+#include "runtime/engine_control.h"
 #include "runtime/timers.h"
-#include "runtime/watchdog.h"
+#include "runtime/stall_watchdog.h"
 
 void mull__log_set_thread(mull__lua_engine *engine)
 {

@@ -1,7 +1,7 @@
 /* memory_limit.c: see memory_limit.h. */
 #include "memory_limit.h"
 
-#include "runtime/engine.h"
+#include "runtime/engine_control.h"
 
 #include <lauxlib.h>
 #include <stdint.h>

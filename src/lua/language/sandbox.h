@@ -5,7 +5,7 @@
 #define MULL__SANDBOX_H
 
 #include "decide/decide.h"
-#include "lua/machine/vm.h"
+#include "lua/machine/budgets.h"
 #include "proxies.h"
 #include "source.h"
 

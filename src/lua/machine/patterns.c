@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/pattern.h"
-#include "vm.h"
+#include "budgets.h"
 
 enum { BYTES_A_STEP = 16 }; /* of a plain text that is looked for, or that is copied */
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "patterns.h"
-#include "vm.h"
+#include "budgets.h"
 
 enum {
     BYTES_A_STEP = 16, /* that are read or written for an instruction */

@@ -1,5 +1,5 @@
-/* condition.c: see condition.h. */
-#include "condition.h"
+/* field_match.c: see field_match.h. */
+#include "field_match.h"
 
 #include <stddef.h>
 #include <string.h>

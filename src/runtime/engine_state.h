@@ -1,22 +1,23 @@
-/* state.h: the structs of an engine. A file of this room uses those of its step and of the steps
- * before it. What concerns a later one it posts here, for the loop to find (tools/circles.lua):
+/* engine_state.h: the structs of an engine. A file of this room uses those of its step and of the
+ * steps before it. What concerns a later one it posts here, for the loop to find
+ * (tools/circles.lua):
  *
- *   state ──> lifecycle, timers, copy ──> calls ──> events, admission ──> settlement ──> delivery
- *         ──> port, check ──> setup, reload, stop ──> loop
+ *   engine_state ──> transitions, timers, copy ──> calls ──> events, admission ──> settlement
+ *                ──> delivery ──> port, check ──> setup, reload, stop ──> stop_when_empty ──> loop
  *
  *        engine ──< port (a transport) ──< mull_delivery, the transport's memory
  *               ──< consumer ──< delivery (one message on its way) ── call, while its handler works
  *
  * All of it belongs to the loop's thread, except what `mutex` guards. */
-#ifndef MULL__STATE_H
-#define MULL__STATE_H
+#ifndef MULL__ENGINE_STATE_H
+#define MULL__ENGINE_STATE_H
 
 #include "base/alloc.h"
 #include "base/list.h"
 #include "base/rand.h"
 #include "calls.h"
 #include "decide/decide.h"
-#include "engine.h"
+#include "engine_control.h"
 #include "timers.h"
 #include "wire/headers.h"
 

@@ -1,4 +1,4 @@
-/* stall.c: the loop is held: what the watchdog of `mulligan run` writes; see program.h. */
+/* stall_log.c: the loop is held: what the watchdog of `mulligan run` writes; see program.h. */
 
 #include "base/system_limits.h"
 #include "lua/binding/engine.h"
@@ -6,8 +6,8 @@
 #include "lua/binding/stderr_queue.h"
 #include "lua/values/values.h"
 #include "program.h"
-#include "runtime/engine.h"
-#include "runtime/watchdog.h"
+#include "runtime/engine_control.h"
+#include "runtime/stall_watchdog.h"
 
 #include <lauxlib.h>
 #include <lualib.h>

@@ -1,10 +1,11 @@
-/* state.c: clocks, ids, log, what wakes the loop, faults for tests, and the machine's memory. */
-#include "state.h"
+/* engine_state.c: clocks, ids, log, what wakes the loop, faults for tests, and the machine's
+ * memory. */
+#include "engine_state.h"
 
 #include "base/clock.h"
 #include "base/system_limits.h"
 #include "base/utf8.h"
-#include "engine.h"
+#include "engine_control.h"
 #include "timers.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* vm.c: see vm.h. */
-#include "vm.h"
+/* budgets.c: see budgets.h. */
+#include "budgets.h"
 
 #include <lauxlib.h>
 #include <stdio.h>

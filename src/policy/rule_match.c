@@ -1,11 +1,11 @@
-/* match.c: see match.h. */
-#include "match.h"
+/* rule_match.c: see rule_match.h. */
+#include "rule_match.h"
 
 #include <stdio.h>
 
 #include "base/pattern.h"
 #include "base/struct_compat.h"
-#include "condition.h"
+#include "field_match.h"
 #include "resolve.h"
 
 enum {

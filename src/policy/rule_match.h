@@ -1,6 +1,6 @@
-/* match.h: which rule decides, and what no rule is asked for. */
-#ifndef MULL__MATCH_H
-#define MULL__MATCH_H
+/* rule_match.h: which rule decides, and what no rule is asked for. */
+#ifndef MULL__RULE_MATCH_H
+#define MULL__RULE_MATCH_H
 
 #include "resolve.h"
 

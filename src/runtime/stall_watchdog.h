@@ -1,12 +1,12 @@
-/* watchdog.h: a thread that sees whether the thread of a loop goes on, and what holds it. It is for
- * a program that has its process to itself, such as `mulligan run`: it takes signals.
+/* stall_watchdog.h: a thread that sees whether the thread of a loop goes on, and what holds it. It
+ * is for a program that has its process to itself, such as `mulligan run`: it takes signals.
  *
  *   loop's thread    at(work) ── seen ── at(NULL) ── turned ...   each says: it goes on
  *   watchdog's       every 0.25 s: has it gone on since? SIGTERM? ── tell
  *
  * It counts its own looks, not the time: a process that stood still (SIGSTOP) wasn't held. */
-#ifndef MULL__WATCHDOG_H
-#define MULL__WATCHDOG_H
+#ifndef MULL__STALL_WATCHDOG_H
+#define MULL__STALL_WATCHDOG_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
-/* lifecycle.c: what a message, and the call of its handler, may become: one table each.
+/* transitions.c: what a message, and the call of its handler, may become: one table each.
  *
  * A handler that times out works on though its message goes on without it: so the call has states
  * of its own. The message is released when it is over for the broker and has no call. A step that
  * can't be ends a build for tests. */
-#include "lifecycle.h"
+#include "transitions.h"
 
 /*-
  *              ┌─ for want of memory ─┐

@@ -1,6 +1,6 @@
-/* engine.h: what src/lua does with an engine, beyond mulligan.h. On the loop's thread. */
-#ifndef MULL__ENGINE_H
-#define MULL__ENGINE_H
+/* engine_control.h: what src/lua does with an engine, beyond mulligan.h. On the loop's thread. */
+#ifndef MULL__ENGINE_CONTROL_H
+#define MULL__ENGINE_CONTROL_H
 
 #include "mulligan/transport.h"
 

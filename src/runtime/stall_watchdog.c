@@ -1,6 +1,6 @@
-/* watchdog.c: see watchdog.h. Its thread runs a loop of its own, with a timer, and takes signals as
- * the engine's loop does: libuv tells each of them. */
-#include "watchdog.h"
+/* stall_watchdog.c: see stall_watchdog.h. Its thread runs a loop of its own, with a timer, and
+ * takes signals as the engine's loop does: libuv tells each of them. */
+#include "stall_watchdog.h"
 
 #include "base/utf8.h"
 #include "mulligan.h"

@@ -1,4 +1,4 @@
-/* vm.h: a Lua state for other people's Lua, and what keeps it within bounds: its memory, its
+/* budgets.h: a Lua state for other people's Lua, and what keeps it within bounds: its memory, its
  * instructions, its locale, and its errors. Every way into it is a call of mull__vm_call.
  *
  * The state's allocator never looks into the state: Lua may be in the middle of moving its stack.
@@ -7,8 +7,8 @@
  *
  * A budget that is spent can't be caught: from then on every instruction raises, and the state's
  * own pcall raises again what it caught, until mull__vm_call returns. */
-#ifndef MULL__VM_H
-#define MULL__VM_H
+#ifndef MULL__BUDGETS_H
+#define MULL__BUDGETS_H
 
 #include "mulligan.h"
 

@@ -1,6 +1,6 @@
-/* condition.h: what a test of a table matcher looks at, and whether that passes. */
-#ifndef MULL__CONDITION_H
-#define MULL__CONDITION_H
+/* field_match.h: what a test of a table matcher looks at, and whether that passes. */
+#ifndef MULL__FIELD_MATCH_H
+#define MULL__FIELD_MATCH_H
 
 #include <string.h>
 

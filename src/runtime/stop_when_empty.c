@@ -1,0 +1,171 @@
+/* stop_when_empty.c: mull_stop_when_empty: while no message is here, transports are asked how many
+ * are in their queues, round after round, until none is. Then the engine stops. */
+#include "stop_when_empty.h"
+
+#include "engine_control.h"
+#include "policy/delay.h"
+#include "settlement.h"
+#include "stop.h"
+#include "timers.h"
+
+enum {
+    LOOK_MS = 50,
+    LOOK_MAX_MS = 60000,
+    WAIT_MAX_MS = 5000, /* between two tries, while depths can't be had */
+    GIVE_UP_MS = 60000  /* so long after the first try */
+};
+
+/* A day more than any policy puts off, since clocks differ. */
+#define FAR_MS (MULL__DELAY_MAX_MS + 24 * 3600 * 1000)
+
+static int64_t within(int64_t least, int64_t value, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static void on_look(void *engine)
+{
+    mull__engine_mark_posted(engine);
+}
+
+static void look_in(mull_engine *engine, int64_t wait_ms)
+{
+    mull__timer_set(engine, &engine->depths.timer, wait_ms, on_look, engine);
+}
+
+int mull__engine_emptied(const mull_engine *engine)
+{
+    return engine->emptied;
+}
+
+/* depth_failed keeps the first failure of a round, as that is the one to be told. */
+static void depth_failed(mull_subscription *c, int status)
+{
+    mull__depth_poll *depths = &c->engine->depths;
+    depths->failed_of = depths->failed ? depths->failed_of : c;
+    depths->failed = depths->failed ? depths->failed : status;
+}
+
+/* ask_failed is for a round in which a depth could not be had. That is told once, asked again ever
+ * more rarely, and given up in the end, unless a transport is down or memory is missing. */
+static void ask_failed(mull_engine *engine)
+{
+    mull__depth_poll *depths = &engine->depths;
+    const mull_subscription *c = depths->failed_of;
+    int64_t now_ms = mull__engine_now(engine);
+    if (depths->wait_ms == 0)
+        mull__engine_log(engine, MULL_WARNING,
+                         "transport %s can't say how many messages are in the queue %s: %s; it is "
+                         "asked again",
+                         c->port->name, c->queue, mull_strerror(depths->failed));
+    if (depths->wait_ms == 0 || c->port->health == MULL_DOWN || depths->failed == MULL_ENOMEM)
+        depths->give_up_ms = now_ms + GIVE_UP_MS;
+    int64_t left_ms = depths->give_up_ms - now_ms;
+    if (left_ms > 0) {
+        depths->wait_ms = within(LOOK_MS, depths->wait_ms * 2, WAIT_MAX_MS);
+        look_in(engine, within(0, depths->wait_ms, left_ms));
+        return;
+    }
+    engine->status = mull__engine_problem(
+        engine, MULL_EIO,
+        "transport '%s': for %d s it could not say how many messages are in the queue '%s': %s",
+        c->port->name, GIVE_UP_MS / 1000, c->queue, mull_strerror(depths->failed));
+    mull__stop_begin(engine);
+}
+
+/* found_some looks again: soon at what others have claimed, else when the next delayed message is
+ * due. It stops where all that is left waits for a time to which no policy can have put it off. */
+static void found_some(mull_engine *engine)
+{
+    const mull__depth_poll *depths = &engine->depths;
+    int64_t wait_ms = depths->next_due - mull__engine_wall(engine);
+    if (depths->claimed || depths->left == 0 || wait_ms <= FAR_MS) {
+        int soon = depths->claimed || depths->next_due == INT64_MAX || wait_ms < 1;
+        look_in(engine, soon ? LOOK_MS : within(1, wait_ms, LOOK_MAX_MS));
+        return;
+    }
+    engine->status = mull__engine_problem(
+        engine, MULL_EREFUSED,
+        "%llu message(s) in the queues that are read are due in more than 365 days, later than any "
+        "policy can say; it isn't waited for them",
+        (unsigned long long)depths->left);
+    mull__stop_begin(engine);
+}
+
+static void ask_depths(mull_engine *engine);
+
+/* round_over: what is counted at several moments, one after the other, may miss a message which
+ * another engine moves on meanwhile. It can't miss it in more rounds than there are moments. What
+ * arrived since the first count may have sent more to a queue that was counted before. */
+static void round_over(mull_engine *engine)
+{
+    mull__depth_poll *depths = &engine->depths;
+    int moved = engine->arrivals != depths->arrivals || !mull__all_settled(engine);
+    depths->claimed |= moved;
+    int empty = depths->left == 0 && depths->failed == 0 && !moved;
+    depths->rounds = empty ? depths->rounds + 1 : 0;
+    depths->wait_ms = depths->failed ? depths->wait_ms : 0;
+    if (depths->failed) {
+        ask_failed(engine);
+    } else if (!empty) {
+        found_some(engine);
+    } else if (depths->rounds < depths->moments) {
+        ask_depths(engine);
+    } else {
+        engine->emptied = 1;
+        mull__stop_begin(engine);
+    }
+}
+
+static void on_depth(int status, const mull_depth *depth, void *data)
+{
+    mull_subscription *c = data;
+    mull__depth_poll *depths = &c->engine->depths;
+    depths->asked--;
+    if (status != 0)
+        depth_failed(c, status);
+    depths->left += depth->ready + depth->delayed + depth->claimed;
+    depths->claimed |= depth->claimed > 0 || depth->ready > 0;
+    if (depth->next_due_ms < depths->next_due)
+        depths->next_due = depth->next_due_ms;
+    if (depths->asked == 0 && c->engine->state == MULL__RUNNING)
+        round_over(c->engine);
+}
+
+static void ask_depths(mull_engine *engine)
+{
+    mull__depth_poll *depths = &engine->depths;
+    if (engine->arrivals != depths->arrivals)
+        depths->wait_ms = 0; /* it has worked since */
+    depths->left = 0;
+    depths->arrivals = engine->arrivals;
+    depths->claimed = depths->failed = 0;
+    depths->next_due = INT64_MAX;
+    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+        if (c->shares)
+            continue;
+        int status = mull_queue_depth(engine, c->port->name, c->queue, on_depth, c);
+        depths->asked += status == 0;
+        if (status != 0)
+            depth_failed(c, status);
+    }
+    if (depths->asked == 0)
+        round_over(engine); /* all failed, or there is no consumer */
+}
+
+/* Asks how much there is once nothing of it is here. */
+void mull__until_empty_check(mull_engine *engine)
+{
+    if (engine->until_empty && engine->state == MULL__RUNNING && engine->depths.asked == 0 &&
+        !engine->depths.timer.set && mull__all_settled(engine))
+        ask_depths(engine);
+}
+
+int mull_stop_when_empty(mull_engine *engine)
+{
+    if (!engine)
+        return MULL_EINVAL;
+    engine->until_empty = 1;
+    mull__engine_mark_posted(engine);
+    return 0;
+}
