@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "policy/field_match.h"
 #include "policy/delay.h"
+#include "policy/field_match.h"
 #include "policy/resolve.h"
 
 typedef struct mull__plain_rule {
