@@ -314,7 +314,7 @@ static MULL__ALWAYS_INLINE int decide(mull_decider *decider, const mull_failure 
                                       mull_verdict *verdict)
 {
     return MULL__LIKELY(!has_fresh_state(decider)) ? mull__decide_current(decider, failure, verdict)
-                                                  : decide_afresh(decider, failure, verdict);
+                                                   : decide_afresh(decider, failure, verdict);
 }
 
 #if defined(MULL__CHECKS)
