@@ -3,7 +3,7 @@
 
 #include "lua/values/values.h"
 #include "memory_limit.h"
-#include "stderr_queue.h"
+#include "stderr_output.h"
 
 #include <lauxlib.h>
 #include <stdio.h>

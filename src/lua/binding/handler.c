@@ -10,14 +10,14 @@
 
 #include "base/clock.h"
 #include "lua/machine/patterns.h"
-#include "lua/values/errors.h"
+#include "lua/values/raise.h"
 #include "lua/values/traceback.h"
 #include "lua/values/values.h"
 #include "memory_limit.h"
 #include "runtime/calls.h"
 #include "runtime/engine_control.h"
-#include "runtime/timers.h"
 #include "runtime/stall_watchdog.h"
+#include "runtime/timers.h"
 
 #include <lauxlib.h>
 #include <stdio.h>

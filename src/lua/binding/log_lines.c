@@ -2,8 +2,8 @@
 #include "engine.h"
 
 #include "runtime/engine_control.h"
-#include "runtime/timers.h"
 #include "runtime/stall_watchdog.h"
+#include "runtime/timers.h"
 
 void mull__log_set_thread(mull__lua_engine *engine)
 {

@@ -6,10 +6,10 @@
 #include "engine.h"
 #include "lua/language/dsl_dispatch.h"
 #include "lua/machine/embedded.h"
-#include "lua/values/errors.h"
 #include "lua/values/json.h"
+#include "lua/values/raise.h"
 #include "policy_views.h"
-#include "stderr_queue.h"
+#include "stderr_output.h"
 
 #include <lauxlib.h>
 

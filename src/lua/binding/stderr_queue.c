@@ -1,81 +1,207 @@
 /* stderr_queue.c: see stderr_queue.h. */
 #include "stderr_queue.h"
 
-#include "log_writer.h"
+#include "base/clock.h"
 #include "mulligan.h"
 
-#include <lauxlib.h>
-#include <stdarg.h>
-#include <stdatomic.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* A line may be as large as an error of 256 KiB that JSON escapes. */
-enum { QUEUE = 2 * 1024 * 1024, PATIENCE_MS = 1000, LONGEST_MS = 10000 };
-
-/* The process has one stderr, so one queue for it. */
-static _Atomic(mull__writer *) queue;
-static pid_t owner; /* the process that has the queue's thread; one that it forked hasn't */
-
-static void put(const char *text, size_t size)
-{
-    mull__writer *writer = atomic_load(&queue);
-    if (writer)
-        mull__writer_put(writer, text, size);
-    else
-        fwrite(text, 1, size, stderr);
-}
-
-void mull__stderr_flush(void)
-{
-    mull__writer *writer = atomic_load(&queue);
-    if (writer)
-        mull__writer_flush(writer, PATIENCE_MS, LONGEST_MS);
-}
-
-static void close_queue(void)
-{
-    if (getpid() != owner)
-        return;
-    mull__stderr_flush();
-    atomic_store(&queue, NULL);
-}
-
-void mull__stderr_print(const char *format, ...)
-{
-    char text[2048] = "mulligan: ";
-    size_t begun = strlen(text), room = sizeof text - begun - 1;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text + begun, room, format, arguments);
-    va_end(arguments);
-    strcat(text, "\n");
-    put(text, strlen(text));
-}
-
-int mull__lua_stderr_write(lua_State *L)
-{
+typedef struct line {
+    struct line *next;
+    uint64_t lost_before; /* lines that found no room, since the one before this */
     size_t size;
-    const char *text = luaL_checklstring(L, 1, &size);
-    put(text, size);
+    char text[];
+} line;
+
+struct mull__writer {
+    /* Under the lock: */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    line *first, **end; /* what waits */
+    size_t waiting;     /* bytes of it, and of the line that is being written */
+    uint64_t lost_last; /* lines that found no room, since the last one that did */
+    uint64_t dealt;     /* how often something was dealt with: goes up as long as something moves */
+    int tells;          /* lost lines are to be told of, though none follows them */
+    int is_busy;
+    /* Never changed: */
+    int fd;
+    size_t most;
+    const char *notice; /* what tells of lost lines */
+    /* The thread's alone: */
+    uint64_t lost;
+    int torn; /* what was written last doesn't end a line */
+};
+
+static size_t room_of(const line *l)
+{
+    return sizeof *l + l->size;
+}
+
+/* ---- Writing, on its thread ------------------------------------------------------------------ */
+
+/* may_go_on says, once it is, whether a write is worth another try. Somebody else may have made the
+ * descriptor one that doesn't block: it is shared with other processes, and left as it is. */
+static int may_go_on(int fd)
+{
+    struct pollfd there = {.fd = fd, .events = POLLOUT};
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return poll(&there, 1, -1) >= 0 || errno == EINTR;
+    return errno == EINTR;
+}
+
+static int put_out(mull__writer *w, const char *text, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t written = write(w->fd, text + done, size - done);
+        if (written < 0 && may_go_on(w->fd))
+            continue;
+        if (written <= 0)
+            return -1;
+        done += (size_t)written;
+        w->torn = text[done - 1] != '\n';
+    }
     return 0;
 }
 
-int mull__lua_stderr_queue(lua_State *L)
+/* tell_lost says how many lines are lost, if any are; where even that can't be written, they stay
+ * to be told of. */
+static void tell_lost(mull__writer *w)
 {
-    const char *lost = luaL_checkstring(L, 1);
-    if (atomic_load(&queue))
-        return luaL_error(L, "stderr has its queue already");
-    mull__writer *writer;
-    if (mull__writer_new(&writer, STDERR_FILENO, QUEUE, lost) != 0 || atexit(close_queue) != 0) {
-        luaL_pushfail(L);
-        lua_pushliteral(L, "no memory, or no thread, for the log");
-        return 2;
+    const char *time = strstr(w->notice, "@time@"), *count = strstr(w->notice, "@count@");
+    char moment[MULL__TIMESTAMP_SIZE], text[640];
+    if (w->lost == 0)
+        return;
+    mull__timestamp_write(mull__wall_ms(), moment);
+    snprintf(text, sizeof text, "%.*s%s%.*s%" PRIu64 "%s\n", (int)(time - w->notice), w->notice,
+             moment, (int)(count - time) - 6, time + 6, w->lost, count + 7);
+    if ((!w->torn || put_out(w, "\n", 1) == 0) && put_out(w, text, strlen(text)) == 0)
+        w->lost = 0;
+}
+
+/* take takes what is next; NULL: lines that found no room are all there is to tell of. */
+static line *take(mull__writer *w)
+{
+    line *l = w->first;
+    if (l) {
+        w->first = l->next;
+        w->end = w->first ? w->end : &w->first;
+        w->lost += l->lost_before;
+    } else {
+        w->lost += w->lost_last;
+        w->lost_last = 0;
+        w->tells = 0;
     }
-    owner = getpid();
-    atomic_store(&queue, writer);
-    lua_pushboolean(L, 1);
-    return 1;
+    return l;
+}
+
+/* work keeps the order: what was lost before a line is told before it is written. */
+static void *work(void *data)
+{
+    mull__writer *w = data;
+    pthread_mutex_lock(&w->lock);
+    for (;;) {
+        while (!w->first && !w->tells)
+            pthread_cond_wait(&w->changed, &w->lock);
+        line *l = take(w);
+        w->is_busy = 1;
+        pthread_mutex_unlock(&w->lock);
+        tell_lost(w);
+        if (l && (w->lost > 0 || put_out(w, l->text, l->size) != 0))
+            w->lost++;
+        pthread_mutex_lock(&w->lock);
+        w->waiting -= l ? room_of(l) : 0;
+        w->dealt++;
+        w->is_busy = 0;
+        free(l);
+    }
+    return NULL;
+}
+
+/* ---- From outside ---------------------------------------------------------------------------- */
+
+/* start_thread starts it with all signals blocked: they are the other threads'. */
+static int start_thread(mull__writer *w)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    int problem = pthread_create(&thread, NULL, work, w);
+    if (problem == 0)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return problem;
+}
+
+int mull__writer_new(mull__writer **out, int fd, size_t most, const char *lost)
+{
+    mull__writer *w = calloc(1, sizeof *w);
+    char *notice = strdup(lost);
+    if (w && notice) {
+        *w = (mull__writer){.fd = fd, .most = most, .notice = notice, .end = &w->first};
+        pthread_mutex_init(&w->lock, NULL);
+        pthread_cond_init(&w->changed, NULL);
+        if (start_thread(w) == 0) {
+            *out = w;
+            return MULL_OK;
+        }
+    }
+    free(notice);
+    free(w);
+    return MULL_ENOMEM;
+}
+
+void mull__writer_put(mull__writer *w, const char *text, size_t size)
+{
+    line *l = size < w->most ? malloc(sizeof *l + size) : NULL;
+    pthread_mutex_lock(&w->lock);
+    if (l && sizeof *l + size <= w->most - w->waiting) {
+        *l = (line){.size = size, .lost_before = w->lost_last};
+        memcpy(l->text, text, size);
+        w->lost_last = 0;
+        *w->end = l;
+        w->end = &l->next;
+        w->waiting += room_of(l);
+        l = NULL;
+    } else {
+        w->lost_last++;
+        w->tells = 1;
+    }
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    free(l);
+}
+
+static int is_idle(const mull__writer *w)
+{
+    return !w->first && !w->tells && !w->is_busy;
+}
+
+/* The thread may stand still in a write for ever. */
+void mull__writer_flush(mull__writer *w, int patience_ms, int longest_ms)
+{
+    int64_t begun = mull__monotonic_ms(), moved = begun, now = begun;
+    pthread_mutex_lock(&w->lock);
+    w->tells = 1;
+    pthread_cond_signal(&w->changed);
+    for (uint64_t dealt = w->dealt; !is_idle(w);) {
+        if (now - moved >= patience_ms || now - begun >= longest_ms)
+            break;
+        pthread_mutex_unlock(&w->lock);
+        poll(NULL, 0, 1);
+        pthread_mutex_lock(&w->lock);
+        now = mull__monotonic_ms();
+        moved = w->dealt == dealt ? moved : now;
+        dealt = w->dealt;
+    }
+    pthread_mutex_unlock(&w->lock);
 }

@@ -1,21 +1,29 @@
-/* stderr_queue.h: what the program, and a callback that finds no log, says on stderr. */
+/* stderr_queue.h: lines for a descriptor that may stand still, or fail: a pipe that nobody reads, a
+ * full disk. They wait in a queue of bounded size for a thread that writes them, each in one write
+ * where the descriptor takes it at once.
+ *
+ *   put ── line ── line ── line ──> thread ── write
+ *    └ a line that finds no room is lost, and counted with those that couldn't be written
+ *
+ * Where lines were lost, and others can be written again, a line between them says how many. */
 #ifndef MULL__STDERR_QUEUE_H
 #define MULL__STDERR_QUEUE_H
 
-#include <lua.h>
+#include <stddef.h>
 
-/* mull__stderr_print says "mulligan: ..." in one line, as printf, cut at 2 KiB. */
-__attribute__((format(printf, 1, 2))) void mull__stderr_print(const char *format, ...);
+typedef struct mull__writer mull__writer;
 
-/* mull__stderr_flush waits a while for what is queued, on any thread. */
-void mull__stderr_flush(void);
+/* mull__writer_new starts a writer for `fd`; it lasts as long as the process. The lines that wait
+ * take up to `most` bytes. `lost` is the line that tells of lost ones, of some 500 bytes at most,
+ * without its line feed: in it "@time@", which comes first, becomes the moment, and "@count@" how
+ * many there are. MULL_ENOMEM, also where there can't be another thread. */
+int mull__writer_new(mull__writer **out, int fd, size_t most, const char *lost);
 
-/* mull__lua_stderr_write is stderr_write(text), whole lines. It waits for whoever reads, unless
- * there is a queue. */
-int mull__lua_stderr_write(lua_State *L);
+/* mull__writer_put leaves a line, line feed included, to be written. It never waits. */
+void mull__writer_put(mull__writer *writer, const char *line, size_t size);
 
-/* mull__lua_stderr_queue is stderr_queue(lost): from now on nobody waits for stderr: see writer.h.
- * When the process exits it waits a while for what is left. True; or nil and why. Once only. */
-int mull__lua_stderr_queue(lua_State *L);
+/* mull__writer_flush waits until all that was put is dealt with, as long as a line is every
+ * `patience_ms`, and `longest_ms` at most. What couldn't be told of before is tried again. */
+void mull__writer_flush(mull__writer *writer, int patience_ms, int longest_ms);
 
 #endif

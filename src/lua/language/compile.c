@@ -5,8 +5,8 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "policy/field_match.h"
 #include "policy/delay.h"
+#include "policy/field_match.h"
 #include "policy/table_internal.h"
 
 /* reader is a load's result on its way into a table. All functions here read the value on top of

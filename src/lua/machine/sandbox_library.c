@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "patterns.h"
 #include "budgets.h"
+#include "patterns.h"
 
 enum {
     BYTES_A_STEP = 16, /* that are read or written for an instruction */

@@ -4,7 +4,7 @@
 #include "lua/binding/engine.h"
 #include "lua/binding/memory_limit.h"
 #include "lua/binding/module.h"
-#include "lua/binding/stderr_queue.h"
+#include "lua/binding/stderr_output.h"
 
 #include <errno.h>
 #include <lauxlib.h>

@@ -3,7 +3,7 @@
 #include "base/system_limits.h"
 #include "lua/binding/engine.h"
 #include "lua/binding/module.h"
-#include "lua/binding/stderr_queue.h"
+#include "lua/binding/stderr_output.h"
 #include "lua/values/values.h"
 #include "program.h"
 #include "runtime/engine_control.h"

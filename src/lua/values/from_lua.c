@@ -4,8 +4,8 @@
 
 #include "base/duration.h"
 #include "base/utf8.h"
-#include "errors.h"
 #include "json.h"
+#include "raise.h"
 #include "runtime/calls.h"
 
 #include <lauxlib.h>

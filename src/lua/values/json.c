@@ -3,7 +3,7 @@
 #include "json.h"
 
 #include "base/utf8.h"
-#include "errors.h"
+#include "raise.h"
 
 #include <lauxlib.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* errors.c: see errors.h. */
-#include "errors.h"
+/* raise.c: see raise.h. */
+#include "raise.h"
 
 #include "base/utf8.h"
 #include "metatable.h"

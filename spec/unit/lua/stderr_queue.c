@@ -1,5 +1,5 @@
 /* writer.c: lines for a pipe that is full, gone, or back again. */
-#include "lua/binding/log_writer.h"
+#include "lua/binding/stderr_queue.h"
 
 #include "mulligan.h"
 

@@ -1,6 +1,6 @@
-/* errors.h: errors as Lua raises them: a table with a `type`, made by mulligan.error. */
-#ifndef MULL__ERRORS_H
-#define MULL__ERRORS_H
+/* raise.h: errors as Lua raises them: a table with a `type`, made by mulligan.error. */
+#ifndef MULL__RAISE_H
+#define MULL__RAISE_H
 
 #include <lua.h>
 
