@@ -22,6 +22,11 @@ return function(limit)
     function reader.next(may_wait, for_stdout)
         while true do
             local stop = chunk:find("\n", from, true)
+            if stop and size == 0 and stop - from <= limit then -- as most lines: in one piece
+                local line = chunk:sub(from, stop - 1)
+                from = stop + 1
+                return line
+            end
             keep(chunk:sub(from, (stop or 0) - 1))
             from = (stop or #chunk) + 1
             if stop or at_end and size > 0 then

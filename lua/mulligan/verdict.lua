@@ -8,11 +8,22 @@ local LINE = '{"action": %s, "delay_ms": %s, "queue": %s, "reason": %s, "note": 
     .. '"rule": %s, "fallback": %s, "generation": %s}'
 local RULE = '{"file": %s, "line": %s, "scope": %s, "type": %s}'
 
+-- Most texts of verdicts come again and again: those of a policy, and a few words.
+local known, count = {}, 0
+
 local function json(value)
-    if value == nil then
-        return "null"
+    if type(value) ~= "string" then
+        return value == nil and "null" or value
     end
-    return type(value) == "string" and encode(value) or value
+    local found = known[value]
+    if not found then
+        found, count = encode(value), count + 1
+        if count > 1000 then
+            known, count = {}, 0
+        end
+        known[value] = found
+    end
+    return found
 end
 
 function verdict.text(of)
