@@ -229,7 +229,7 @@ int mull__sandbox_load(mull__sandbox *sandbox)
     mull__vm failed = *vm;
     /* A policy that used up its memory still gets its mistakes told; one that just passed is still
      * to be compiled, and its functions to be called. */
-    vm->spare += MIB(MULL__LOADED_SPARE_MIB);
+    mull__vm_spare(vm, MIB(MULL__LOADED_SPARE_MIB));
     status = mull__vm_call(vm, finish, status ? &failed : NULL, NULL);
     sandbox->silent = 0; /* what its functions print from now on is new */
     return status;
@@ -250,7 +250,8 @@ int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull
         mull__free(allocator, s);
         return MULL_ENOMEM;
     }
-    s->vm.spare = again ? MIB(MULL__AGAIN_SPARE_MIB) : 0;
+    if (again)
+        mull__vm_spare(&s->vm, MIB(MULL__AGAIN_SPARE_MIB));
     *out = s;
     return MULL_OK;
 }

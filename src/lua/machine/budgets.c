@@ -122,6 +122,12 @@ int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most)
     return MULL_OK;
 }
 
+void mull__vm_spare(mull__vm *vm, size_t more)
+{
+    vm->spare += more;
+    lift_limits(vm);
+}
+
 void mull__vm_close(mull__vm *vm)
 {
     if (vm->lua)
@@ -368,7 +374,7 @@ static int carry_out(mull__vm *vm, lua_CFunction body, void *argument)
     if (status != LUA_OK)
         keep_error(vm, status);
     mull__vm_leave(vm);
-    if (lua_gethookmask(L))
+    if (vm->budget)
         lua_sethook(L, NULL, 0, 0);
     if (status == LUA_OK)
         lua_pop(L, results);
@@ -385,7 +391,6 @@ static int carry_out(mull__vm *vm, lua_CFunction body, void *argument)
 
 int mull__vm_call(mull__vm *vm, lua_CFunction body, void *argument, const mull__vm_budget *budget)
 {
-    lift_limits(vm);
     vm->taken = 0;
     if (!has_thread(vm))
         return MULL_ENOMEM;

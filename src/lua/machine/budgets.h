@@ -61,6 +61,9 @@ typedef struct mull__vm {
 /* mull__vm_open makes the state, without any library. MULL_ENOMEM. */
 int mull__vm_open(mull__vm *vm, const mull_allocator *allocator, size_t most);
 
+/* mull__vm_spare lets a state have more memory than messages tell of. Not within a call. */
+void mull__vm_spare(mull__vm *vm, size_t more);
+
 void mull__vm_close(mull__vm *vm);
 
 /* mull__vm_of gives a state's vm. */
