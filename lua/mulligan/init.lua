@@ -64,7 +64,7 @@ function methods:decide_json(failure, given)
     if not decided then
         return decided, why, code
     end
-    return verdict.text(decided)
+    return outcome.of("decide_json", pcall(verdict.text, decided))
 end
 
 -- ---- Looking -----------------------------------------------------------------------------------

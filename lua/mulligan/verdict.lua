@@ -1,6 +1,7 @@
 -- verdict.lua: a verdict as a line of `mulligan decide`: every key, in a fixed order.
 
-local encode = require "mulligan.json".encode
+require "mulligan.json"
+local encode = require("mulligan.core").json_text
 
 local verdict = {}
 
@@ -8,12 +9,15 @@ local LINE = '{"action": %s, "delay_ms": %s, "queue": %s, "reason": %s, "note": 
     .. '"rule": %s, "fallback": %s, "generation": %s}'
 local RULE = '{"file": %s, "line": %s, "scope": %s, "type": %s}'
 
--- Most texts of verdicts come again and again: those of a policy, and a few words.
+-- Most texts of verdicts come again and again: those of a policy, and a few words. A long one is a note.
 local known, count = {}, 0
+local LONG = 100
 
 local function json(value)
     if type(value) ~= "string" then
         return value == nil and "null" or value
+    elseif #value > LONG then
+        return encode(value)
     end
     local found = known[value]
     if not found then

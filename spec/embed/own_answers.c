@@ -113,6 +113,42 @@ static void a_stop_gives_it_back(void **state)
     scripted_stage_close(&s);
 }
 
+static int open_counting(void **self, mull_port *port, const char *url, mull_abilities *abilities,
+                         char *why, size_t why_size)
+{
+    int status = scripted_open(self, port, url, abilities, why, why_size);
+    abilities->counts_deliveries = 1;
+    return status;
+}
+
+/* Its calls and deliveries together would overflow, and a failure that can't be judged would be
+ * called again for ever. */
+static void a_count_beyond_all_numbers_is_judged(void **state)
+{
+    (void)state;
+    mull_transport_ops ops = scripted_ops;
+    ops.open = open_counting;
+    ops.settle = settle;
+    memset(&told, 0, sizeof told);
+    stage s;
+    open_with(&s, &ops, 1);
+    mull_header calls = {.name = "mulligan-calls", .value = "5"};
+    mull_message *message = &s.scripted_transport.delivery.message;
+    message->headers = &calls;
+    message->header_count = 1;
+    message->deliveries = INT64_MAX;
+    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
+    mull_engine_turn(s.engine);
+    assert_true(s.scripted_transport.settling);
+    assert_int_equal(told.kind, MULL_SETTLE_DEAD_LETTER);
+    assert_string_equal(told.error_type, "HandlerCrashError");
+    s.scripted_transport.settling = 0;
+    mull_port_settled(s.scripted_transport.port, &s.scripted_transport.delivery, 0);
+    mull_engine_turn(s.engine);
+    assert_int_equal(told.events, 1);
+    scripted_stage_close(&s);
+}
+
 /* ---- Depths ---------------------------------------------------------------------------------- */
 
 enum { QUESTIONS = 16 };
@@ -184,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_without_its_body_is_a_dead_letter),
         cmocka_unit_test(a_stop_gives_it_back),
+        cmocka_unit_test(a_count_beyond_all_numbers_is_judged),
         cmocka_unit_test(each_queue_is_asked_for_once_a_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "field_match.h"
 #include "delay.h"
+#include "field_match.h"
 
 /* ---- Ends ------------------------------------------------------------------------------------ */
 

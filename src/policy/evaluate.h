@@ -5,10 +5,10 @@
 #define MULL__EVALUATE_H
 
 #include "base/compiler.h"
-#include "field_match.h"
 #include "delay.h"
-#include "rule_match.h"
+#include "field_match.h"
 #include "resolve.h"
+#include "rule_match.h"
 
 /* ---- What a verdict says --------------------------------------------------------------------- */
 

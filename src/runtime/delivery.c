@@ -19,6 +19,8 @@
 #include "timers.h"
 #include "transitions.h"
 
+#define DELIVERIES_MAX INT64_C(1000000000000000)
+
 /* ---- It arrives ------------------------------------------------------------------------------ */
 
 /* hide_record gives a returned dead letter's headers without the record of its failure. */
@@ -52,8 +54,8 @@ static int read_record(mull__delivery *d)
         d->message.id = d->given_id;
     }
     d->chance = mull__hash_text(d->message.id);
-    int counted = d->consumer->port->abilities.counts_deliveries && from->deliveries > 1;
-    d->crashes = counted ? from->deliveries - 1 : 0;
+    int counted = d->consumer->port->abilities.counts_deliveries && d->message.deliveries > 1;
+    d->crashes = counted ? d->message.deliveries - 1 : 0;
     d->delay_hop = record->due_ms > now_ms;
     if (d->crashes > 0 && record->first_failure_ms == 0)
         record->first_failure_ms = now_ms;
@@ -75,8 +77,10 @@ static mull__delivery *delivery_new(mull_engine *engine, mull_delivery *handed)
     d->message.queue = d->consumer->queue;
     if (d->message.body_size == MULL_BODY_MISSING)
         d->message.body_size = 0;
-    if (d->message.deliveries < 0)
-        d->message.deliveries = 0; /* no failure is judged that has such a number */
+    /* No failure is judged that has another number, or overflows with others. */
+    d->message.deliveries = d->message.deliveries < 0                ? 0
+                            : d->message.deliveries > DELIVERIES_MAX ? DELIVERIES_MAX
+                                                                     : d->message.deliveries;
     mull__list_init(&d->pending);
     if (read_record(d) != 0) {
         mull__free(&engine->allocator, d);
@@ -300,12 +304,23 @@ static void fail(mull__delivery *d, const mull_error *error)
     judge(d, error);
 }
 
+/* dead_letter is a verdict of the engine's own. */
+static void dead_letter(mull__delivery *d, mull_reason reason)
+{
+    d->verdict.action = MULL_DEAD_LETTER;
+    d->verdict.reason = reason;
+    d->verdict.queue = settings_of(d).dead_letter_queue;
+    d->verdict.generation = mull__generation_name(d->generation);
+}
+
 static void decide(mull__delivery *d, const mull_failure *failure)
 {
     d->engine->judged = d;
     int status = mull__decide_current(d->engine->decider, failure, &d->verdict);
     d->engine->judged = NULL;
-    MULL__ASSERT(status == 0); /* all facts were checked */
+    MULL__ASSERT(status == 0); /* all that is judged was checked */
+    if (status != 0)           /* never `retry`, which zero means */
+        dead_letter(d, MULL_REASON_NO_RULE);
     copy_override_text(d);
 }
 
@@ -313,10 +328,7 @@ static void decide(mull__delivery *d, const mull_failure *failure)
 static void refuse_body(mull__delivery *d)
 {
     d->delay_hop = 0;
-    d->verdict.action = MULL_DEAD_LETTER;
-    d->verdict.reason = MULL_REASON_UNRECOVERABLE;
-    d->verdict.queue = settings_of(d).dead_letter_queue;
-    d->verdict.generation = mull__generation_name(d->generation);
+    dead_letter(d, MULL_REASON_UNRECOVERABLE);
 }
 
 /* judge judges a failure by the generation that the decider is at. The delivery owns the error from

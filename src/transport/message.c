@@ -31,6 +31,8 @@ void mull__message_copy(mull_message *copy, const mull_message *message, void *m
     mull_header *headers = memory;
     char *end = (char *)(headers + message->header_count);
     *copy = *message;
+    copy->attempt = copy->redeliveries = copy->calls = copy->deliveries =
+        0; /* for handlers alone */
     copy->headers = headers;
     copy->id = place(&end, message->id);
     copy->type = place(&end, message->type);

@@ -62,7 +62,7 @@ end
 --
 -- An object is an empty table, so that a policy sees nothing of its data.
 function words.kind(context, owner, acts, slip, fields)
-    local data_of = {} -- object -> its data
+    local data_of = setmetatable({}, { __mode = "k" }) -- object -> its data
 
     -- objection notes what is wrong where a word is said to the wrong receiver, or too late.
     local function objection(object, word, here)
@@ -112,7 +112,12 @@ function words.kind(context, owner, acts, slip, fields)
         return error_value
     end
 
-    local metatable = { __index = look_up, __newindex = assignment(context, owner), __metatable = false }
+    local function no_length()
+        error(vocabulary.called[owner] .. " has words, no length", 2)
+    end
+
+    local metatable = { __index = look_up, __newindex = assignment(context, owner), __len = no_length,
+        __metatable = false }
 
     return {
         object = function(data)

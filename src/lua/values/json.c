@@ -355,9 +355,17 @@ static int list(lua_State *L)
     return 1;
 }
 
+/* is_before orders keys, which have no NUL, by bytes. */
+static int is_before(lua_State *L)
+{
+    lua_pushboolean(L, strcmp(luaL_checkstring(L, 1), luaL_checkstring(L, 2)) < 0);
+    return 1;
+}
+
 int mull__open_json(lua_State *L)
 {
-    static const luaL_Reg functions[] = {{"decode", decode}, {"list", list}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"decode", decode}, {"list", list}, {"is_before", is_before}, {NULL, NULL}};
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");

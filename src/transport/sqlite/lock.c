@@ -139,12 +139,14 @@ static int has_name(int file)
  * back. */
 static void use(mull__lock *lock, int file)
 {
-    int kept = 0;
+    int kept = 0, others = 0;
+    for (int i = 0; i < lock->count; i++)
+        others += lock->files[i] != file;
     for (int i = 0; i < lock->count; i++) {
         int other = lock->files[i];
         if (other == file)
             continue;
-        if (has_name(other) && (i > 0 || lock->count < MULL__LOCK_FILES))
+        if (has_name(other) && (i > 0 || others < MULL__LOCK_FILES))
             lock->files[kept++] = other;
         else
             close(other);

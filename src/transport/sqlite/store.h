@@ -188,7 +188,7 @@ void mull__store_rollback(mull__store *store);
 __attribute__((format(printf, 3, 4))) void mull__store_log(mull__store *store, mull_level level,
                                                            const char *format, ...);
 
-/* ---- place.c: whether the files are still where they were ------------------------------------ */
+/* ---- db_files.c: whether the files are still where they were --------------------------------- */
 
 /* mull__db_files_record remembers which files these are, once all are open.
  * SQLITE_READONLY_DBMOVED: one is gone already. */
@@ -331,7 +331,8 @@ int mull__store_repair_hidden(mull__store *store);
 int mull__store_publish(mull__store *store, const mull_outgoing *outgoing);
 
 /* mull__store_settle carries out a settlement. `*status`: 0; MULL_ELOST, MULL_EINVAL (a header that
- * isn't UTF-8) or MULL_ENOMEM: nothing changed. */
+ * isn't UTF-8) or MULL_ENOMEM: nothing changed. Where there is no memory for what the handler sent,
+ * the code is SQLITE_NOMEM, and the whole transaction is to be taken back. */
 int mull__store_settle(mull__store *store, const mull__claim *claim,
                        const mull_settlement *settlement, int *status);
 
