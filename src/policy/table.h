@@ -8,8 +8,8 @@
 typedef struct mull__table mull__table;
 
 /* mull__table_begin makes an empty table. The caller gives it scopes, with their rules and
- * settings, and a function_count (see shape.h). What these point to is in the table's arena, or
- * outlives the table. MULL_ENOMEM. */
+ * settings, and a function_count (see table_internal.h). What these point to is in the table's
+ * arena, or outlives the table. MULL_ENOMEM. */
 int mull__table_begin(mull__table **out, const mull_allocator *allocator);
 
 /* mull__table_finish works out the rest: types, from the rules and the declared parents; labels;

@@ -146,7 +146,7 @@ typedef struct mull__delivery {
     mull_engine *engine;
     mull_subscription *consumer;
     mull_delivery *handed;     /* the transport's */
-    mull__message_state state; /* see lifecycle.c */
+    mull__message_state state; /* see transitions.c */
 
     /* what it brought */
     mull_message message; /* as its handler sees it */

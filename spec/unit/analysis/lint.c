@@ -1,4 +1,4 @@
-/* findings.c: findings where memory runs out, and matchers of which something is certain.
+/* lint.c: findings where memory runs out, and matchers of which something is certain.
  */
 #include "analysis/lint.h"
 #include "analysis/satisfiability.h"

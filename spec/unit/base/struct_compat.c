@@ -1,4 +1,4 @@
-/* given.c: how structs of other releases are read and written, shown on a struct that
+/* struct_compat.c: how structs of other releases are read and written, shown on a struct that
  * grew: those of mulligan.h haven't yet. */
 #include "base/struct_compat.h"
 

@@ -1,4 +1,4 @@
-/* writer.c: lines for a pipe that is full, gone, or back again. */
+/* stderr_queue.c: lines for a pipe that is full, gone, or back again. */
 #include "lua/binding/stderr_queue.h"
 
 #include "mulligan.h"

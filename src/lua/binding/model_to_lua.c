@@ -1,4 +1,4 @@
-/* model_to_lua.c: rules as Lua tables; see policy_look.h. */
+/* model_to_lua.c: rules as Lua tables; see policy_views.h. */
 #include "policy_views.h"
 
 #include "lua/values/json.h"

@@ -29,7 +29,7 @@ int mull__policy_check(lua_State *L);
 void mull__set_scopes(lua_State *L, const mull__table *table, const char *consumer,
                       const char *transport);
 
-/* ---- plain_push.c: rules as Lua tables, with the keys of docs/table.md ---- */
+/* ---- model_to_lua.c: rules as Lua tables, with the keys of docs/table.md ---- */
 
 /* mull__set_list sets, in the table on top, a list of what `push` pushes for each of `count` items
  * of so many bytes; with none it stays a list as JSON, too. mull__push_list pushes an empty one. */

@@ -11,7 +11,7 @@ enum { MULL__EXIT_RESTART = 75 };
  */
 int mull__program(int argc, char **argv);
 
-/* ---- held.c: a handler in C code that blocks, or a finalizer without an end, holds the loop ----
+/* ---- stall_log.c: a handler in C that blocks, or an endless finalizer, holds the loop ----------
  */
 
 /* mull__stall_guard is guard_handlers(): puts other functions in the place of those of Lua's that
@@ -29,7 +29,7 @@ void mull__stall_leave(void);
 /* mull__stall_end ends the watchdog; for the signals see mull__watchdog_free. */
 void mull__stall_end(void);
 
-/* ---- folders.c: what a command that writes files needs of the system ---- */
+/* ---- fs.c: what a command that writes files needs of the system ---- */
 
 /* mull__fs_open pushes a table of functions. Those that can fail give true; or nil, why, and
  * the number of the system's error.

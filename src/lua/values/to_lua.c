@@ -1,4 +1,4 @@
-/* to_lua.c: into Lua; see convert.h. A verdict has the keys of `mulligan decide`, and what is null
+/* to_lua.c: into Lua; see values.h. A verdict has the keys of `mulligan decide`, and what is null
  * there is nil here. */
 #include "values.h"
 

@@ -1,4 +1,4 @@
-/* names.c: names to numbers, which every decision looks up: of every length, in great
+/* name_index.c: names to numbers, which every decision looks up: of every length, in great
  * number, and made to collide. */
 #include <stdio.h>
 
