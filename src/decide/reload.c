@@ -104,7 +104,7 @@ static int ask_vetoes(mull_policy *policy, const mull__table *table, mull__repor
 /* ---- Reloading ------------------------------------------------------------------------------- */
 
 /* staged is what a reload has built: a generation, and decider states for it, as many as there are
- * deciders. Once published, `decider states` holds what came out of their slots. */
+ * deciders. Once published, `decider_states` holds what came out of their slots. */
 typedef struct staged {
     mull__generation *generation;
     uintptr_t *decider_states;
