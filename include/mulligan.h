@@ -85,11 +85,12 @@ template <typename T> inline T mull_init()
     X(MULL_EIO, -6, "io", "the transport could not carry it out")                                  \
     X(MULL_ESTATE, -7, "state", "not possible in the state that the engine is in")                 \
     X(MULL_ETOOBIG, -8, "too_big", "larger, or more, than allowed")                                \
-    X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")
+    X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")                         \
+    X(MULL_EDOWN, -10, "down", "the transport is down")
 
 /* What functions return; 0 is success. */
 #define MULL__ERROR_ENUM(name, value, lua, text) name = value,
-enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -10 };
+enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -11 };
 #undef MULL__ERROR_ENUM
 
 /* mull_strerror says in a few words what a code means; static, never NULL. */
@@ -582,9 +583,12 @@ typedef struct mull_counts {
 /* mull_engine_counts writes the counts so far, on the loop's thread. */
 MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);
 
+/* A number of mull_depth that its transport can't tell. */
+#define MULL_UNKNOWN UINT64_MAX
+
 /* mull_depth is how many messages of a queue are `ready`, wait for their time (`delayed`), or are
  * `claimed`, and when the next one that waits is due (`next_due_ms`, of the wall clock; INT64_MAX:
- * none). */
+ * none, or unknown). */
 typedef struct mull_depth {
     uint64_t ready, delayed, claimed;
     int64_t next_due_ms;

@@ -1,8 +1,9 @@
-/* message.h: a message copied with all that it points to. */
+/* message.h: a message copied with all that it points to. Here are mull_is_own_header and
+ * mull_settled_headers of mulligan/transport.h as well. */
 #ifndef MULL__TRANSPORT_MESSAGE_H
 #define MULL__TRANSPORT_MESSAGE_H
 
-#include "mulligan.h"
+#include "mulligan/transport.h"
 
 /* mull__message_bytes is what mull__message_copy needs at `memory`, which is aligned for headers.
  */
