@@ -464,6 +464,7 @@ typedef struct mull_engine_options {
     const mull_clock *clock;     /* a test's clock, with mull_engine_turn; NULL: the real ones */
     uint64_t seed;               /* for ids given to messages without one; 0: from the system */
     mull_allocator allocator;    /* of the engine and its transports */
+    int64_t quiet_ms;            /* see mull_stop_when_empty; 0: 10 s */
 } mull_engine_options;
 
 /* mull_engine_new makes an engine. MULL_EINVAL: an option is out of range, or reloads are asked for
@@ -539,8 +540,9 @@ typedef void (*mull_published_fn)(int status, void *data);
  * on a later turn of the loop, if this returns 0. MULL_EINVAL: no such transport, no queue, text
  * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB, there are
  * more than 1,000 headers, or these and the other texts have more than 1 MiB in all;
- * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EIO: it is broken for good;
- * MULL_ESTATE: the engine is being closed. */
+ * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EDOWN: it doesn't work now;
+ * MULL_EIO: it is broken for good; MULL_ESTATE: the engine is being closed. Where it isn't said
+ * within a minute whether it is safe, `published` is told MULL_EIO. */
 MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                           int64_t delay_ms, mull_published_fn published, void *data);
 
@@ -564,11 +566,13 @@ MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *er
 MULL_API void mull_stop(mull_engine *engine);
 
 /* mull_stop_when_empty stops the engine once nothing is ready, delayed or claimed, by anyone, in
- * the queues that its consumers read. While a transport that isn't down answers a depth with an
- * error, it is asked again ever more rarely, which the log says once; after a minute of nothing but
- * errors the engine stops, and its status is MULL_EIO. Where all that is left is due in more than
- * 366 days, which no policy can say, it stops as well: that status is MULL_EREFUSED, and `problem`
- * says how many. */
+ * the queues that its consumers read. Where a transport can't count them exactly: once nothing was
+ * ready there, in flight here, or put off here and still due, for `quiet_ms`. While a transport
+ * that isn't down answers a depth with an error, it is asked again ever more rarely, which the log
+ * says once; after a minute of nothing but errors the engine stops, and its status is MULL_EIO.
+ * Where all that is left is due in more than 366 days, which no policy can say, or is parked, or a
+ * queue can't be read, it stops as well: that status is MULL_EREFUSED, and `problem` says what is
+ * left. */
 MULL_API int mull_stop_when_empty(mull_engine *engine);
 
 /* mull_counts: messages acknowledged (`done`), verdicts carried out (`retried`, `redelivered`,

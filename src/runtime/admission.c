@@ -20,7 +20,7 @@ void mull__slot_free(mull__delivery *d)
 
 static mull__list *list_of(mull__delivery *d)
 {
-    mull_subscription *c = d->consumer;
+    mull__consumer *c = d->consumer;
     return d->slot ? &c->retries : d->alone ? &c->candidates : &c->waiting;
 }
 
@@ -45,7 +45,7 @@ static mull__delivery *take_first(mull__list *list)
 }
 
 /* has_room: nothing new begins while the transport can't settle what has ended. */
-static int has_room(const mull_subscription *c)
+static int has_room(const mull__consumer *c)
 {
     return c->slots < c->options.concurrency && c->failing == 0;
 }
@@ -61,7 +61,7 @@ static void on_waited(void *data)
 }
 
 /* next_candidate takes one once nobody else is at work, or only calls that are overdue. */
-static mull__delivery *next_candidate(mull_subscription *c)
+static mull__delivery *next_candidate(mull__consumer *c)
 {
     mull_engine *engine = c->engine;
     if (engine->active_calls > engine->overdue) {
@@ -83,11 +83,11 @@ mull__delivery *mull__admission_next(mull_engine *engine)
 {
     if (engine->state != MULL__RUNNING || engine->alone || mull__engine_stop_asked(engine))
         return NULL;
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
         if (c->candidates.count > 0 && has_room(c))
             return next_candidate(c);
     mull__engine_cancel(engine, &engine->poison_timer);
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
         if (c->retries.count > 0)
             return take_first(&c->retries);
         if (c->waiting.count > 0 && has_room(c))
@@ -98,9 +98,9 @@ mull__delivery *mull__admission_next(mull_engine *engine)
 
 /* allowance: those at work, a reserve that is claimed but not started, and as many again while they
  * are being settled, so that the transport has something to hand out in the same round trip. */
-static uint32_t allowance(const mull_subscription *c)
+static uint32_t allowance(const mull__consumer *c)
 {
-    if (c->engine->state != MULL__RUNNING || c->failing > 0)
+    if (c->engine->state != MULL__RUNNING || c->failing > 0 || c->source != MULL_SOURCE_READY)
         return 0;
     uint64_t prefetch = c->options.prefetch;
     uint64_t allowed = c->slots + prefetch + (c->settling < prefetch ? c->settling : prefetch);
@@ -109,11 +109,12 @@ static uint32_t allowance(const mull_subscription *c)
 
 void mull__admission_credit(mull_engine *engine)
 {
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
         uint32_t credit = allowance(c);
         if (credit == c->credit || c->port->state != MULL__PORT_OPEN)
             continue;
         c->credit = credit;
-        c->port->ops->credit(c->port->self, c, credit);
+        c->port->ops->credit(c->port->self, c->subscription, credit);
+        mull__port_asked(c->port);
     }
 }

@@ -6,6 +6,7 @@
 #include "base/system_limits.h"
 #include "base/utf8.h"
 #include "calls.h"
+#include "check.h"
 #include "port.h"
 #include "settlement.h"
 #include "timers.h"
@@ -49,15 +50,17 @@ static int is_scheme(const char *text)
 /* missing_slot names the first slot that a transport needs and hasn't, NULL: none. */
 static const char *missing_slot(const mull_transport_ops *ops)
 {
-    return !ops->open        ? "open"
-           : !ops->subscribe ? "subscribe"
-           : !ops->credit    ? "credit"
-           : !ops->publish   ? "publish"
-           : !ops->settle    ? "settle"
-           : !ops->depth     ? "depth"
-           : !ops->release   ? "release"
-           : !ops->close     ? "close"
-                             : NULL;
+    return !ops->look          ? "look"
+           : !ops->open        ? "open"
+           : !ops->subscribe   ? "subscribe"
+           : !ops->credit      ? "credit"
+           : !ops->unsubscribe ? "unsubscribe"
+           : !ops->publish     ? "publish"
+           : !ops->settle      ? "settle"
+           : !ops->depth       ? "depth"
+           : !ops->release     ? "release"
+           : !ops->close       ? "close"
+                               : NULL;
 }
 
 /* refuse_ops says what is wrong with a transport. Nothing else is read before its version. */
@@ -84,7 +87,7 @@ static int refuse_ops(mull_engine *engine, const mull_transport_ops *ops)
     const char *slot = missing_slot(ops);
     if (slot)
         return REFUSE(engine,
-                      "the transport for '%s' has no `%s`; only `hold` and `look` may be missing",
+                      "the transport for '%s' has no `%s`; only `hold` and `flush` may be missing",
                       url, slot);
     return 0;
 }
@@ -132,15 +135,15 @@ static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
 static int attach(mull_engine *engine, const char *name, const mull_transport_ops *ops, void *data,
                   const char *url)
 {
-    size_t size = strlen(name) + 1;
-    mull_port *port = mull__zalloc(&engine->allocator, 1, sizeof *port + size);
+    size_t name_size = strlen(name) + 1, url_size = strlen(url) + 1;
+    mull_port *port = mull__zalloc(&engine->allocator, 1, sizeof *port + name_size + url_size);
     if (!port)
         return MULL_ENOMEM;
-    *port = (mull_port){.engine = engine, .health = MULL_UP, .ops = ops, .data = data};
-    memcpy(port->name, name, size);
+    *port = (mull_port){.engine = engine, .health = MULL_DOWN, .ops = ops, .data = data};
+    port->name = memcpy(port->texts, name, name_size);
+    port->url = memcpy(port->texts + name_size, url, url_size);
     char why[512] = "";
-    int status =
-        mull__refusal(port->ops->open(&port->self, port, url, &port->abilities, why, sizeof why));
+    int status = mull__refusal(port->ops->open(&port->self, port, url, why, sizeof why));
     if (status == 0) {
         mull__list_push(&engine->ports, &port->link);
         return 0;
@@ -178,14 +181,14 @@ int mull_engine_transport(mull_engine *engine, const char *name, const char *url
 static int has_consumer(mull_engine *engine, const char *name, const mull_port *port,
                         const char *queue)
 {
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
         if ((!name || strcmp(c->name, name) == 0) && (!port || c->port == port) &&
             (!queue || strcmp(c->queue, queue) == 0))
             return 1;
     return 0;
 }
 
-static void take_options(mull_subscription *c, const mull_consumer_options *options)
+static void take_options(mull__consumer *c, const mull_consumer_options *options)
 {
     c->options = *options;
     if (c->options.concurrency == 0)
@@ -230,18 +233,27 @@ static int add_consumer(mull_engine *engine, const mull_consumer_options *option
         return REFUSE(engine, "there is a consumer '%s' already; give this one another name",
                       options->name);
     size_t name_size = strlen(options->name) + 1, queue_size = strlen(options->queue) + 1;
-    mull_subscription *c = mull__zalloc(&engine->allocator, 1, sizeof *c + name_size + queue_size);
+    mull__consumer *c = mull__zalloc(&engine->allocator, 1, sizeof *c + name_size + queue_size);
     if (!c)
         return MULL_ENOMEM;
-    *c = (mull_subscription){.engine = engine, .port = port};
+    *c = (mull__consumer){.engine = engine, .port = port};
     c->name = memcpy(c->texts, options->name, name_size);
     c->queue = memcpy(c->texts + name_size, options->queue, queue_size);
+    char why[512] = "";
+    int status = mull__look(port->ops, port->url, c->queue, &c->floor, why, sizeof why);
+    if (status != 0) {
+        mull__free(&engine->allocator, c);
+        return refuse_url(engine, status, port->name, port->url,
+                          why[0] ? why : mull_strerror(status));
+    }
+    c->can = c->floor;
+    mull__ticket_give(port, &c->ticket, MULL__TICKET_CONSUMER);
     mull__list_init(&c->waiting);
     mull__list_init(&c->candidates);
     mull__list_init(&c->retries);
     take_options(c, options);
     c->shares = has_consumer(engine, NULL, port, c->queue);
-    if (!c->shares && !(port->abilities.counts_at_once && has_consumer(engine, NULL, port, NULL)))
+    if (!c->shares && !(c->floor.counts_at_once && has_consumer(engine, NULL, port, NULL)))
         engine->depths.moments++;
     mull__list_push(&engine->consumers, &c->link);
     return 0;
@@ -275,20 +287,33 @@ static int all_through(mull_engine *engine)
     return 1;
 }
 
+/* release_left releases what was abandoned. A settlement that was never answered is still the
+ * transport's to read, until it has closed. */
+static void release_left(mull_engine *engine, int closed)
+{
+    mull__delivery *d = mull__next_delivery(engine, NULL);
+    while (d) {
+        mull__delivery *next = mull__next_delivery(engine, d);
+        if (closed || !d->unanswered) {
+            mull__message_becomes(d, MULL__LOST);
+            mull__delivery_release(d);
+        }
+        d = next;
+    }
+}
+
 static void close_ports(mull_engine *engine)
 {
     engine->closing = MULL__CLOSE_PORTS;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
+        mull__engine_cancel(engine, &c->hold_timer);
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
-        mull__engine_cancel(engine, &port->hold_timer);
         mull__engine_cancel(engine, &port->deferred_timer); /* the last of them was lost */
         port->state = MULL__PORT_CLOSING;
-        port->ops->close(port->self);
+        port->ops->close(port->self, MULL__DRAIN_MS);
         mull__deferred_release(port);
     }
-    for (mull__delivery *d; (d = mull__next_delivery(engine, NULL));) {
-        mull__message_becomes(d, MULL__LOST);
-        mull__delivery_release(d);
-    }
+    release_left(engine, 0);
 }
 
 int mull__setup_teardown(mull_engine *engine)
@@ -301,6 +326,9 @@ int mull__setup_teardown(mull_engine *engine)
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
         if (port->state != MULL__PORT_CLOSED)
             return 0;
+    release_left(engine, 1);
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
+        mull__ticket_take(engine, &c->ticket);
     mull__list *const lists[] = {&engine->consumers, &engine->ports, &engine->schemes};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (mull__link *link; (link = mull__list_pop(lists[i]));)
