@@ -506,12 +506,64 @@ typedef struct mull_consumer_options {
     uint32_t prefetch;     /* claimed but not started; 0: 2 * concurrency */
     int64_t timeout_ms;    /* a call may last; MULL_NEVER: no limit; 0: 30 s */
     size_t max_body;       /* a larger message is dead-lettered on arrival; 0: 16 MiB */
+    int paused;            /* it begins as mull_consumer_pause leaves it; 0 */
 } mull_consumer_options;
 
-/* mull_engine_consumer adds a consumer. Strings are copied. MULL_EINVAL: something required is
- * missing, a name is taken, or there is no such transport, which `problem` says; MULL_ESTATE: the
- * engine has started, or is being closed. */
-MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *options);
+/* mull_consumer_add adds a consumer, before the start or while the engine runs. Strings are copied.
+ * MULL_EINVAL: something required is missing, a name is taken, or there is no such transport;
+ * MULL_EREFUSED: it runs, and the policy in force can't work with this consumer. `problem` says
+ * why. MULL_ESTATE: the engine has stopped, or is being closed. */
+MULL_API int mull_consumer_add(mull_engine *engine, const mull_consumer_options *options);
+
+/* mull_consumer_removed_fn: nothing of the consumer is claimed any more, and its name is free (0).
+ * MULL_ESTATE: the engine is closed instead. */
+typedef void (*mull_consumer_removed_fn)(int status, void *data);
+
+/* mull_consumer_remove lets a consumer's handlers that are at work end, calls none of it any more,
+ * and gives back the rest: what waits for a retry with its calls counted. Told on a later turn,
+ * when the last handler has ended and all is settled. MULL_EINVAL: there is none of this name;
+ * MULL_ESTATE: it is being removed, or the engine closed. */
+MULL_API int mull_consumer_remove(mull_engine *engine, const char *name,
+                                  mull_consumer_removed_fn removed, void *data);
+
+/* mull_consumer_pause begins no more calls of a consumer, and gives back what waits here: what
+ * waits for a retry with its calls counted. Handlers at work end as usual. mull_consumer_resume
+ * goes on. Paused already, or not at all: nothing. Errors as of mull_consumer_remove. */
+MULL_API int mull_consumer_pause(mull_engine *engine, const char *name);
+MULL_API int mull_consumer_resume(mull_engine *engine, const char *name);
+
+/* mull_consumer_concurrency sets how many handlers of a consumer may be at work; where `prefetch`
+ * was left to its default, that follows. Handlers beyond it end as usual. More than it ever had
+ * takes a new subscription: the messages that wait go back for it, and it is there once the
+ * handlers at work have ended. MULL_EINVAL: 0; else as mull_consumer_remove. */
+MULL_API int mull_consumer_concurrency(mull_engine *engine, const char *name, uint32_t concurrency);
+
+/* MULL_WHY_NOTS lists why a consumer's handler isn't called just now, the first that holds. */
+#define MULL_WHY_NOTS(X)                                                                           \
+    X(MULL_WHY_STOPPING, "stopping") /* the engine, or it is being removed */                      \
+    X(MULL_WHY_TRANSPORT_DOWN, "transport_down")                                                   \
+    X(MULL_WHY_QUEUE_REFUSED, "queue_refused")   /* until a person acts */                         \
+    X(MULL_WHY_QUEUE_WAITING, "queue_waiting")   /* its subscription isn't ready */                \
+    X(MULL_WHY_SETTLING_FAILS, "settling_fails") /* and is tried again */                          \
+    X(MULL_WHY_PAUSED, "paused")                                                                   \
+    X(MULL_WHY_CANDIDATE_ALONE, "candidate_alone") /* a poison candidate is called, or waits */    \
+    X(MULL_WHY_CONCURRENCY, "concurrency")         /* as many handlers are at work as may be */    \
+    X(MULL_WHY_NOTHING_THERE, "nothing_there")
+
+/* mull_why_not is one of MULL_WHY_NOTS, or MULL_WHY_CALLED: it is called. */
+#define MULL__WHY_ENUM(name, text) name,
+typedef enum mull_why_not {
+    MULL_WHY_CALLED,
+    MULL_WHY_NOTS(MULL__WHY_ENUM) MULL_WHY_LAST
+} mull_why_not;
+#undef MULL__WHY_ENUM
+
+/* mull_why_not_name gives the word for it; static; NULL: there is no such one, or it is called. */
+MULL_API const char *mull_why_not_name(mull_why_not why);
+
+/* mull_consumer_why_not says why a consumer isn't called. Before the start: MULL_WHY_STOPPING, as
+ * after the end. MULL_EINVAL: there is none of this name. */
+MULL_API int mull_consumer_why_not(mull_engine *engine, const char *name, mull_why_not *why);
 
 /* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`
  * says; without a consumer it starts, to send, and the log says so. MULL_EREFUSED, with nothing

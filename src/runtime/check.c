@@ -162,6 +162,15 @@ int mull__worker_probe(mull__worker *worker, const char *url, char *why, size_t 
 
 /* ---- Of an engine ---------------------------------------------------------------------------- */
 
+mull__worker mull__worker_of(const mull__consumer *c)
+{
+    return (mull__worker){.name = c->name,
+                          .queue = c->queue,
+                          .transport = c->port->name,
+                          .can = c->floor,
+                          .timeout_ms = c->options.timeout_ms};
+}
+
 static int check(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data)
 {
     mull_engine *engine = data;
@@ -173,11 +182,7 @@ static int check(void *data, const mull__table *table, mull_problem_fn problem, 
         return MULL_ENOMEM;
     count = 0;
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c)); count++) {
-        workers[count] = (mull__worker){.name = c->name,
-                                        .queue = c->queue,
-                                        .transport = c->port->name,
-                                        .can = c->floor,
-                                        .timeout_ms = c->options.timeout_ms};
+        workers[count] = mull__worker_of(c);
     }
     int status = mull__check_workers(workers, count, table, problem, problem_data);
     mull__free(&engine->allocator, workers);

@@ -24,6 +24,9 @@ int mull__look(const mull_transport_ops *ops, const char *url, const char *queue
  */
 int mull__worker_probe(mull__worker *worker, const char *url, char *why, size_t why_size);
 
+struct mull__consumer;
+mull__worker mull__worker_of(const struct mull__consumer *c);
+
 /* In between no policy is in force that the engine refuses. */
 int mull__check_begin(mull_engine *engine);
 void mull__check_end(mull_engine *engine); /* without begin: nothing */

@@ -89,8 +89,9 @@ static mull__delivery *delivery_new(mull__consumer *consumer, mull_delivery *han
     handed->runtime = d;
     handed->ticket = mull__ticket_give(consumer->port, &d->ticket, MULL__TICKET_DELIVERY);
     mull__list_push(&engine->deliveries, &d->engine_link);
+    consumer->deliveries++;
     engine->arrivals++;
-    engine->active_ms = mull__engine_now(engine);
+    engine->active_ms = mull__turn_ms(engine);
     mull__engine_mark_posted(engine);
     return d;
 }
@@ -117,7 +118,7 @@ int mull__delivery_arrive(mull__consumer *consumer, mull_delivery *handed)
     mull__delivery *d = delivery_new(consumer, handed);
     if (!d)
         return MULL_ENOMEM;
-    if (consumer->engine->state != MULL__RUNNING) {
+    if (!mull__consumer_accepts(consumer)) {
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else if (handed->message->body_size == MULL_BODY_MISSING) {
         fail(d, &mull__engine_errors[MULL__BODILESS]);
@@ -187,7 +188,7 @@ static void wait_isolated(mull__delivery *d)
 /* retry_isolated: its call failed for want of memory, and for none of its own doing. */
 static void retry_isolated(mull__delivery *d)
 {
-    int stops = d->engine->state != MULL__RUNNING || mull__engine_stop_asked(d->engine);
+    int stops = !mull__consumer_accepts(d->consumer) || mull__engine_stop_asked(d->engine);
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: message %s failed for want of memory; it %s, uncounted",
                      d->consumer->name, d->message.id,
@@ -353,11 +354,12 @@ static void carry_out(mull__delivery *d)
                                              [MULL_DISCARD] = MULL_SETTLE_DISCARD};
     if (d->verdict.action != MULL_RETRY) {
         mull__settle(d, kinds[d->verdict.action]);
-    } else if (d->engine->state != MULL__RUNNING) {
-        mull__engine_log(
-            d->engine, MULL_INFO,
-            "%s: message %s failed while stopping (%s); it goes back, its calls counted",
-            d->consumer->name, d->message.id, d->error->type);
+    } else if (!mull__consumer_accepts(d->consumer)) {
+        mull__engine_log(d->engine, MULL_INFO,
+                         "%s: message %s failed while %s (%s); it goes back, its calls counted",
+                         d->consumer->name, d->message.id,
+                         d->engine->state == MULL__RUNNING ? "its consumer takes none" : "stopping",
+                         d->error->type);
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else {
         d->engine->counts.retried++;

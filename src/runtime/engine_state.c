@@ -19,6 +19,11 @@ int64_t mull__engine_now(const mull_engine *engine)
     return test->monotonic_ms ? test->monotonic_ms(test->data) : mull__monotonic_ms();
 }
 
+int64_t mull__turn_ms(const mull_engine *engine)
+{
+    return engine->manual ? mull__engine_now(engine) : (int64_t)uv_now(engine->loop);
+}
+
 int64_t mull__engine_wall(const mull_engine *engine)
 {
     const mull_clock *test = &engine->clock;

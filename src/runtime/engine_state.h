@@ -105,6 +105,7 @@ struct mull_port {
     int told;           /* the log knows that it isn't */
     int was_up;
     int asked;          /* something, since the last flush */
+    uint64_t counted;   /* the poll in which its depths were asked for */
     uint32_t abandoned; /* deliveries that could not be settled, since it is broken */
     void *deferred;     /* mull_delivery: no memory was there for it, linked by `runtime` */
     mull_timer deferred_timer;
@@ -112,6 +113,12 @@ struct mull_port {
     const char *name, *url; /* in `texts` */
     char texts[];
 };
+
+typedef enum mull__consumer_state {
+    MULL__CONSUMER_WORKS,
+    MULL__CONSUMER_RENEWS, /* it ends its subscription, for one with more credit */
+    MULL__CONSUMER_LEAVES  /* it is being removed */
+} mull__consumer_state;
 
 typedef struct mull__consumer {
     mull__link link;
@@ -123,6 +130,15 @@ typedef struct mull__consumer {
     char why[256];             /* it isn't ready, as it was told */
     mull_abilities floor, can; /* promised beforehand; found later, which is no less */
     mull_timer hold_timer;
+    mull__consumer_state state;
+    int paused;
+    uint32_t most; /* credit that its subscription is for */
+    int ending;    /* the transport was told to end the subscription, */
+    int ended;     /* and has */
+    mull_timer end_timer;
+    mull_consumer_removed_fn removed;
+    void *removed_data;
+    size_t deliveries;             /* that aren't released */
     mull_consumer_options options; /* but for its strings, which were borrowed */
     const char *name, *queue;      /* in `texts` */
     int shares;                    /* another consumer, before it, reads its queue as well */
@@ -134,6 +150,7 @@ typedef struct mull__consumer {
     uint32_t failing;      /* of these, settles that failed and are tried again */
     uint32_t parked;       /* that the transport never settles */
     uint32_t credit;       /* last told to the transport */
+    int own_prefetch;      /* it was set, and doesn't follow the concurrency */
     int subscribed; /* the transport knows of it: a start that failed further on leaves it so */
     char texts[];
 } mull__consumer;
@@ -237,6 +254,7 @@ typedef struct mull__depth_poll {
     uint32_t asked;    /* not answered yet */
     size_t rounds;     /* in a row that found nothing */
     size_t moments;    /* at which the queues of all consumers are counted */
+    uint64_t polls;    /* so far */
     uint64_t left;     /* messages that the answers so far count */
     int rough;         /* it isn't known of all queues */
     int64_t next_due;  /* wall clock */
@@ -278,10 +296,12 @@ struct mull_engine {
     mull__tickets tickets;
     mull__list questions;
     mull_timer question_timer;
-    int64_t working;       /* transports at work, for a test's clock */
-    uint32_t active_calls; /* handlers at work that aren't detached */
-    int alone;             /* a poison candidate's handler is at work: nobody else's starts */
-    int dirty;             /* something was posted */
+    int64_t working;                    /* transports at work, for a test's clock */
+    const mull__consumer *candidate_of; /* for its poison candidate all others wait, NULL */
+    int changing;                       /* consumers renew their subscription, or leave */
+    uint32_t active_calls;              /* handlers at work that aren't detached */
+    int alone; /* a poison candidate's handler is at work: nobody else's starts */
+    int dirty; /* something was posted */
     mull_counts counts;
 
     uv_mutex_t log_mutex; /* one line at a time */
@@ -322,6 +342,8 @@ static inline int64_t mull__later(int64_t now, int64_t delay_ms)
     return delay_ms <= 0 ? now : delay_ms > INT64_MAX - now ? INT64_MAX : now + delay_ms;
 }
 
+/* mull__turn_ms is mull__engine_now as of the beginning of this turn, for what may be rough. */
+int64_t mull__turn_ms(const mull_engine *engine);
 int64_t mull__engine_wall(const mull_engine *engine);
 int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms); /* wall clock, 0: at once */
 void mull__engine_id(mull_engine *engine, char id[33]);                /* any thread */
@@ -331,6 +353,9 @@ void mull__engine_log(mull_engine *engine, mull_level level, const char *format,
 /* mull__engine_problem tells a problem, and answers its code. */
 int mull__engine_problem(mull_engine *engine, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* MULL__REFUSE tells what is wrong with what an embedder asks, and answers MULL_EINVAL. */
+#define MULL__REFUSE(engine, ...) mull__engine_problem(engine, MULL_EINVAL, __VA_ARGS__)
 
 void mull__engine_mark_posted(mull_engine *engine); /* something was posted (loop's thread) */
 void mull__engine_wake(mull_engine *engine);        /* the same from any thread */

@@ -11,6 +11,7 @@
 #include "base/system_limits.h"
 #include "calls.h"
 #include "check.h"
+#include "consumers.h"
 #include "delivery.h"
 #include "engine_control.h"
 #include "engine_state.h"
@@ -56,6 +57,7 @@ static void drain(mull_engine *engine)
     atomic_store_explicit(&engine->drains, mull__this_thread(), memory_order_relaxed);
     while (engine->dirty)
         drain_once(engine);
+    mull__consumers_end(engine);
     mull__admission_credit(engine);
     mull__until_empty_check(engine);
     flush(engine);
@@ -240,38 +242,12 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *given)
 
 /* ---- Starting and running -------------------------------------------------------------------- */
 
-/* most_credit is the most that a consumer ever has, see mull__admission_credit. */
-static uint32_t most_credit(const mull_consumer_options *options)
-{
-    uint64_t most = options->concurrency + 2 * (uint64_t)options->prefetch;
-    return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
-}
-
-static int subscribe(mull__consumer *c)
-{
-    const mull_source source = {.size = sizeof source,
-                                .queue = c->queue,
-                                .most = most_credit(&c->options),
-                                .max_body = c->options.max_body};
-    int status = mull__refusal(
-        c->port->ops->subscribe(c->port->self, c->ticket.number, &source, &c->subscription));
-    if (status == MULL_ENOMEM)
-        return mull__engine_problem(c->engine, status,
-                                    "consumer '%s' can't read the queue '%s': %s", c->name,
-                                    c->queue, mull_strerror(status));
-    if (status != 0)
-        mull__source_refused(c, mull_strerror(status));
-    c->subscribed = 1;
-    mull__port_asked(c->port);
-    return 0;
-}
-
 static int subscribe_all(mull_engine *engine)
 {
     int status = 0;
     for (mull__consumer *c = NULL; status == 0 && (c = mull__next_consumer(engine, c));)
         if (!c->subscribed)
-            status = subscribe(c);
+            status = mull__consumer_subscribe(c);
     return status;
 }
 

@@ -56,6 +56,14 @@ static void **find_deferred(mull_port *port, const mull_delivery *delivery, mull
     return *at ? at : NULL;
 }
 
+int mull__has_deferred(const mull__consumer *c)
+{
+    const mull_delivery *delivery = c->port->deferred;
+    while (delivery && delivery->consumer != c->ticket.number)
+        delivery = delivery->runtime;
+    return delivery != NULL;
+}
+
 /* consumer_of finds a consumer by its ticket, NULL: there is none of this port. */
 static mull__consumer *consumer_of(const mull_port *port, mull_ticket number)
 {
@@ -222,11 +230,11 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
     if (!port)
         return;
     mull__consumer *c = consumer_of(port, number);
-    if (!c || c->source == MULL_SOURCE_REFUSED || port->state != MULL__PORT_OPEN) {
-        if (!c)
-            misused(port, "it speaks of a subscription that isn't one of its own");
+    int over = port->state != MULL__PORT_OPEN || (c && c->source == MULL_SOURCE_REFUSED);
+    if (!c)
+        misused(port, "it speaks of a subscription that isn't one of its own");
+    if (!c || (over && !c->ending))
         return;
-    }
     mull__engine_mark_posted(port->engine);
     if (state == MULL_SOURCE_READY)
         source_ready(c, found);
@@ -234,6 +242,8 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
         source_waits(c, why);
     else if (state == MULL_SOURCE_REFUSED)
         mull__source_refused(c, why);
+    else if (c->ending)
+        c->ended = 1;
     else
         misused(port, "it ended a subscription without being asked to");
 }

@@ -40,7 +40,7 @@ mull_ticket mull__question_ask(mull_port *port, mull__question *question, mull__
 {
     mull_engine *engine = port->engine;
     question->unanswered = unanswered;
-    question->asked_ms = mull__engine_now(engine);
+    question->asked_ms = mull__turn_ms(engine);
     mull__list_push(&engine->questions, &question->link);
     watch(engine, question->asked_ms);
     mull__port_asked(port);

@@ -318,7 +318,7 @@ void mull__settlement_answered(mull__delivery *d, int status, const char *why)
 {
     mull__question_end(d->engine, &d->question);
     mull__engine_mark_posted(d->engine);
-    d->engine->active_ms = mull__engine_now(d->engine);
+    d->engine->active_ms = mull__turn_ms(d->engine);
     if (status == MULL_EREFUSED && !d->claim_lost) {
         refused(d, why);
         return;
@@ -356,6 +356,8 @@ void mull__delivery_release(mull__delivery *d)
     mull__slot_free(d);
     mull__engine_cancel(d->engine, &d->timer);
     mull__list_remove(&d->engine->deliveries, &d->engine_link);
+    d->consumer->deliveries--;
+    d->engine->dirty |= d->engine->changing;
     mull__ticket_take(d->engine, &d->ticket);
     if (!d->unanswered) {
         d->handed->runtime = NULL; /* a transport that delivers it once more is found out */

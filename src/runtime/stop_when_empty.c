@@ -202,8 +202,13 @@ static void ask_depths(mull_engine *engine)
     depths->arrivals = engine->arrivals;
     depths->claimed = depths->failed = depths->rough = 0;
     depths->next_due = INT64_MAX;
+    depths->moments = 0;
+    depths->polls++;
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
         depths->rough |= c->can.depth != MULL_DEPTH_EXACT;
+        if (!c->shares && !(c->floor.counts_at_once && c->port->counted == depths->polls))
+            depths->moments++;
+        c->port->counted = depths->polls;
         if (c->shares || c->can.depth == MULL_DEPTH_NONE)
             continue;
         int status = mull_queue_depth(engine, c->port->name, c->queue, on_depth, c);
