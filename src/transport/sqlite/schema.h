@@ -79,12 +79,13 @@
 #define MULL__STAMP   "id = coalesce(id, ?4), headers = ?5"
 #define MULL__UNCLAIM " SET owner = NULL, token = NULL, " MULL__STAMP ", "
 
-/* What isn't claimed: `which` is the condition of an index. */
-#define MULL__WAITS(which) " FROM messages WHERE queue = ?1 AND owner IS NULL AND " which
-#define MULL__COUNTED(which)                                                                       \
+/* What isn't claimed, by index. */
+#define MULL__FRESH   " FROM messages WHERE queue = ?1 AND owner IS NULL AND deliveries = 0"
+#define MULL__SUSPECT " FROM messages WHERE queue = ?1 AND owner IS NULL AND deliveries > 0"
+#define MULL__COUNTS                                                                               \
     "SELECT count(*) FILTER (WHERE due_ms <= ?2) AS ready,"                                        \
     " count(*) FILTER (WHERE due_ms > ?2) AS delayed,"                                             \
-    " min(due_ms) FILTER (WHERE due_ms > ?2) AS next" MULL__WAITS(which)
+    " min(due_ms) FILTER (WHERE due_ms > ?2) AS next"
 
 /* Who has claimed anything, be there a row of it or not: a look at the index for each of them. */
 #define MULL__CLAIMING_OWNERS                                                                      \
@@ -143,14 +144,9 @@
     X(FRESH, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms <= 0 ORDER BY due_ms, seq LIMIT ?2")   \
     X(HEADERS, "SELECT key, atom FROM json_each(?1)")                                              \
     X(CLAIM, "UPDATE messages SET owner = ?2, token = ?3, " MULL__COUNT " WHERE number = ?1")      \
-    X(                                                                                             \
-        NEXT_DUE, "SELECT min(min(due_ms), 9223372036854775806) FROM"                              \
-                  " (SELECT min(due_ms) AS due_ms" MULL__WAITS(                                    \
-                      "deliveries = 0 AND due_ms > ?2") " UNION ALL SELECT "                       \
-                                                        "min(due_ms)" MULL__WAITS("deliveries > "  \
-                                                                                  "0 AND due_ms "  \
-                                                                                  "> ?2") " AND "  \
-                                                                                          "?3)")   \
+    X(NEXT_DUE, "SELECT min(min(due_ms), 9223372036854775806) FROM"                                \
+                " (SELECT min(due_ms) AS due_ms" MULL__FRESH " AND due_ms > ?2 UNION ALL"          \
+                " SELECT min(due_ms)" MULL__SUSPECT " AND due_ms > ?2 AND ?3)")                    \
     X(DELETE, "DELETE FROM messages" MULL__CLAIMED)                                                \
     X(DELETE_BODY, "DELETE FROM bodies WHERE number = ?1")                                         \
     X(REDELIVER,                                                                                   \
@@ -165,8 +161,8 @@
     X(DEPTH, MULL__CLAIMING_OWNERS                                                                 \
       "SELECT sum(ready), (SELECT count(*) FROM messages"                                          \
       " WHERE owner IN (SELECT owner FROM claimant WHERE owner IS NOT NULL) AND queue = ?1),"      \
-      " sum(delayed), min(next) FROM (" MULL__COUNTED(                                             \
-          "deliveries = 0") " UNION ALL " MULL__COUNTED("deliveries > 0") ")")                     \
+      " sum(delayed), min(next) FROM"                                                              \
+      " (" MULL__COUNTS MULL__FRESH " UNION ALL " MULL__COUNTS MULL__SUSPECT ")")                  \
     X(COUNT_HIDDEN, "SELECT queue, count(*) FROM messages"                                         \
                     " WHERE owner IS NULL AND deliveries < 0 GROUP BY queue")                      \
     X(FIND_HIDDEN, "SELECT max(number), max(owner IS NULL AND deliveries < 0) FROM"                \
@@ -174,11 +170,9 @@
     X(SHOW_HIDDEN, "UPDATE messages SET deliveries = 0 WHERE owner IS NULL AND deliveries < 0")    \
     X(FAR, "SELECT group_concat(number, ', '), max(all_of_them) FROM"                              \
            " (SELECT number, count(*) OVER () AS all_of_them FROM"                                 \
-           " (SELECT number, due_ms, seq" MULL__WAITS(                                             \
-               "deliveries = 0 AND due_ms > ?2") " UNION ALL SELECT number, due_ms, "              \
-                                                 "seq" MULL__WAITS("deliveries > 0 AND due_ms > "  \
-                                                                   "?2") ") ORDER BY due_ms, seq " \
-                                                                         "LIMIT 20)")              \
+           " (SELECT number, due_ms, seq" MULL__FRESH " AND due_ms > ?2 UNION ALL"                 \
+           " SELECT number, due_ms, seq" MULL__SUSPECT " AND due_ms > ?2)"                         \
+           " ORDER BY due_ms, seq LIMIT 20)")                                                      \
     X(QUEUES, MULL__WAITING)                                                                       \
     X(OWNER_NEW, "INSERT INTO owners (owner, pid, since_ms) VALUES (nullif(?1, 0), ?2, ?3)")       \
     X(OWNER_THERE, "SELECT 1 FROM owners WHERE owner = ?1")                                        \
