@@ -50,7 +50,7 @@ static void open_with(stage *s, const mull_transport_ops *ops, int consumers)
     for (int i = 0; i < consumers; i++) {
         consumer.name = names[i];
         consumer.queue = queues[i];
-        assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
+        assert_int_equal(mull_consumer_add(s->engine, &consumer), 0);
     }
     assert_int_equal(mull_engine_start(s->engine), 0);
     scripted_make_delivery(&s->scripted_transport);

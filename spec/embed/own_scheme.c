@@ -334,10 +334,10 @@ static void a_queue_is_subscribed_to_once(void **state)
     assert_int_equal(mull_engine_scheme(b.r.engine, &bare_ops, &l), 0);
     assert_int_equal(mull_engine_transport(b.r.engine, "t", "bare:"), 0);
     mull_consumer_options consumer = test_engine_consumer(no_handler, NULL);
-    assert_int_equal(mull_engine_consumer(b.r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(b.r.engine, &consumer), 0);
     consumer.name = "D";
     consumer.queue = "later";
-    assert_int_equal(mull_engine_consumer(b.r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(b.r.engine, &consumer), 0);
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
         l.refuse = answers[i];
         assert_int_equal(mull_engine_start(b.r.engine), MULL_EIO);

@@ -162,7 +162,7 @@ static inline void scripted_stage_open_with(stage *s, mull_allocator allocator)
     assert_int_equal(mull_engine_scheme(s->engine, &scripted_ops, &s->scripted_transport), 0);
     assert_int_equal(mull_engine_transport(s->engine, "t", "scripted:"), 0);
     const mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
-    assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(s->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(s->engine), 0);
     scripted_make_delivery(&s->scripted_transport);
 }

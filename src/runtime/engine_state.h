@@ -2,8 +2,9 @@
  * steps before it. What concerns a later one it posts here, for the loop to find
  * (tools/circles.lua):
  *
- *   engine_state ──> transitions, timers, tickets, copy ──> calls ──> events, admission ──>
- * settlement ──> delivery ──> port, check ──> setup, reload, stop ──> stop_when_empty ──> loop
+ *   engine_state ──> transitions, timers, tickets, copy ──> calls, questions ──> events, admission
+ *                ──> settlement ──> delivery ──> check, port ──> consumers ──> setup, reload, stop
+ *                ──> stop_when_empty ──> loop
  *
  *        engine ──< port (a transport) ──< mull_delivery, the transport's memory
  *               ──< consumer ──< delivery (one message on its way) ── call, while its handler works

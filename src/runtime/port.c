@@ -143,7 +143,7 @@ static void on_hold(void *data)
 {
     mull__consumer *c = data;
     mull_port *port = c->port;
-    if (mull__fault_hit(port, MULL__HOLD) == 0) {
+    if (c->deliveries > 0 && mull__fault_hit(port, MULL__HOLD) == 0) {
         port->ops->hold(port->self, c->subscription);
         mull__port_asked(port);
     }
