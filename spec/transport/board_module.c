@@ -39,11 +39,17 @@ __attribute__((destructor)) static void free_boards(void)
     }
 }
 
-static int named_open(void **self, mull_port *port, const char *url, mull_abilities *abilities,
-                      char *why, size_t why_size)
+static int named_look(const char *url, const char *queue, mull_abilities *floor, char *why,
+                      size_t why_size)
+{
+    (void)url;
+    return board_transport.look("board:", queue, floor, why, why_size);
+}
+
+static int named_open(void **self, mull_port *port, const char *url, char *why, size_t why_size)
 {
     opening = board_named(url);
-    return board_transport.open(self, port, "board:", abilities, why, why_size);
+    return board_transport.open(self, port, "board:", why, why_size);
 }
 
 void *__wrap_mull_port_data(const mull_port *port);
@@ -60,6 +66,7 @@ const mull_transport_ops *__wrap_mull__transport_for(const char *url)
 {
     static mull_transport_ops ops;
     ops = board_transport;
+    ops.look = named_look;
     ops.open = named_open;
     return strncmp(url, "board:", 6) == 0 ? &ops : __real_mull__transport_for(url);
 }

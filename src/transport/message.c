@@ -59,6 +59,8 @@ size_t mull_settled_headers(mull_header *out, const mull_message *message,
                             const mull_settlement *settlement)
 {
     size_t count = 0;
+    if (!out || !message || !settlement)
+        return 0;
     for (size_t i = 0; i < message->header_count; i++)
         if (settlement->as_it_came || !mull__is_own(message->headers[i].name))
             out[count++] = message->headers[i];
