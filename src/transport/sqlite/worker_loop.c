@@ -1,5 +1,4 @@
-/* worker_loop.c: what the loop tells the worker and takes from it, under the mutex. See worker.h.
- */
+/* worker_loop.c: what the loop tells the worker, and takes from it. See worker.h. */
 #include "worker.h"
 
 void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int wake)
