@@ -601,6 +601,17 @@ static int is_to_be_tried(const mull__worker *worker)
     return worker->health == MULL_DOWN && !worker->ending && uv_hrtime() >= worker->retry_at;
 }
 
+/* try_again: where the log can't be emptied, that so little fits says nothing of the rest. */
+static void try_again(mull__worker *worker)
+{
+    if (worker->empty_at)
+        empty_log(worker);
+    if (worker->empty_at)
+        worker->retry_at = uv_hrtime() + RETRY_AFTER;
+    else
+        transact(worker);
+}
+
 /* work does what there is to do now. What was asked for is always tried. */
 static void work(mull__worker *worker)
 {
@@ -611,9 +622,10 @@ static void work(mull__worker *worker)
         watch(worker, worker->claiming);
     if (worker->health == MULL_BROKEN)
         answer_all(worker, &worker->batch, SQLITE_READONLY);
-    else if (worker->batch.count || (worker->claiming && any(worker, wants_to_claim)) ||
-             is_to_be_tried(worker))
+    else if (worker->batch.count || (worker->claiming && any(worker, wants_to_claim)))
         transact(worker);
+    else if (is_to_be_tried(worker))
+        try_again(worker);
     if (worker->store.refused && worker->claiming && any(worker, wants_to_claim))
         claim_separately(worker);
     if (worker->counts.count)
