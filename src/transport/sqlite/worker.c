@@ -1,4 +1,5 @@
-/* worker.c: the thread: when it works, and what is in one transaction. See worker.h. */
+/* worker.c: the thread: when it works, and what is in one transaction. See worker.h; what the loop
+ * calls is in worker_loop.c, but for start and join. */
 #include "worker.h"
 
 #include <signal.h>
@@ -540,9 +541,10 @@ static int own(mull__worker *worker)
  * settle of the same transaction may make some. */
 static int may_claim(mull__worker *worker)
 {
-    if (worker->ending || !any(worker, has_credit) || uv_hrtime() < worker->retry_at)
-        return 0;
     int locked_out = worker->store.lock.why[0] != 0;
+    if (worker->ending || !(any(worker, has_credit) || locked_out) ||
+        uv_hrtime() < worker->retry_at)
+        return 0;
     int code = worker->store.owner ? mull__lock_refresh(&worker->store) : own(worker);
     if (code != SQLITE_OK)
         report(worker, code);
@@ -593,6 +595,23 @@ static void wake_due(mull__worker *worker)
             wake(reader);
 }
 
+/* is_to_be_tried: while it is down, nobody asks for what would show that it works again. */
+static int is_to_be_tried(const mull__worker *worker)
+{
+    return worker->health == MULL_DOWN && !worker->ending && uv_hrtime() >= worker->retry_at;
+}
+
+/* try_again: where the log can't be emptied, that so little fits says nothing of the rest. */
+static void try_again(mull__worker *worker)
+{
+    if (worker->empty_at)
+        empty_log(worker);
+    if (worker->empty_at)
+        worker->retry_at = uv_hrtime() + RETRY_AFTER;
+    else
+        transact(worker);
+}
+
 /* work does what there is to do now. What was asked for is always tried. */
 static void work(mull__worker *worker)
 {
@@ -605,6 +624,8 @@ static void work(mull__worker *worker)
         answer_all(worker, &worker->batch, SQLITE_READONLY);
     else if (worker->batch.count || (worker->claiming && any(worker, wants_to_claim)))
         transact(worker);
+    else if (is_to_be_tried(worker))
+        try_again(worker);
     if (worker->store.refused && worker->claiming && any(worker, wants_to_claim))
         claim_separately(worker);
     if (worker->counts.count)
@@ -632,12 +653,12 @@ static uint64_t pause_for(mull__worker *worker)
 {
     if (worker->ending || worker->health == MULL_BROKEN)
         return UNTIL_WOKEN;
-    if (!any(worker, has_room) && !worker->returns.count)
+    if (!any(worker, has_room) && !worker->returns.count && worker->health == MULL_UP)
         return worker->store.owner ? LOCK_CHECK_EVERY : UNTIL_WOKEN;
     uint64_t now = uv_hrtime();
     if (worker->retry_at > now)
         return worker->retry_at - now;
-    return any(worker, wants_to_claim) ? NOT_AT_ALL : LOOK_EVERY;
+    return is_to_be_tried(worker) || any(worker, wants_to_claim) ? NOT_AT_ALL : LOOK_EVERY;
 }
 
 static void read_inbox(mull__worker *worker)
@@ -704,7 +725,7 @@ static void run(void *data)
     finish(worker);
 }
 
-/* ---- The loop's side ------------------------------------------------------------------------- */
+/* ---- Start and end --------------------------------------------------------------------------- */
 
 /* create_thread: signals are for the embedder's threads. */
 static int create_thread(mull__worker *worker)
@@ -735,60 +756,6 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async
         create_thread(worker) == 0)
         return 0;
     return MULL_EIO; /* on Linux, mutexes and conditions need no memory to be given back */
-}
-
-void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int wake)
-{
-    uv_mutex_lock(&worker->mutex);
-    mull__list_append(&worker->inbox, jobs);
-    for (mull__link *at = mull__list_first(readers); at; at = mull__list_after(readers, at)) {
-        mull__reader *reader = MULL__ENTRY(at, mull__reader, own_link);
-        reader->given = reader->wish;
-    }
-    worker->wakes += wake != 0;
-    uv_cond_signal(&worker->cond);
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_add_reader(mull__worker *worker, mull__reader *reader)
-{
-    reader->next_due_ms = INT64_MAX;
-    uv_mutex_lock(&worker->mutex);
-    mull__list_push(&worker->arrivals, &reader->link);
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_take_answers(mull__worker *worker, mull__answers *answers)
-{
-    uv_mutex_lock(&worker->mutex);
-    *answers = worker->answers;
-    mull__list_init(&answers->jobs);
-    mull__list_init(&answers->claims);
-    mull__list_append(&answers->jobs, &worker->answers.jobs);
-    mull__list_append(&answers->claims, &worker->answers.claims);
-    worker->answers.state_news = 0;
-    worker->unread = 0;
-    worker->reading = 1;
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_answers_seen(mull__worker *worker)
-{
-    uv_mutex_lock(&worker->mutex);
-    worker->reading = 0;
-    if (worker->closing)
-        uv_cond_signal(&worker->cond);
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_close(mull__worker *worker, int64_t drain_ms)
-{
-    uint64_t longest = UINT64_MAX / 2, drain = drain_ms > 0 ? (uint64_t)drain_ms : 0;
-    uv_mutex_lock(&worker->mutex);
-    worker->closing = 1;
-    worker->close_by = uv_hrtime() + (drain > longest / MS ? longest : drain * MS);
-    uv_cond_signal(&worker->cond);
-    uv_mutex_unlock(&worker->mutex);
 }
 
 void mull__worker_join(mull__worker *worker)
