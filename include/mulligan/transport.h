@@ -109,7 +109,8 @@ typedef struct mull_delivery {
     size_t size;
     const mull_message *message; /* its `deliveries` set; headers as they came, ours too */
     mull_ticket ticket;          /* the engine's: mull_port_delivered sets it */
-    void *runtime;               /* the engine's */
+    mull_ticket consumer;        /* the engine's, and so is `runtime` */
+    void *runtime;
 } mull_delivery;
 
 /* mull_settle_kind is what becomes of a delivery. */

@@ -181,7 +181,7 @@ static int engine_consumer(stage *s, int null)
     mull_engine *fresh = scripted_engine(s);
     assert_int_equal(mull_engine_transport(fresh, "t", "memory:"), 0);
     const mull_consumer_options options = test_engine_consumer(scripted_keep_call, s);
-    int status = mull_engine_consumer(OR_NULL(0, fresh), OR_NULL(1, &options));
+    int status = mull_consumer_add(OR_NULL(0, fresh), OR_NULL(1, &options));
     mull_engine_close(fresh, NULL, NULL);
     return status;
 }
@@ -505,7 +505,7 @@ static const row rows[] = {
     {"mull_engine_new", "out! options!", engine_new},
     {"mull_engine_scheme", "engine! ops! data?", engine_scheme},
     {"mull_engine_transport", "engine! name! url!", engine_transport},
-    {"mull_engine_consumer", "engine! options!", engine_consumer},
+    {"mull_consumer_add", "engine! options!", engine_consumer},
     {"mull_engine_start", "engine!", engine_start},
     {"mull_engine_run", "engine!", engine_run},
     {"mull_engine_status", "engine!", engine_status},

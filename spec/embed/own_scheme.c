@@ -371,10 +371,10 @@ static void open_with_two_queues(bench *b, log *l)
     assert_int_equal(mull_engine_scheme(b->r.engine, &bare_ops, l), 0);
     assert_int_equal(mull_engine_transport(b->r.engine, "t", "bare:"), 0);
     mull_consumer_options consumer = test_engine_consumer(no_handler, NULL);
-    assert_int_equal(mull_engine_consumer(b->r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(b->r.engine, &consumer), 0);
     consumer.name = "D";
     consumer.queue = "later";
-    assert_int_equal(mull_engine_consumer(b->r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(b->r.engine, &consumer), 0);
 }
 
 static void a_queue_that_cannot_be_read_stops_its_consumer_alone(void **state)

@@ -235,7 +235,7 @@ static inline void scripted_stage_open_on(stage *s, const mull_transport_ops *op
     for (size_t i = 0; i < consumers; i++) {
         consumer.name = names[i];
         consumer.queue = queues[i];
-        assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
+        assert_int_equal(mull_consumer_add(s->engine, &consumer), 0);
     }
     assert_int_equal(mull_engine_start(s->engine), 0);
     scripted_make_message(&s->scripted_transport);

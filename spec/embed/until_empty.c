@@ -40,7 +40,7 @@ static void open_wait(wait *w, int (*depth)(void *self, const char *queue, mull_
     assert_int_equal(mull_engine_scheme(s->engine, &w->ops, &s->scripted_transport), 0);
     assert_int_equal(mull_engine_transport(s->engine, "t", "scripted:"), 0);
     const mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
-    assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(s->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(s->engine), 0);
     assert_int_equal(mull_stop_when_empty(s->engine), 0);
 }

@@ -182,7 +182,7 @@ static void draw_consumer(process *p, int queue)
     options.prefetch = c->prefetch;
     options.timeout_ms = c->timeout_ms;
     options.max_body = c->max_body;
-    if (mull_engine_consumer(p->engine, &options) != 0)
+    if (mull_consumer_add(p->engine, &options) != 0)
         violation(s, "there is no consumer");
 }
 
