@@ -419,7 +419,8 @@ static void one_that_is_refused_stops_its_consumer_alone(void **state)
 /* find reads two queues, of which the second can do what is `found`. */
 static void find(stage *s, mull_abilities found)
 {
-    const mull_transport_ops ops = waiting_ops();
+    static mull_transport_ops ops; /* borrowed until the engine is closed */
+    ops = waiting_ops();
     open_on(s, &ops, 2);
     mull_port *port = s->scripted_transport.port;
     mull_port_source(port, asked.consumers[0], MULL_SOURCE_READY, NULL, NULL);
