@@ -201,7 +201,8 @@ typedef struct mull_transport_ops {
     void (*unsubscribe)(void *self, void *subscription);
 
     /* publish puts a message on message->queue and answers mull_port_answer with `ticket` once it
-     * is safe. The message is copied before this returns. Asked only of one that is UP. */
+     * is safe. The message is copied before this returns. MULL_EDOWN: it is DOWN, and to try now
+     * wouldn't bring it up; a message is never kept until it is UP. */
     int (*publish)(void *self, const mull_outgoing *outgoing, mull_ticket ticket);
 
     /* settle ends a delivery at the broker and answers mull_port_answer with `ticket`, once:
@@ -212,7 +213,7 @@ typedef struct mull_transport_ops {
     void (*settle)(void *self, mull_delivery *delivery, const mull_settlement *settlement,
                    mull_ticket ticket);
 
-    /* depth answers mull_port_depth with `ticket`. */
+    /* depth answers mull_port_depth with `ticket`. MULL_EDOWN as of publish. */
     int (*depth)(void *self, const char *queue, mull_ticket ticket);
 
     /* release frees a delivery's memory. Called once, after it was settled or lost, or after close

@@ -160,7 +160,7 @@ static void options_out_of_range_are_refused(void **state)
     test_engine_close(&r);
 }
 
-static void consumers_come_before_the_start_and_it_starts_once(void **state)
+static void it_starts_once_and_takes_no_consumer_once_it_stops(void **state)
 {
     (void)state;
     test_engine r;
@@ -168,7 +168,6 @@ static void consumers_come_before_the_start_and_it_starts_once(void **state)
     test_engine_open_plain(&r, keep, &n);
     mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.name = "Late";
-    assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_ESTATE);
     assert_int_equal(mull_engine_start(r.engine), MULL_ESTATE);
     assert_int_equal(test_engine_publish(&r, "q", NULL), 0);
     test_engine_advance(&r, 0);
@@ -626,7 +625,7 @@ int main(void)
         cmocka_unit_test(names_are_texts_and_not_taken),
         cmocka_unit_test(what_options_lack_is_told),
         cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(consumers_come_before_the_start_and_it_starts_once),
+        cmocka_unit_test(it_starts_once_and_takes_no_consumer_once_it_stops),
         cmocka_unit_test(it_runs_once_and_not_within_itself),
         cmocka_unit_test(a_stop_before_the_start_ends_the_run_at_once),
         cmocka_unit_test(or_is_a_stop_without_a_start),

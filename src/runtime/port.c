@@ -464,7 +464,7 @@ static int reachable(mull_port **out, mull_engine *engine, const char *name)
     *out = mull__port_named(engine, name);
     if (!*out)
         return MULL_EINVAL;
-    return (*out)->health == MULL_BROKEN ? MULL_EIO : (*out)->health == MULL_DOWN ? MULL_EDOWN : 0;
+    return (*out)->health == MULL_BROKEN ? MULL_EIO : 0;
 }
 
 /* check_delay goes by what is promised of the queue. */
