@@ -639,7 +639,7 @@ typedef struct mull_counts {
 /* mull_engine_counts writes the counts so far, on the loop's thread. */
 MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);
 
-/* A number of mull_depth that its transport can't tell. */
+/* MULL_UNKNOWN is a number of mull_depth that its transport can't tell. */
 #define MULL_UNKNOWN UINT64_MAX
 
 /* mull_depth is how many messages of a queue are `ready`, wait for their time (`delayed`), or are

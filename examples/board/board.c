@@ -45,7 +45,7 @@ struct board {
     pthread_mutex_t mutex; /* guards the lists, and `reader` of what is on the board */
     struct items items;
     TAILQ_HEAD(, transport) transports;
-    atomic_int_fast64_t places; /* given to what is due at once */
+    atomic_int_fast64_t place; /* for the next that is due at once */
 };
 
 typedef struct reader {
@@ -135,11 +135,6 @@ static void free_all(struct items *items)
     }
 }
 
-static int64_t next_place(board *b)
-{
-    return AT_ONCE + atomic_fetch_add(&b->places, 1);
-}
-
 /* place_at turns a moment of the wall clock into one of the monotonic clock, which nobody sets and
  * all engines of a process have. */
 static int64_t place_at(const transport *t, int64_t wall_ms)
@@ -147,7 +142,7 @@ static int64_t place_at(const transport *t, int64_t wall_ms)
     int64_t now_ms = mull_port_now(t->port);
     int64_t left_ms = wall_ms > 0 ? wall_ms - mull_port_wall(t->port) : 0;
     if (left_ms <= 0)
-        return next_place(t->board);
+        return atomic_fetch_add(&t->board->place, 1);
     return left_ms < AT_ONCE - now_ms ? now_ms + left_ms : AT_ONCE - 1;
 }
 
@@ -164,6 +159,7 @@ board *board_new(void)
     if (!b)
         return NULL;
     b->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    b->place = AT_ONCE;
     TAILQ_INIT(&b->items);
     TAILQ_INIT(&b->transports);
     return b;
@@ -194,7 +190,7 @@ int board_put(board *b, const mull_message *message)
 {
     if (!message->queue)
         return MULL_EINVAL;
-    item *made = item_new(message, &as_it_came, next_place(b));
+    item *made = item_new(message, &as_it_came, atomic_fetch_add(&b->place, 1));
     if (!made)
         return MULL_ENOMEM;
     pin_one(b, made);
@@ -238,17 +234,14 @@ void board_free(board *b)
 
 /* ---- Turns ----------------------------------------------------------------------------------- */
 
-static void wake(transport *t)
+/* wake asks for a turn; it is what the timer does, too. */
+static void wake(void *self)
 {
+    transport *t = self;
     if (!t->awake)
         mull_port_working(t->port, 1);
     t->awake = 1;
     uv_async_send(&t->async);
-}
-
-static void on_timer(void *data)
-{
-    wake(data);
 }
 
 /* take hands out the first item of a reader's queue that is due. NULL: there is none until
@@ -476,7 +469,7 @@ static int board_open(void **self, mull_port *port, const char *url, char *why, 
     if (board_look(url, NULL, &floor, why, why_size) != 0)
         return MULL_EINVAL;
     transport *t = calloc(1, sizeof *t);
-    mull_timer *timer = t ? mull_port_timer_new(port, on_timer, t) : NULL;
+    mull_timer *timer = t ? mull_port_timer_new(port, wake, t) : NULL;
     if (!timer || uv_async_init(mull_port_loop(port), &t->async, on_turn) != 0) {
         mull_port_timer_free(port, timer);
         free(t);

@@ -74,14 +74,14 @@ typedef enum mull_depth_kind {
 /* mull_abilities is what a transport can do with a queue; the policy's fallback reads it. */
 typedef struct mull_abilities {
     size_t size;
-    int can_retry;      /* a message may be held while its handler runs again */
-    int can_delay;      /* delayed delivery */
-    int can_hold;       /* `hold` keeps claims beyond claim_timeout_ms */
-    int can_note;       /* MULL_SETTLE_NOTE */
-    int settles_whole;  /* copy, sends and end of a settlement are one transaction */
-    int counts_at_once; /* all depths that are asked for in one turn are of one moment */
-    mull_counting deliveries;
-    mull_depth_kind depth;
+    int can_retry;            /* a message may be held while its handler runs again */
+    int can_delay;            /* delayed delivery */
+    int can_hold;             /* `hold` keeps claims beyond claim_timeout_ms */
+    int can_note;             /* MULL_SETTLE_NOTE */
+    int settles_whole;        /* copy, sends and end of a settlement are one transaction */
+    int counts_at_once;       /* all depths that are asked for in one turn are of one moment */
+    mull_counting deliveries; /* what the count of them counts */
+    mull_depth_kind depth;    /* how exact depths are */
     int64_t delay_step_ms;    /* a delay is rounded up to a multiple of it; 0, 1: it is exact */
     int64_t longest_delay_ms; /* 0: any; a longer one is made of several */
     int64_t claim_timeout_ms; /* the broker takes a message back after this; 0: never */
@@ -146,12 +146,12 @@ typedef struct mull_settlement {
     const mull_header *ours; /* `our_count`, finished */
     size_t our_count;
     const mull_outgoing *sends; /* what the handler sent; with ACK only */
-    size_t send_count;
-    const char *id;         /* the message's id, given by the engine where it had none */
-    const char *error_type; /* of a dead letter, for people who look: else NULL */
-    const char *reason;     /* the word for the verdict's; as error_type */
-    const char *rule;       /* "policy.lua:12"; as error_type */
-    const char *consumer;   /* as error_type */
+    size_t send_count;          /* of these */
+    const char *id;             /* the message's id, given by the engine where it had none */
+    const char *error_type;     /* of a dead letter, for people who look: else NULL */
+    const char *reason;         /* the word for the verdict's; as error_type */
+    const char *rule;           /* "policy.lua:12"; as error_type */
+    const char *consumer;       /* as error_type */
 } mull_settlement;
 
 /* mull_is_own_header says whether a header's name begins with `mulligan-`. Any thread. */

@@ -166,6 +166,7 @@ typedef struct stage {
     mull_call call;
     int answers, refused, fired, closed;
     char said[256]; /* the last line of its log */
+    int lines;
 } stage;
 
 static inline int64_t scripted_now(void *data)
@@ -177,6 +178,7 @@ static inline void scripted_log(mull_level level, const char *text, void *data)
 {
     stage *s = data;
     (void)level;
+    s->lines++;
     snprintf(s->said, sizeof s->said, "%s", text);
 }
 
@@ -216,17 +218,32 @@ static inline void scripted_make_message(scripted_transport *q)
     q->message.id = "m";
 }
 
-static inline void scripted_stage_open_with(stage *s, mull_allocator allocator)
+/* scripted_stage_open_on starts an engine on a transport with up to three consumers, the first and
+ * the last of which share a queue. */
+static inline void scripted_stage_open_on(stage *s, const mull_transport_ops *ops, size_t consumers,
+                                          mull_event_fn event, mull_allocator allocator)
 {
+    static const char *const names[] = {"C", "D", "E"}, *const queues[] = {"q", "r", "q"};
     *s = (stage){.now_ms = 1, .allocator = allocator};
     decide_fixture_open(&s->decide_fixture);
-    s->engine = scripted_engine(s);
-    assert_int_equal(mull_engine_scheme(s->engine, &scripted_ops, &s->scripted_transport), 0);
+    mull_engine_options options = scripted_engine_options(s);
+    options.event = event;
+    assert_int_equal(mull_engine_new(&s->engine, &options), 0);
+    assert_int_equal(mull_engine_scheme(s->engine, ops, &s->scripted_transport), 0);
     assert_int_equal(mull_engine_transport(s->engine, "t", "scripted:"), 0);
-    const mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
-    assert_int_equal(mull_consumer_add(s->engine, &consumer), 0);
+    mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
+    for (size_t i = 0; i < consumers; i++) {
+        consumer.name = names[i];
+        consumer.queue = queues[i];
+        assert_int_equal(mull_consumer_add(s->engine, &consumer), 0);
+    }
     assert_int_equal(mull_engine_start(s->engine), 0);
     scripted_make_message(&s->scripted_transport);
+}
+
+static inline void scripted_stage_open_with(stage *s, mull_allocator allocator)
+{
+    scripted_stage_open_on(s, &scripted_ops, 1, NULL, allocator);
 }
 
 static inline void scripted_stage_open(stage *s)
