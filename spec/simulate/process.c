@@ -28,7 +28,13 @@ void processes_init(sim *s)
 
 int process_is_stopping(const process *p)
 {
-    return p->life != RUNNING || (p->engine && mull__engine_emptied(p->engine));
+    return p->life != RUNNING ||
+           (p->engine && (mull__engine_emptied(p->engine) || mull_engine_status(p->engine) != 0));
+}
+
+int process_drained(const process *p)
+{
+    return process_is_stopping(p) && p->sim->now_ms >= p->drain_ends_ms;
 }
 
 /* ---- Starting -------------------------------------------------------------------------------- */
@@ -41,6 +47,12 @@ static int64_t engine_now(void *data)
 static int64_t engine_wall(void *data)
 {
     return wall_ms(((process *)data)->sim);
+}
+
+static void on_log(mull_level level, const char *text, void *data)
+{
+    (void)text;
+    ((process *)data)->errors += level == MULL_ERROR_LEVEL;
 }
 
 static void on_event(const mull_event *told, void *data)
@@ -61,7 +73,8 @@ static void on_depth(int status, const mull_depth *depth, void *data)
     s->totals->depths++;
     note(s, "process %lld is told: %lld ready, %lld delayed, %lld claimed", p->index,
          (int64_t)depth->ready, (int64_t)depth->delayed, (int64_t)depth->claimed);
-    if (status != 0 && depth->ready + depth->delayed + depth->claimed > 0)
+    if (status != 0 && (depth->ready != MULL_UNKNOWN || depth->delayed != MULL_UNKNOWN ||
+                        depth->claimed != MULL_UNKNOWN))
         violation(s, "a depth that isn't known");
 }
 
@@ -195,6 +208,7 @@ static void make_engine(process *p)
     options.policy = p->policy;
     options.loop = p->loop;
     options.grace_ms = p->grace_ms;
+    options.log = on_log;
     options.event = on_event;
     options.stopped = on_stopped;
     options.data = p;
@@ -242,7 +256,8 @@ void process_start(sim *s, void *data)
                    .loop = p->loop,
                    .touched = 1,
                    .epoch = p->epoch + 1,
-                   .grace_ends_ms = INT64_MAX};
+                   .grace_ends_ms = INT64_MAX,
+                   .drain_ends_ms = INT64_MAX};
     note(s, "process %lld starts", p->index, 0, 0, 0);
     int scarce = s->counting_allocator.scarce;
     s->counting_allocator.scarce = 0;
@@ -250,6 +265,7 @@ void process_start(sim *s, void *data)
     make_engine(p);
     start(p);
     p->life = RUNNING;
+    p->decided_under = p->generation;
     s->counting_allocator.scarce = scarce;
 }
 
@@ -266,7 +282,7 @@ static void bury(process *p)
     p->life = CLOSING;
     for (int turns = 0; p->engine; turns++) {
         for (int i = 0; i < s->broker_count; i++)
-            connection_flush(p->connections[i]);
+            wires_answer(p->connections[i]);
         mull_engine_turn(p->engine);
         if (turns > 1000)
             violation(s, "a dead engine can't be taken down");
@@ -301,6 +317,7 @@ void process_stop(process *p)
     p->life = STOPPING;
     p->asked_in = s->steps;
     p->grace_ends_ms = s->now_ms + p->grace_ms;
+    p->drain_ends_ms = p->grace_ends_ms + DRAIN_MS;
     p->touched = 1;
     mull_stop(p->engine);
     if (one_in(s, 2))
@@ -320,6 +337,8 @@ void process_close(process *p)
     p->asked_in = s->steps;
     if (s->now_ms < p->grace_ends_ms)
         p->grace_ends_ms = s->now_ms;
+    if (s->now_ms < p->drain_ends_ms)
+        p->drain_ends_ms = s->now_ms + DRAIN_MS;
     p->touched = 1;
     mull_engine_close(p->engine, on_closed, p);
 }
@@ -426,8 +445,11 @@ void process_changes(sim *s, void *none)
     }
 }
 
+/* process_calm: a person has made the queues that were missing, and sees to what is stuck. */
 void process_calm(sim *s)
 {
+    for (int i = 0; i < s->broker_count; i++)
+        s->brokers[i].missing = 0;
     for (int i = 0; i < s->process_count; i++) {
         process *p = &s->processes[i];
         if (!p->engine || p->dead) {
@@ -436,6 +458,8 @@ void process_calm(sim *s)
         }
         for (int b = 0; b < s->broker_count; b++)
             connection_calm(p->connections[b]);
+        if (model_is_stuck(p))
+            process_stop(p);
         p->until_empty = p->life == RUNNING && one_in(s, 4);
         if (p->until_empty)
             mull_stop_when_empty(p->engine);
@@ -448,7 +472,7 @@ void process_end_all(sim *s)
 {
     for (int i = 0; i < s->process_count; i++) {
         process *p = &s->processes[i];
-        if (p->until_empty && p->engine && one_in(s, 2))
+        if (p->until_empty && p->engine && !model_is_stuck(p) && one_in(s, 2))
             continue; /* it ends by itself */
         if (one_in(s, 2))
             process_stop(p);

@@ -38,7 +38,7 @@ static void judge(handout *h, failing f)
 {
     const process *p = h->process;
     sim *s = p->sim;
-    const mull_abilities *can = &h->connection->broker->abilities;
+    const mull_abilities *can = &reader_of(h)->can;
     if (h->unheard)
         WRONG(h, "the notify of message %d hears nothing of its verdict", number_of(h));
     h->attempt++;
@@ -58,8 +58,8 @@ static void judge(handout *h, failing f)
         .transport = transport_of(h),
         .attempt = h->attempt,
         .redeliveries = h->counters.redeliveries,
-        .calls = h->judged_calls,
-        .deliveries = h->delivery.message.deliveries,
+        .calls = h->judged_calls > 0 ? h->judged_calls : h->attempt + h->counters.redeliveries,
+        .deliveries = deliveries_of(h),
         .age_ms = h->judged_age_ms,
         .chance = mull__hash_text(h->id),
         .flags = (uint32_t)(MULL_HAS_CHANCE | (can->can_retry ? 0 : MULL_CANNOT_RETRY) |
@@ -132,11 +132,12 @@ static int are_words(const handout *h, const char *found, const char *expected, 
 
 /* ---- Why it is settled ----------------------------------------------------------------------- */
 
+/* header finds one of ours. */
 static const char *header(const mull_settlement *settlement, const char *name)
 {
-    for (size_t i = 0; i < settlement->header_count; i++)
-        if (strcmp(settlement->headers[i].name, name) == 0)
-            return settlement->headers[i].value;
+    for (size_t i = 0; i < settlement->our_count; i++)
+        if (strcmp(settlement->ours[i].name, name) == 0)
+            return settlement->ours[i].value;
     return NULL;
 }
 
@@ -190,16 +191,18 @@ static int died_too_often(const handout *h)
     mull__settings in_force;
     find_in_force(h, p->generation, &in_force);
     int64_t calls = h->counters.calls + h->crashes;
-    return h->crashes > 0 &&
-           ((in_force.max_deliveries != MULL__OFF &&
-             h->delivery.message.deliveries > in_force.max_deliveries) ||
-            (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts));
+    int64_t deliveries = deliveries_of(h);
+    int handed_out = deliveries > 1 && in_force.max_deliveries != MULL__OFF &&
+                     deliveries > in_force.max_deliveries;
+    p->sim->totals->handouts_too_many += handed_out && h->crashes == 0;
+    return handed_out || (h->crashes > 0 && in_force.max_attempts != MULL__OFF &&
+                          calls >= in_force.max_attempts);
 }
 
 static int too_big(const handout *h)
 {
     size_t max_body = h->process->consumers[h->consumer].max_body;
-    return max_body > 0 && h->delivery.message.body_size > max_body;
+    return max_body > 0 && h->content.body_size > max_body;
 }
 
 static void settled_on_arrival(handout *h, const mull_settlement *settlement)
@@ -265,6 +268,7 @@ static void expect_reason(handout *h, const mull_settlement *settlement)
         break;
     case ON_ITS_WAY:
     case STRAYED:
+    case PARKED:
     case SETTLED:
         WRONG(h, "message %d is settled in stage %d", number_of(h), h->stage);
     }
@@ -303,7 +307,7 @@ void model_unwritten(handout *h)
 static int64_t expect_due(handout *h)
 {
     sim *s = h->process->sim;
-    int64_t now_ms = wall_ms(s), longest_ms = h->connection->broker->abilities.longest_delay_ms;
+    int64_t now_ms = wall_ms(s), longest_ms = reader_of(h)->can.longest_delay_ms;
     int onward = !h->judged;
     if (!onward)
         now_ms = h->judged_ms;
@@ -311,6 +315,8 @@ static int64_t expect_due(handout *h)
     int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
     h->after.due_ms = in_parts || onward ? end_ms : 0;
     h->after.not_before_ms = end_ms;
+    if (end_ms > h->process->put_off_ms)
+        h->process->put_off_ms = end_ms;
     s->totals->parts += in_parts != 0;
     return in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
 }
@@ -354,7 +360,8 @@ static void expect_record(const handout *h, const mull_settlement *settlement)
                  h->judgement.verdict.rule.line);
     if (!same_text(settlement->error_type, type_names[h->judged_for.type]) ||
         !same_text(settlement->reason, mull_reason_name(h->judgement.verdict.reason)) ||
-        !same_text(settlement->rule ? settlement->rule : "", rule))
+        !same_text(settlement->rule ? settlement->rule : "", rule) ||
+        !same_text(settlement->consumer, h->process->consumers[h->consumer].name))
         WRONG(h, "message %d: the columns of its dead letter say something else", number_of(h));
     if (!are_words(h, settlement->queue, h->judgement.verdict.queue, h->default_queue))
         WRONG(h, "message %d goes to %s, not to %s", number_of(h), settlement->queue,
@@ -364,14 +371,20 @@ static void expect_record(const handout *h, const mull_settlement *settlement)
 /* expect_same: what isn't counted leaves everything as it came. */
 static void expect_same(const handout *h, const mull_settlement *settlement)
 {
-    const mull_message *m = &h->delivery.message;
-    int same = settlement->header_count == m->header_count;
-    for (size_t i = 0; same && i < m->header_count; i++)
-        same = strcmp(m->headers[i].name, settlement->headers[i].name) == 0 &&
-               strcmp(m->headers[i].value, settlement->headers[i].value) == 0;
-    if (!same)
+    if (!settlement->as_it_came || settlement->our_count > 0)
         WRONG(h, "message %d is settled as %d with other headers than it came with", number_of(h),
               settlement->kind);
+}
+
+/* expect_ours: all others are the transport's to carry. */
+static void expect_ours(const handout *h, const mull_settlement *settlement)
+{
+    for (size_t i = 0; i < settlement->our_count; i++)
+        if (!mull_is_own_header(settlement->ours[i].name))
+            WRONG(h, "message %d is settled with the header %s, which isn't ours", number_of(h),
+                  settlement->ours[i].name);
+    if (settlement->as_it_came)
+        WRONG(h, "message %d is settled as it came, and counts", number_of(h));
 }
 
 static void expect_headers(handout *h, const mull_settlement *settlement)
@@ -402,11 +415,9 @@ static void expect_headers(handout *h, const mull_settlement *settlement)
     expect_moment(h, settlement, "mulligan-first-failure", h->after.first_failure_ms);
     expect_moment(h, settlement, "mulligan-last-failure", h->judged_ms);
     expect_moment(h, settlement, "mulligan-due", h->after.due_ms);
-    if (!h->delivery.message.id)
+    if (!h->content.id)
         expect_text(h, settlement, "mulligan-id", h->id);
-    char number[16];
-    snprintf(number, sizeof number, "%d", number_of(h));
-    expect_text(h, settlement, "x-number", number);
+    expect_ours(h, settlement);
     if (kind == MULL_SETTLE_DEAD_LETTER)
         expect_record(h, settlement);
 }
@@ -420,7 +431,7 @@ static void expect_sends(const handout *h, const mull_settlement *settlement)
         WRONG(h, "message %d: %d messages are sent, not %d", number_of(h),
               (int)settlement->send_count, (int)expected);
     for (size_t i = 0; i < expected; i++, m = m->next_sent) {
-        const mull_message *sent = &settlement->sends[i].message;
+        const mull_message *sent = settlement->sends[i].message;
         int64_t due_ms = settlement->sends[i].due_ms;
         if (strtol(sent->body, NULL, 10) != m->number || !sent->id ||
             (m->id[0] && strcmp(m->id, sent->id) != 0) ||
@@ -433,9 +444,9 @@ static void expect_sends(const handout *h, const mull_settlement *settlement)
 static uint64_t hash_of(const mull_settlement *settlement)
 {
     uint64_t hash = mull__hash_text(settlement->queue);
-    for (size_t i = 0; i < settlement->header_count; i++) {
-        const uint64_t words[] = {hash, mull__hash_text(settlement->headers[i].name),
-                                  mull__hash_text(settlement->headers[i].value)};
+    for (size_t i = 0; i < settlement->our_count; i++) {
+        const uint64_t words[] = {hash, mull__hash_text(settlement->ours[i].name),
+                                  mull__hash_text(settlement->ours[i].value)};
         hash = mull__hash_words(words, 3);
     }
     const uint64_t words[] = {hash, (uint64_t)settlement->kind, (uint64_t)settlement->due_ms,
@@ -460,6 +471,110 @@ static void settled_again(handout *h, const mull_settlement *settlement)
     h->under_way = 1;
 }
 
+/* asked begins a settlement that was never asked before. */
+static void asked(handout *h, const mull_settlement *settlement)
+{
+    h->stage = SETTLING;
+    h->unwritten = 0;
+    h->kind = settlement->kind;
+    h->settlement_hash = hash_of(settlement);
+    h->under_way = 1;
+}
+
+/* ---- The broker refuses it ------------------------------------------------------------------- */
+
+static const char *default_queue(const handout *h, const generation *g)
+{
+    mull__settings in_force;
+    find_in_force(h, g, &in_force);
+    return in_force.dead_letter_queue;
+}
+
+/* last_hope finds the generation whose default queue is tried: the one by which the engine last
+ * decided. It may have looked since its last turn. NULL: there is no hope. */
+static const generation *last_hope(const handout *h, const char *queue)
+{
+    const process *p = h->process;
+    const generation *lived[] = {p->generation, p->decided_under, h->judged_under};
+    int sends = h->kind == MULL_SETTLE_ACK && h->sent_count > 0;
+    int is_verdict = h->judged && (h->kind == MULL_SETTLE_REDELIVER ||
+                                   h->kind == MULL_SETTLE_DEAD_LETTER);
+    if (h->refusals > 1 || (!sends && !is_verdict))
+        return NULL;
+    for (size_t i = 0; i < sizeof lived / sizeof *lived; i++) {
+        const char *name = lived[i] ? default_queue(h, lived[i]) : NULL;
+        int elsewhere = name && (h->kind != MULL_SETTLE_DEAD_LETTER ||
+                                 !same_text(name, h->judgement.verdict.queue));
+        if (elsewhere && (!queue || same_text(name, queue)))
+            return lived[i];
+    }
+    return NULL;
+}
+
+/* fail_send: the handler succeeded, and is told of as failed, since nothing of what it sent can go
+ * out. It counts as no failed call. */
+static void fail_send(handout *h, const generation *g)
+{
+    h->judged = 1;
+    h->judged_for = (failing){SEND_REFUSED_TYPE, -1, -1};
+    h->judged_ms = h->refused_ms;
+    if (h->counters.first_failure_ms == 0)
+        h->counters.first_failure_ms = h->refused_ms;
+    h->judged_calls = h->counters.calls + h->crashes + h->attempt;
+    if (!h->judged_under)
+        h->judged_under = g;
+    h->sent_count = 0;
+}
+
+/* settled_elsewhere: it becomes a dead letter, in the default queue. */
+static void settled_elsewhere(handout *h, const mull_settlement *settlement)
+{
+    sim *s = h->process->sim;
+    const generation *g = last_hope(h, settlement->queue);
+    if (!g)
+        WRONG(h, "message %d is settled as %d in %s, which can never be either", number_of(h),
+              settlement->kind, settlement->queue);
+    expect_kind(h, settlement, MULL_SETTLE_DEAD_LETTER);
+    if (h->kind == MULL_SETTLE_ACK)
+        fail_send(h, g);
+    h->judgement.verdict.action = MULL_DEAD_LETTER;
+    h->judgement.verdict.reason = MULL_REASON_UNRECOVERABLE;
+    h->judgement.verdict.queue = keep_text(s, settlement->queue);
+    h->refused_now = 0;
+    h->after = h->counters;
+    h->after.due_ms = h->after.not_before_ms = 0;
+    if (settlement->due_ms != 0)
+        WRONG(h, "message %d is a dead letter that is due", number_of(h));
+    expect_headers(h, settlement);
+    expect_sends(h, settlement);
+    asked(h, settlement);
+    s->totals->redirected++;
+}
+
+/* model_refused: where nothing else is tried it is parked, or there was no memory to try it. */
+void model_refused(handout *h)
+{
+    const process *p = h->process;
+    sim *s = p->sim;
+    if (!h->refused_now || p->dead)
+        return;
+    if (last_hope(h, NULL) && s->counting_allocator.failed_ms == s->now_ms) {
+        model_failed_try(h);
+        return;
+    }
+    const char *queue = h->judgement.verdict.queue;
+    int may_be_last = h->kind == MULL_SETTLE_DEAD_LETTER && p->generation != p->decided_under &&
+                      (same_text(queue, default_queue(h, p->generation)) ||
+                       same_text(queue, default_queue(h, p->decided_under)));
+    if (last_hope(h, NULL) && !may_be_last && !process_drained(p))
+        WRONG(h, "message %d is parked, and its default queue wasn't tried", number_of(h));
+    h->refused_now = 0;
+    h->stage = PARKED;
+    s->totals->parked++;
+}
+
+/* ---- It is settled --------------------------------------------------------------------------- */
+
 void model_settle(handout *h, const mull_settlement *settlement)
 {
     const process *p = h->process;
@@ -471,6 +586,12 @@ void model_settle(handout *h, const mull_settlement *settlement)
         WRONG(h, "message %d is settled, though its claim is gone", number_of(h));
     if (h->stage == STRAYED)
         model_delivered(h);
+    if (p->drained && h->stage == SETTLING)
+        WRONG(h, "message %d is settled when it is no longer waited for answers", number_of(h));
+    if (h->stage == SETTLING && h->refused_now) {
+        settled_elsewhere(h, settlement);
+        return;
+    }
     if (h->stage == SETTLING && !h->unwritten) {
         settled_again(h, settlement);
         return;
@@ -490,14 +611,8 @@ void model_settle(handout *h, const mull_settlement *settlement)
         WRONG(h, "message %d is due %d ms off", number_of(h), (int)(settlement->due_ms - due_ms));
     expect_headers(h, settlement);
     expect_sends(h, settlement);
-    h->stage = SETTLING;
-    h->unwritten = 0;
-    h->kind = settlement->kind;
-    h->settlement_hash = hash_of(settlement);
-    h->under_way = 1;
+    asked(h, settlement);
 }
-
-/* ---- It is settled --------------------------------------------------------------------------- */
 
 static void count_settled(handout *h)
 {
@@ -524,6 +639,8 @@ static void count_settled(handout *h)
     case MULL_SETTLE_GIVE_BACK:
         t->given_back++;
         break;
+    case MULL_SETTLE_NOTE:
+        break;
     }
 }
 
@@ -540,10 +657,18 @@ void model_answered(handout *h, int status)
     note(s, "message %lld is settled: %lld", number_of(h), status, 0, 0);
     h->under_way = 0;
     h->answered = status;
+    h->process->busy_ms = s->now_ms;
     if (status == 0 || status == MULL_ELOST) {
         h->stage = SETTLED;
         if (status == 0 && !h->process->dead)
             count_settled(h);
+        return;
+    }
+    if (status == MULL_EREFUSED) {
+        h->refusals++;
+        h->refused_now = 1;
+        h->refused_ms = wall_ms(s);
+        s->totals->refused++;
         return;
     }
     model_failed_try(h);
@@ -579,7 +704,7 @@ static void compare_failure(const handout *h, const mull_failure *f)
         WRONG(h, "message %d failed with %s, not %s", number_of(h), f->error->type,
               type_names[h->judged_for.type]);
     if (f->attempt != h->attempt || f->redeliveries != h->counters.redeliveries ||
-        f->calls != h->judged_calls || f->deliveries != h->delivery.message.deliveries ||
+        f->calls != h->judged_calls || f->deliveries != deliveries_of(h) ||
         f->age_ms != h->judged_age_ms || f->chance != mull__hash_text(h->id) ||
         !same_text(f->consumer, h->process->consumers[h->consumer].name) ||
         !same_text(f->transport, transport_of(h)))
@@ -633,7 +758,7 @@ void model_event(process *p, const mull_event *told)
     compare_failure(h, told->failure);
     p->sim->totals->old_generations += h->judged_under != p->generation;
     h->judged = 0;
-    h->unheard = has_notify(h);
+    h->unheard = has_notify(h) && h->judged_for.type != SEND_REFUSED_TYPE;
 }
 
 /* heard_met: each is heard once, matchers before the override, but those for which there was no
