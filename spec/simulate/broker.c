@@ -200,7 +200,7 @@ static copy *unclaim(handout *h)
     copy *c = h->copy;
     c->claim = NULL;
     h->copy = NULL;
-    reader_of(h)->out--;
+    h->reader->out--;
     return c;
 }
 
@@ -221,8 +221,8 @@ static void end(broker *b, copy *c)
 
 static void rewrite(broker *b, copy *c, const handout *h, const mull_settlement *settlement)
 {
-    mull_header *headers = keep(
-        b->sim, (h->content.header_count + settlement->our_count + 1) * sizeof *headers);
+    mull_header *headers =
+        keep(b->sim, (h->content.header_count + settlement->our_count + 1) * sizeof *headers);
     size_t count = mull_settled_headers(headers, &h->content, settlement);
     set_headers(b, c, headers, count);
     c->counters = h->after;

@@ -1,6 +1,6 @@
-/* connection.c: the broker as an engine sees it: the slots of a transport. It connects now or later,
- * goes down and comes back, and reads its queues, or is refused one of them. What it is asked goes
- * over a wire (wire.c).
+/* connection.c: the broker as an engine sees it: the slots of a transport. It connects now or
+ * later, goes down and comes back, and reads its queues, or is refused one of them. What it is
+ * asked goes over a wire (wire.c).
  *
  * A connection that is dead changes nothing at the broker any more; its engine doesn't know. */
 #include "sim.h"
@@ -29,15 +29,6 @@ void call_off(event **e)
     *e = NULL;
 }
 
-reader *reader_of(const handout *h)
-{
-    connection *c = h->connection;
-    for (int i = 0; i < c->reader_count; i++)
-        if (c->readers[i].consumer == h->consumer)
-            return &c->readers[i];
-    violation(sim_of(c), "message %d is of no reader", h->message->number);
-}
-
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
 void handout_free(handout *h)
@@ -56,7 +47,8 @@ static void on_lost(sim *s, void *data)
     s->totals->lost++;
     h->process->touched = 1;
     model_lost(h);
-    mull_port_lost(h->connection->port, h->delivery.ticket, one_in(s, 2) ? "its time is over" : NULL);
+    mull_port_lost(h->connection->port, h->delivery.ticket,
+                   one_in(s, 2) ? "its time is over" : NULL);
     /* which may have released it */
 }
 
@@ -118,7 +110,7 @@ static void on_delivered(sim *s, void *data)
         return;
     h->process->touched = 1;
     model_delivered(h);
-    mull_port_delivered(h->connection->port, reader_of(h)->ticket, &h->delivery);
+    mull_port_delivered(h->connection->port, h->reader->ticket, &h->delivery);
     model_looked(h);
     if (h->stage == STRAYED && happens(s, 300)) {
         connection_lose(h);
@@ -168,6 +160,7 @@ static void claim(connection *c, reader *r, copy *taken)
     if (!h)
         violation(s, "out of memory");
     h->connection = c;
+    h->reader = r;
     h->process = c->process;
     h->consumer = r->consumer;
     h->message = taken->message;
@@ -193,7 +186,7 @@ static void on_hand_out(sim *s, void *data)
         return;
     uint64_t first = draw(s, (uint64_t)c->reader_count);
     for (int i = 0; i < c->reader_count; i++) {
-        reader *r = &c->readers[(first + (uint64_t)i) % (uint64_t)c->reader_count];
+        reader *r = c->readers[(first + (uint64_t)i) % (uint64_t)c->reader_count];
         while (r->state == MULL_SOURCE_READY && r->out < r->credit) {
             copy *taken = broker_next(c->broker, r->queue, &next_ms);
             if (!taken)
@@ -222,7 +215,7 @@ static void held_from_now(const reader *r)
     mull__list *all = &r->connection->handouts;
     for (mull__link *at = mull__list_first(all); at; at = mull__list_after(all, at)) {
         handout *h = MULL__ENTRY(at, handout, link);
-        if (h->consumer == r->consumer)
+        if (h->reader == r)
             h->held_ms = sim_of(r->connection)->now_ms;
     }
 }
@@ -230,7 +223,8 @@ static void held_from_now(const reader *r)
 static void tell_source(reader *r, mull_source_state state)
 {
     connection *c = r->connection;
-    const mull_abilities *found = r->tells && state == MULL_SOURCE_READY ? &c->broker->abilities : NULL;
+    const mull_abilities *found =
+        r->tells && state == MULL_SOURCE_READY ? &c->broker->abilities : NULL;
     note(sim_of(c), "process %lld, queue %lld: its source is %lld", c->process->index, r->queue,
          state, 0);
     r->state = state;
@@ -257,7 +251,8 @@ static void on_found(sim *s, void *data)
     (void)s;
     reader *r = data;
     connection *c = r->connection;
-    if (c->port && !c->dead && !c->down && !c->closing && r->state == MULL_SOURCE_WAITING)
+    int open = c->port && !c->dead && !c->down && !c->closing && !r->over;
+    if (open && r->state == MULL_SOURCE_WAITING)
         find_queue(r);
 }
 
@@ -278,8 +273,8 @@ static void come_up(connection *c)
     mull_port_state(c->port, MULL_UP, NULL);
     c->process->touched = 1;
     for (int i = 0; i < c->reader_count; i++)
-        if (c->readers[i].state == MULL_SOURCE_WAITING)
-            look_for(&c->readers[i], 1);
+        if (c->readers[i]->state == MULL_SOURCE_WAITING)
+            look_for(c->readers[i], 1);
     connection_stir(c, 0);
 }
 
@@ -319,8 +314,8 @@ void connection_drop(connection *c, int64_t for_ms)
     mull_port_state(c->port, MULL_DOWN, "as the seed wants it");
     c->process->touched = 1;
     for (int i = 0; i < c->reader_count; i++)
-        if (c->readers[i].state == MULL_SOURCE_READY && one_in(s, 2))
-            tell_source(&c->readers[i], MULL_SOURCE_WAITING);
+        if (c->readers[i]->state == MULL_SOURCE_READY && one_in(s, 2))
+            tell_source(c->readers[i], MULL_SOURCE_WAITING);
     if (c->broker->drops_claims)
         lose_claims(c);
     c->up = at_time(s, for_ms, on_up, c);
@@ -332,8 +327,8 @@ void connection_calm(connection *c)
     call_off(&c->up);
     on_up(sim_of(c), c);
     for (int i = 0; i < c->reader_count && !c->dead && !c->closing; i++)
-        if (c->readers[i].state == MULL_SOURCE_WAITING)
-            tell_source(&c->readers[i], MULL_SOURCE_READY);
+        if (c->readers[i]->state == MULL_SOURCE_WAITING)
+            tell_source(c->readers[i], MULL_SOURCE_READY);
 }
 
 /* ---- Death ----------------------------------------------------------------------------------- */
@@ -415,7 +410,8 @@ static int sim_subscribe(void *self, mull_ticket ticket, const mull_source *sour
     connection *c = self;
     sim *s = sim_of(c);
     int number = queue_number(source->queue);
-    reader *r = &c->readers[c->reader_count++];
+    reader *r = keep(s, sizeof *r);
+    c->readers[c->reader_count++] = r;
     *r = (reader){.connection = c,
                   .ticket = ticket,
                   .queue = number,
@@ -431,11 +427,60 @@ static int sim_subscribe(void *self, mull_ticket ticket, const mull_source *sour
     return 0;
 }
 
+/* not_over: a subscription that was ended is the transport's. */
+static void not_over(const reader *r, const char *what)
+{
+    if (r->over)
+        violation(sim_of(r->connection), "queue %d is %s after its subscription was ended",
+                  r->queue, what);
+}
+
+static void on_ended(sim *s, void *data)
+{
+    (void)s;
+    const reader *r = data;
+    connection *c = r->connection;
+    if (!c->port || c->dead || c->closing)
+        return;
+    mull_port_source(c->port, r->ticket, MULL_SOURCE_ENDED, NULL, NULL);
+    c->process->touched = 1;
+}
+
+/* take_back_strays: what is on its way to a reader that is no more. */
+static void take_back_strays(reader *r)
+{
+    mull__list *all = &r->connection->handouts;
+    mull__link *next;
+    for (mull__link *at = mull__list_first(all); at; at = next) {
+        handout *h = MULL__ENTRY(at, handout, link);
+        next = mull__list_after(all, at);
+        if (h->reader != r)
+            continue;
+        if (h->stage != ON_ITS_WAY)
+            violation(sim_of(r->connection), "queue %d is given up before message %d is released",
+                      r->queue, h->message->number);
+        if (h->copy)
+            broker_take_back(h, 0);
+        handout_free(h);
+    }
+}
+
 static void sim_unsubscribe(void *self, void *subscription)
 {
-    (void)subscription;
     connection *c = self;
-    violation(sim_of(c), "a queue is given up that nobody asked to");
+    reader *r = subscription;
+    sim *s = sim_of(c);
+    asked_in_time(c, "end a subscription");
+    not_over(r, "ended again");
+    note(s, "process %lld gives up queue %lld", c->process->index, r->queue, 0, 0);
+    model_unsubscribed(c->process, r);
+    take_back_strays(r);
+    r->over = 1;
+    for (int i = 0; i < c->reader_count; i++)
+        if (c->readers[i] == r)
+            c->readers[i] = c->readers[--c->reader_count];
+    if (!happens(s, s->faults.mute))
+        at_time(s, some_time(s), on_ended, r);
 }
 
 static void sim_credit(void *self, void *subscription, uint32_t deliveries)
@@ -443,6 +488,7 @@ static void sim_credit(void *self, void *subscription, uint32_t deliveries)
     connection *c = self;
     reader *r = subscription;
     asked_in_time(c, "take a credit");
+    not_over(r, "given credit");
     note(sim_of(c), "process %lld, queue %lld: credit %lld", c->process->index, r->queue,
          deliveries, 0);
     if (deliveries > r->most)
@@ -484,10 +530,11 @@ static void sim_hold(void *self, void *subscription)
     const reader *r = subscription;
     sim *s = sim_of(c);
     asked_in_time(c, "hold claims");
+    not_over(r, "held");
     for (mull__link *at = mull__list_first(&c->handouts); at;
          at = mull__list_after(&c->handouts, at)) {
         handout *h = MULL__ENTRY(at, handout, link);
-        if (h->consumer != r->consumer)
+        if (h->reader != r)
             continue;
         h->held_ms = s->now_ms;
         if (!c->dead && h->copy && !c->down && !happens(s, s->faults.forgets_hold))

@@ -38,10 +38,24 @@ static const consumer *consumer_of(const handout *h)
     return &h->process->consumers[h->consumer];
 }
 
+/* accepts says whether the engine keeps a message until its handler can be called. */
+static int accepts(const handout *h)
+{
+    return process_accepts(consumer_of(h));
+}
+
+/* is_read says whether new messages of a consumer may be called. */
+static int is_read(const process *p, int queue)
+{
+    const reader *r = process_reader(p, queue);
+    return r && r->state == MULL_SOURCE_READY && !r->connection->down &&
+           process_accepts(&p->consumers[queue]);
+}
+
 /* can_of is what a hand-out's broker can do, as far as the engine knows. */
 static const mull_abilities *can_of(const handout *h)
 {
-    return &reader_of(h)->can;
+    return &h->reader->can;
 }
 
 int64_t deliveries_of(const handout *h)
@@ -51,8 +65,7 @@ int64_t deliveries_of(const handout *h)
 
 /* ---- All hand-outs of a process -------------------------------------------------------------- */
 
-/* next_handout: NULL begins, and ends. */
-static handout *next_handout(const process *p, const handout *after)
+handout *model_next(const process *p, const handout *after)
 {
     mull__link *link = NULL;
     int b = 0;
@@ -98,7 +111,7 @@ static int is_failing(const handout *h)
 static tally take_tally(const process *p)
 {
     tally t = {0};
-    for (handout *h = NULL; (h = next_handout(p, h));) {
+    for (handout *h = NULL; (h = model_next(p, h));) {
         int c = h->consumer;
         int gone = h->told_lost && !h->under_way;
         t.at_work[c] += h->at_work != 0;
@@ -119,16 +132,26 @@ static tally take_tally(const process *p)
 static int candidate_may_run(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
-        if (t->candidates[c] > 0 && t->slots[c] < p->consumers[c].concurrency && t->failing[c] == 0)
+        if (t->candidates[c] > 0 && t->slots[c] < p->consumers[c].concurrency &&
+            t->failing[c] == 0 && is_read(p, c))
             return 1;
     return 0;
 }
 
 /* ---- It arrives ------------------------------------------------------------------------------ */
 
-void model_subscribed(const process *p, const reader *r, const mull_source *source)
+void model_unsubscribed(const process *p, const reader *r)
 {
-    const consumer *c = &p->consumers[r->consumer];
+    int changes = p->consumers[r->consumer].place != WORKS;
+    if (!p->dead && !changes)
+        violation(p->sim, "queue %d is given up, and nobody asked to", r->queue);
+}
+
+void model_subscribed(process *p, const reader *r, const mull_source *source)
+{
+    consumer *c = &p->consumers[r->consumer];
+    p->sim->totals->renewals += c->place == RENEWS;
+    c->place = WORKS;
     uint32_t most = c->concurrency + 2 * c->prefetch;
     if (source->most != most || (c->max_body > 0 && source->max_body != c->max_body))
         violation(p->sim, "queue %d is to be read up to %u messages, not %u, or other sizes",
@@ -257,7 +280,7 @@ static void check_alone(const handout *called, const tally *t)
     const sim *s = called->process->sim;
     if (t->alone)
         WRONG(called, "message %d is called beside a candidate", number_of(called));
-    for (handout *h = NULL; is_candidate(called) && (h = next_handout(called->process, h));)
+    for (handout *h = NULL; is_candidate(called) && (h = model_next(called->process, h));)
         if (h->stage == WORKING && h->at_work && !h->cancelled &&
             s->now_ms - h->started_ms < PATIENCE_MS)
             WRONG(called, "candidate %d is called beside message %d", number_of(called),
@@ -272,8 +295,10 @@ static void check_start(const handout *h)
     if (h->stage != ARRIVED && h->stage != RETRYING)
         WRONG(h, "message %d is called in stage %d", number_of(h), h->stage);
     /* What a handler asks for takes effect on the next turn. */
-    if (process_is_stopping(h->process) && h->process->asked_in != s->steps)
-        WRONG(h, "message %d is called while the engine stops", number_of(h));
+    if (!accepts(h) && h->process->asked_in != s->steps && consumer_of(h)->changed_in != s->steps)
+        WRONG(h, "message %d is called while its consumer takes none", number_of(h));
+    if (h->stage == ARRIVED && accepts(h) && !is_read(h->process, h->consumer))
+        WRONG(h, "message %d is called, and its queue isn't read", number_of(h));
     if (h->at_work)
         WRONG(h, "message %d is called before its last call was ended", number_of(h));
     if (h->stage == RETRYING && s->now_ms < h->retry_not_before_ms)
@@ -378,7 +403,8 @@ void model_lost(handout *h)
 static int is_abandoned(const handout *h)
 {
     int left = h->stage == STRAYED || h->stage == PARKED || (is_failing(h) && !h->under_way);
-    return h->connection->closing && left && !h->told_lost;
+    int leaves = consumer_of(h)->place != WORKS && h->stage == PARKED;
+    return (h->connection->closing || leaves) && left && !h->told_lost;
 }
 
 static int may_be_released(const handout *h)
@@ -408,12 +434,15 @@ int model_stuck(const handout *h)
 
 int model_is_stuck(const process *p)
 {
-    for (handout *h = NULL; (h = next_handout(p, h));)
+    for (handout *h = NULL; (h = model_next(p, h));)
         if (model_stuck(h))
+            return 1;
+    for (int c = 0; c < QUEUES; c++)
+        if (p->consumers[c].place > RENEWS)
             return 1;
     for (int b = 0; b < p->sim->broker_count; b++)
         for (int i = 0; i < p->connections[b]->reader_count; i++)
-            if (p->connections[b]->readers[i].state == MULL_SOURCE_REFUSED)
+            if (p->connections[b]->readers[i]->state == MULL_SOURCE_REFUSED)
                 return 1;
     return 0;
 }
@@ -446,7 +475,7 @@ static uint32_t right_credit(const process *p, const tally *t, const reader *r)
 {
     int c = r->consumer;
     uint32_t reserve = p->consumers[c].prefetch;
-    if (process_is_stopping(p) || t->failing[c] > 0 || r->state != MULL_SOURCE_READY)
+    if (!process_accepts(&p->consumers[c]) || t->failing[c] > 0 || r->state != MULL_SOURCE_READY)
         return 0;
     return t->slots[c] + reserve + (t->settling[c] < reserve ? t->settling[c] : reserve);
 }
@@ -456,7 +485,7 @@ static void check_credit(const process *p, const tally *t)
     for (int b = 0; b < p->sim->broker_count; b++) {
         const connection *c = p->connections[b];
         for (int i = 0; i < c->reader_count && !c->closing; i++) {
-            const reader *r = &c->readers[i];
+            const reader *r = c->readers[i];
             uint32_t right = right_credit(p, t, r);
             if (r->credit != right)
                 violation(p->sim, "queue %d has a credit of %u, not %u", r->queue, r->credit,
@@ -471,7 +500,7 @@ static void check_held(const handout *h)
     const mull_abilities *can = can_of(h);
     int given_up = is_failing(h) && !h->under_way && process_is_stopping(h->process);
     int held = h->stage >= ARRIVED && h->stage < SETTLED && !given_up && !h->connection->closing &&
-               reader_of(h)->state == MULL_SOURCE_READY;
+               h->reader->state == MULL_SOURCE_READY;
     if (can->can_hold && held && h->process->sim->now_ms - h->held_ms > can->claim_timeout_ms / 2)
         WRONG(h, "the claim on message %d isn't held", number_of(h));
 }
@@ -504,8 +533,8 @@ static void check_left(const handout *h, int gate_open)
         WRONG(h, "message %d isn't cut off when the grace is over", number_of(h));
     if (h->told_lost || h->stage == PARKED)
         return;
-    if (h->stage == ARRIVED && process_is_stopping(h->process))
-        WRONG(h, "message %d waits, and the engine stops", number_of(h));
+    if (h->stage == ARRIVED && !accepts(h))
+        WRONG(h, "message %d waits, and its consumer takes none", number_of(h));
     check_held(h);
     if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms)
         WRONG(h, "message %d isn't retried when it is time", number_of(h));
@@ -515,7 +544,8 @@ static void check_left(const handout *h, int gate_open)
 static void check_idle(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
-        if (t->waiting[c] > 0 && t->failing[c] == 0 && t->slots[c] < p->consumers[c].concurrency)
+        if (t->waiting[c] > 0 && t->failing[c] == 0 && is_read(p, c) &&
+            t->slots[c] < p->consumers[c].concurrency)
             violation(p->sim, "consumer %d has %u messages waiting and %u of %u handlers at work",
                       c, t->waiting[c], t->slots[c], p->consumers[c].concurrency);
 }
@@ -558,7 +588,7 @@ static void check_candidates_wait(process *p, const tally *t, int candidate_wait
 static void check_ends(const process *p, const tally *t)
 {
     int works = 0;
-    for (handout *h = NULL; (h = next_handout(p, h));)
+    for (handout *h = NULL; (h = model_next(p, h));)
         if (h->stage == STRAYED || h->stage == SETTLING ||
             (h->stage != ON_ITS_WAY && h->stage < PARKED && !h->told_lost))
             return;
@@ -574,7 +604,7 @@ static void drain(process *p)
     p->drained = process_drained(p);
     if (!p->drained)
         return;
-    for (handout *h = NULL; (h = next_handout(p, h));)
+    for (handout *h = NULL; (h = model_next(p, h));)
         if (h->stage == SETTLING && h->under_way) {
             h->unanswered = 1;
             h->under_way = 0;
@@ -588,16 +618,16 @@ void model_turned(process *p)
     if (p->dead)
         return;
     drain(p);
-    for (handout *h = NULL; (h = next_handout(p, h));) {
+    for (handout *h = NULL; (h = model_next(p, h));) {
         model_looked(h);
-        if (process_is_stopping(p) && h->stage == RETRYING && !h->told_lost)
+        if (!accepts(h) && h->stage == RETRYING && !h->told_lost)
             model_unwritten(h); /* it goes back */
     }
     tally t = take_tally(p);
     int candidate_waits = candidate_may_run(p, &t);
     int short_of_calls = p->sim->now_ms <= p->sim->counting_allocator.failed_ms + CALL_AGAIN_MS;
     int gate_open = !process_is_stopping(p) && !t.alone && !candidate_waits && !short_of_calls;
-    for (handout *h = NULL; (h = next_handout(p, h));)
+    for (handout *h = NULL; (h = model_next(p, h));)
         check_left(h, gate_open);
     if (gate_open)
         check_idle(p, &t);
@@ -605,14 +635,14 @@ void model_turned(process *p)
     check_ends(p, &t);
     check_credit(p, &t);
     check_counts(p);
-    p->decided_under = p->generation;
+    p->turned_under = p->generation;
 }
 
 /* counts_exactly says whether an engine knows what is in the queues of a broker. */
 static int counts_exactly(const connection *c)
 {
     for (int i = 0; i < c->reader_count; i++)
-        if (c->readers[i].can.depth != MULL_DEPTH_EXACT)
+        if (c->readers[i]->can.depth != MULL_DEPTH_EXACT)
             return 0;
     return 1;
 }
@@ -657,7 +687,7 @@ void model_stopped(process *p)
     if (!process_is_stopping(p) && !cut_short)
         violation(s, "process %d stops by itself", p->index);
     drain(p);
-    for (handout *h = NULL; (h = next_handout(p, h));)
+    for (handout *h = NULL; (h = model_next(p, h));)
         if (h->stage > STRAYED && h->stage < PARKED && !h->told_lost && !is_failing(h))
             violation(s, "process %d has stopped, and message %d is in stage %d", p->index,
                       number_of(h), h->stage);

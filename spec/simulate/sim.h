@@ -191,6 +191,7 @@ typedef struct reader {
     int queue, consumer;
     int tells; /* what holds for its queue, which is more than was promised */
     mull_source_state state;
+    int over;           /* the engine has ended it */
     mull_abilities can; /* as far as the engine knows */
     uint32_t most, credit, out;
 } reader;
@@ -201,7 +202,7 @@ struct connection {
     broker *broker;
     process *process;
     mull_port *port;
-    reader readers[QUEUES];
+    reader *readers[QUEUES];
     int reader_count;
     mull__list handouts; /* not released */
     mull__list wires;    /* asked, and not answered */
@@ -221,7 +222,6 @@ void connection_lose(handout *h);                    /* the broker takes a claim
 void connection_drop(connection *c, int64_t for_ms); /* down, and up again */
 void connection_calm(connection *c);
 int connection_strayed(const handout *h); /* for lack of memory */
-reader *reader_of(const handout *h);
 void handout_free(handout *h);
 void call_off(event **e);
 
@@ -303,6 +303,7 @@ struct handout {
     mull_delivery delivery; /* first */
     mull__link link;
     connection *connection;
+    reader *reader;
     process *process;
     int consumer;
     copy *copy; /* NULL: the claim is gone, or settled */
@@ -350,13 +351,13 @@ struct handout {
     uint64_t settlement_hash;
     counters after; /* what its copy should carry once it is settled */
     int under_way, tries, answered;
-    int refusals; /* settlements that can never be */
-    int refused_now; /* ... the last one was */
+    int refusals;       /* settlements that can never be */
+    int refused_now;    /* ... the last one was */
     int64_t refused_ms; /* wall clock */
-    int unanswered; /* its engine no longer waits for the answer */
-    int unwritten; /* decided, but there was no memory to write the settlement */
-    int given_up;  /* it failed too often, and the grace was over */
-    int hopeless;  /* it failed when it was to end and the broker was down: it may be given up */
+    int unanswered;     /* its engine no longer waits for the answer */
+    int unwritten;      /* decided, but there was no memory to write the settlement */
+    int given_up;       /* it failed too often, and the grace was over */
+    int hopeless; /* it failed when it was to end and the broker was down: it may be given up */
     int64_t try_not_before_ms;
 };
 
@@ -364,10 +365,17 @@ struct handout {
 
 typedef enum life { DOWN, RUNNING, STOPPING, STOPPED, CLOSING } life;
 
+/* place is where a consumer stands: more concurrency than its subscription is for takes a new one.
+ */
+typedef enum place { WORKS, RENEWS, LEAVES, ABSENT } place;
+
 typedef struct consumer {
     process *process;
     char name[8];
     int queue, broker;
+    place place;
+    int paused;
+    uint64_t changed_in; /* the step in which it began to accept nothing */
     uint32_t concurrency, prefetch;
     int64_t timeout_ms;
     size_t max_body;
@@ -378,8 +386,8 @@ struct process {
     int index;
     uv_loop_t *loop;
     mull_policy *policy;
-    const struct generation *generation; /* in force */
-    const struct generation *decided_under; /* ... at the end of its last turn */
+    const struct generation *generation;                  /* in force */
+    const struct generation *turned_under, *judged_under; /* ... in its last turn; judgement */
     mull_engine *engine;
     life life;
     int dead; /* killed; what is left of it is taken down */
@@ -417,8 +425,13 @@ void process_close(process *p);
 void process_close_later(sim *s, void *p);
 void process_troubled(process *p); /* something could not be settled */
 void process_reload(process *p);
+void process_consumers(process *p); /* one is added, changed or removed */
+
+/* process_reader is how a process reads a queue; NULL: it doesn't. */
+const reader *process_reader(const process *p, int queue);
 int process_is_stopping(const process *p);
-int process_drained(const process *p); /* it waits for no answer any more */
+int process_accepts(const consumer *c); /* it may call handlers, now or later */
+int process_drained(const process *p);  /* it waits for no answer any more */
 
 void process_calm(sim *s);    /* all run, and nothing hinders them */
 void process_end_all(sim *s); /* all come to their end */
@@ -473,7 +486,8 @@ void work_end_all(process *p);
 
 /* ---- The model ------------------------------------------------------------------------------- */
 
-void model_subscribed(const process *p, const reader *r, const mull_source *source);
+void model_subscribed(process *p, const reader *r, const mull_source *source);
+void model_unsubscribed(const process *p, const reader *r);
 void model_delivered(handout *h);
 
 /* model_looked: the engine had a look; what it had no memory to do is to come. */
@@ -502,11 +516,13 @@ void model_turned(process *p);
 void model_stopped(process *p);
 void model_end(sim *s);
 
+/* model_next gives the hand-outs of a process: NULL begins, and ends. */
+handout *model_next(const process *p, const handout *after);
+
 /* model_stuck says whether a hand-out goes no further until its process ends. */
 int model_stuck(const handout *h);
 
-/* model_is_stuck says whether a process has one of those, or a queue that it isn't allowed to read.
- */
+/* model_is_stuck says whether a process has one of those, or a queue that it doesn't read. */
 int model_is_stuck(const process *p);
 
 /* deliveries_of is what its engine counts. */
@@ -580,6 +596,10 @@ typedef struct record {
     X(parked)                                                                                      \
     X(midways)                                                                                     \
     X(unanswered)                                                                                  \
+    X(pauses)                                                                                      \
+    X(renewals)                                                                                    \
+    X(removals)                                                                                    \
+    X(additions)                                                                                   \
     X(mutes)                                                                                       \
     X(expired)                                                                                     \
     X(twice)                                                                                       \

@@ -36,9 +36,9 @@ static int same_text(const char *a, const char *b)
 
 static void judge(handout *h, failing f)
 {
-    const process *p = h->process;
+    process *p = h->process;
     sim *s = p->sim;
-    const mull_abilities *can = &reader_of(h)->can;
+    const mull_abilities *can = &h->reader->can;
     if (h->unheard)
         WRONG(h, "the notify of message %d hears nothing of its verdict", number_of(h));
     h->attempt++;
@@ -75,7 +75,7 @@ static void judge(handout *h, failing f)
               number_of(h));
     h->judged = 1;
     h->judged_for = f;
-    h->judged_under = p->generation;
+    h->judged_under = p->judged_under = p->generation;
     s->totals->timeouts += f.type == TIMED_OUT_TYPE;
     s->totals->crash_verdicts += f.type == CRASHED_TYPE;
     s->totals->limits += reason == MULL_REASON_MAX_ATTEMPTS || reason == MULL_REASON_MAX_AGE;
@@ -87,7 +87,7 @@ static void judge(handout *h, failing f)
 /* refuse is the verdict on a body that is too large. */
 static void refuse(handout *h)
 {
-    const process *p = h->process;
+    process *p = h->process;
     mull__settings in_force;
     find_in_force(h, p->generation, &in_force);
     h->attempt = 1;
@@ -102,7 +102,7 @@ static void refuse(handout *h)
                                            .generation = p->generation->name}};
     h->judged = 1;
     h->judged_for = (failing){TOO_BIG_TYPE, -1, -1};
-    h->judged_under = p->generation;
+    h->judged_under = p->judged_under = p->generation;
     p->sim->totals->too_big++;
 }
 
@@ -161,12 +161,17 @@ static void expect_kind(const handout *h, const mull_settlement *settlement, mul
               settlement->kind, kind);
 }
 
-/* expect_given_back: only an engine that stops gives back. */
+static const consumer *consumer_of(const handout *h)
+{
+    return &h->process->consumers[h->consumer];
+}
+
+/* expect_given_back: only what no handler is to see is given back. */
 static void expect_given_back(const handout *h, const mull_settlement *settlement)
 {
     expect_kind(h, settlement, MULL_SETTLE_GIVE_BACK);
-    if (!process_is_stopping(h->process))
-        WRONG(h, "message %d is given back, though the engine doesn't stop", number_of(h));
+    if (process_accepts(consumer_of(h)))
+        WRONG(h, "message %d is given back, though its consumer takes messages", number_of(h));
 }
 
 /* A retry is given back where the engine stops. */
@@ -195,8 +200,8 @@ static int died_too_often(const handout *h)
     int handed_out = deliveries > 1 && in_force.max_deliveries != MULL__OFF &&
                      deliveries > in_force.max_deliveries;
     p->sim->totals->handouts_too_many += handed_out && h->crashes == 0;
-    return handed_out || (h->crashes > 0 && in_force.max_attempts != MULL__OFF &&
-                          calls >= in_force.max_attempts);
+    return handed_out ||
+           (h->crashes > 0 && in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts);
 }
 
 static int too_big(const handout *h)
@@ -292,7 +297,7 @@ void model_unwritten(handout *h)
     if (s->counting_allocator.failed_ms < s->now_ms)
         WRONG(h, "message %d is to be settled, and isn't", number_of(h));
     h->kind = h->judged ? kinds[h->judgement.verdict.action] : MULL_SETTLE_GIVE_BACK;
-    if (h->kind == MULL_SETTLE_GIVE_BACK && !process_is_stopping(h->process))
+    if (h->kind == MULL_SETTLE_GIVE_BACK && process_accepts(consumer_of(h)))
         WRONG(h, "message %d is to be called again, and isn't", number_of(h));
     h->judged = h->judged && h->kind != MULL_SETTLE_GIVE_BACK;
     h->stage = SETTLING;
@@ -307,7 +312,7 @@ void model_unwritten(handout *h)
 static int64_t expect_due(handout *h)
 {
     sim *s = h->process->sim;
-    int64_t now_ms = wall_ms(s), longest_ms = reader_of(h)->can.longest_delay_ms;
+    int64_t now_ms = wall_ms(s), longest_ms = h->reader->can.longest_delay_ms;
     int onward = !h->judged;
     if (!onward)
         now_ms = h->judged_ms;
@@ -490,25 +495,48 @@ static const char *default_queue(const handout *h, const generation *g)
     return in_force.dead_letter_queue;
 }
 
-/* last_hope finds the generation whose default queue is tried: the one by which the engine last
- * decided. It may have looked since its last turn. NULL: there is no hope. */
-static const generation *last_hope(const handout *h, const char *queue)
+/* engine_may_be_at gives the generations that the engine may be at: it looks for another when it
+ * judges, and as a rule in each turn. */
+enum { GENERATIONS = 4 };
+
+static void engine_may_be_at(const handout *h, const generation *at[GENERATIONS])
 {
     const process *p = h->process;
-    const generation *lived[] = {p->generation, p->decided_under, h->judged_under};
+    at[0] = p->generation;
+    at[1] = p->turned_under;
+    at[2] = p->judged_under;
+    at[3] = h->judged_under ? h->judged_under : p->generation;
+}
+
+/* last_hope finds the generation whose default queue is tried. NULL: there is no hope. */
+static const generation *last_hope(const handout *h, const char *queue)
+{
+    const generation *at[GENERATIONS];
+    engine_may_be_at(h, at);
     int sends = h->kind == MULL_SETTLE_ACK && h->sent_count > 0;
-    int is_verdict = h->judged && (h->kind == MULL_SETTLE_REDELIVER ||
-                                   h->kind == MULL_SETTLE_DEAD_LETTER);
+    int is_verdict =
+        h->judged && (h->kind == MULL_SETTLE_REDELIVER || h->kind == MULL_SETTLE_DEAD_LETTER);
     if (h->refusals > 1 || (!sends && !is_verdict))
         return NULL;
-    for (size_t i = 0; i < sizeof lived / sizeof *lived; i++) {
-        const char *name = lived[i] ? default_queue(h, lived[i]) : NULL;
-        int elsewhere = name && (h->kind != MULL_SETTLE_DEAD_LETTER ||
-                                 !same_text(name, h->judgement.verdict.queue));
+    for (int i = 0; i < GENERATIONS; i++) {
+        const char *name = default_queue(h, at[i]);
+        int elsewhere =
+            h->kind != MULL_SETTLE_DEAD_LETTER || !same_text(name, h->judgement.verdict.queue);
         if (elsewhere && (!queue || same_text(name, queue)))
-            return lived[i];
+            return at[i];
     }
     return NULL;
+}
+
+/* was_default: it may have been the default queue that refused it. */
+static int was_default(const handout *h)
+{
+    const generation *at[GENERATIONS];
+    engine_may_be_at(h, at);
+    for (int i = 0; i < GENERATIONS; i++)
+        if (same_text(h->judgement.verdict.queue, default_queue(h, at[i])))
+            return h->kind == MULL_SETTLE_DEAD_LETTER;
+    return 0;
 }
 
 /* fail_send: the handler succeeded, and is told of as failed, since nothing of what it sent can go
@@ -562,11 +590,7 @@ void model_refused(handout *h)
         model_failed_try(h);
         return;
     }
-    const char *queue = h->judgement.verdict.queue;
-    int may_be_last = h->kind == MULL_SETTLE_DEAD_LETTER && p->generation != p->decided_under &&
-                      (same_text(queue, default_queue(h, p->generation)) ||
-                       same_text(queue, default_queue(h, p->decided_under)));
-    if (last_hope(h, NULL) && !may_be_last && !process_drained(p))
+    if (last_hope(h, NULL) && !was_default(h) && !process_drained(p))
         WRONG(h, "message %d is parked, and its default queue wasn't tried", number_of(h));
     h->refused_now = 0;
     h->stage = PARKED;

@@ -275,7 +275,8 @@ static wire *ask(connection *c, asked what, mull_ticket ticket)
     return w;
 }
 
-/* leave sends a question off; those of a dead connection are answered when its engine is taken down.
+/* leave sends a question off; those of a dead connection are answered when its engine is taken
+ * down.
  */
 static void leave(wire *w)
 {
