@@ -504,8 +504,8 @@ static int sim_publish(void *self, const mull_outgoing *outgoing, mull_ticket ti
     connection *c = self;
     sim *s = sim_of(c);
     asked_in_time(c, "publish");
-    if (c->down && !c->process->dead)
-        violation(s, "a transport that is down is asked to publish");
+    if (c->down && one_in(s, 2))
+        return MULL_EDOWN;
     if (happens(s, s->faults.publish_fails / 4))
         return MULL_EIO;
     wire_publish(c, model_published(c, outgoing), outgoing, ticket);
@@ -546,6 +546,8 @@ static int sim_depth(void *self, const char *queue, mull_ticket ticket)
 {
     connection *c = self;
     asked_in_time(c, "count");
+    if (c->down && one_in(sim_of(c), 2))
+        return MULL_EDOWN;
     if (happens(sim_of(c), sim_of(c)->faults.publish_fails / 4))
         return MULL_EIO;
     wire_depth(c, queue_number(queue), ticket);

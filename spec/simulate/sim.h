@@ -10,6 +10,7 @@
  *   wire.c       what it is asked goes to the broker, and the answer comes back, or doesn't
  *   model.c      is what happens right? an account of each hand-out
  *   verdicts.c   ... and of what should become of it
+ *   written.c    ... and of what goes with it
  *   counting_allocator.c      the engines' memory, counted and spoilt when it is freed
  *   trace.c      what happened, for people, and a hash of it
  */
@@ -503,6 +504,18 @@ void model_sent(handout *h, message *m, int status);
 message *model_published(const connection *c, const mull_outgoing *outgoing);
 void model_settle(handout *h, const mull_settlement *settlement);
 void model_answered(handout *h, int status);
+
+/* What a settlement carries. expect_due plans a redelivery: when it should be due; of the other
+ * two, one checks and one hashes all of it. */
+int64_t expect_due(handout *h);
+void expect_written(handout *h, const mull_settlement *settlement);
+uint64_t settlement_hash(const mull_settlement *settlement);
+int64_t settlement_number(const mull_settlement *settlement, const char *header); /* -1: none */
+
+/* are_words compares a queue or a note with what it should be, or, where an override's could not be
+ * kept, with what is there `without` it. */
+int are_words(const handout *h, const char *found, const char *expected, const char *without);
+int same_text(const char *a, const char *b);
 
 /* model_refused: it was told that a settlement can never be, and has looked. */
 void model_refused(handout *h);

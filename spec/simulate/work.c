@@ -124,7 +124,7 @@ static void publish_by(process *p)
     p->touched = 1;
     if (status != 0)
         p->publishes--;
-    int possible = status == 0             ? !down
+    int possible = status == 0             ? 1
                    : status == MULL_EDOWN  ? down
                    : status == MULL_ENOMEM ? s->counting_allocator.failures > failures
                                            : status == MULL_EIO || status == MULL_ESTATE;
