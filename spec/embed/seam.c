@@ -14,7 +14,7 @@ static struct {
     mull_ticket consumers[3];
     size_t consumer_count;
     uint32_t credits[3];
-    int anything, flushes;
+    int anything, flushes, up;
 } asked;
 
 static void advance(stage *s, int64_t ms)
@@ -481,11 +481,29 @@ static int open_down(void **self, mull_port *port, const char *url, char *why, s
     return 0;
 }
 
-static void one_that_is_down_is_asked_nothing(void **state)
+static int publish_unless_down(void *self, const mull_outgoing *outgoing, mull_ticket ticket)
+{
+    return asked.up ? scripted_publish(self, outgoing, ticket) : MULL_EDOWN;
+}
+
+static int depth_unless_down(void *self, const char *queue, mull_ticket ticket)
+{
+    return asked.up ? scripted_depth(self, queue, ticket) : MULL_EDOWN;
+}
+
+static void become(stage *s, mull_health health)
+{
+    asked.up = health == MULL_UP;
+    mull_port_state(s->scripted_transport.port, health, "connection refused");
+}
+
+static void one_that_is_down_says_so_at_once(void **state)
 {
     (void)state;
     mull_transport_ops ops = scripted_ops;
     ops.open = open_down; /* and it isn't said that it is up */
+    ops.publish = publish_unless_down;
+    ops.depth = depth_unless_down;
     stage s;
     answers told = {0};
     open_on(&s, &ops, 1);
@@ -494,16 +512,15 @@ static void one_that_is_down_is_asked_nothing(void **state)
     for (int i = 0; i < 2; i++) {
         assert_int_equal(publish(&s, &told), MULL_EDOWN);
         assert_int_equal(mull_queue_depth(s.engine, "t", "q", on_depth, &told), MULL_EDOWN);
-        assert_int_equal(q->publishing + q->asking, 0);
-        mull_port_state(q->port, MULL_UP, NULL);
+        become(&s, MULL_UP);
         assert_int_equal(publish(&s, &told), 0);
         mull_port_answer(q->port, take_ticket(&q->publishing), 0, NULL);
         assert_int_equal(told.count, i + 1);
-        mull_port_state(q->port, MULL_DOWN, "connection refused");
+        become(&s, MULL_DOWN);
         assert_string_equal(s.said, "transport t is down: connection refused");
     }
     assert_string_equal(mull_strerror(MULL_EDOWN), "the transport is down");
-    mull_port_state(q->port, MULL_UP, NULL);
+    become(&s, MULL_UP);
     assert_string_equal(s.said, "transport t is up again");
     assert_int_equal(mull_engine_status(s.engine), 0);
     scripted_stage_close(&s);
@@ -605,7 +622,7 @@ int main(void)
         cmocka_unit_test(one_that_is_refused_stops_its_consumer_alone),
         cmocka_unit_test(less_than_was_promised_is_refused),
         cmocka_unit_test(as_much_or_more_is_not),
-        cmocka_unit_test(one_that_is_down_is_asked_nothing),
+        cmocka_unit_test(one_that_is_down_says_so_at_once),
         cmocka_unit_test(a_reason_is_told_when_it_changes),
         cmocka_unit_test(each_turn_that_asks_ends_in_one_flush),
     };
