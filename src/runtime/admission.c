@@ -146,7 +146,7 @@ void mull__admission_credit(mull_engine *engine)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
         uint32_t credit = allowance(c);
-        if (credit == c->credit || c->port->state != MULL__PORT_OPEN)
+        if (credit == c->credit || !c->subscribed || c->port->state != MULL__PORT_OPEN)
             continue;
         c->credit = credit;
         c->port->ops->credit(c->port->self, c->subscription, credit);

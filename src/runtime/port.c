@@ -429,6 +429,12 @@ static void on_unanswered(mull__question *question)
     answer(a, MULL_EIO, NULL);
 }
 
+void mull__questions_fail(mull_engine *engine)
+{
+    for (mull__link *link; (link = mull__list_first(&engine->questions));)
+        answer((asking *)MULL__ENTRY(link, mull__question, link), MULL_EIO, NULL);
+}
+
 /* ask publishes `outgoing`, or asks for the depth of `queue`, for a copy of `asked`. */
 static int ask(mull_port *port, const asking *asked, const mull_outgoing *outgoing,
                const char *queue)

@@ -212,6 +212,7 @@ int mull__setup_teardown(mull_engine *engine)
         if (port->state != MULL__PORT_CLOSED)
             return 0;
     release_left(engine, 1);
+    mull__questions_fail(engine);
     for (mull__consumer *c; (c = mull__next_consumer(engine, NULL));)
         mull__consumer_free(c, MULL_ESTATE);
     mull__list *const lists[] = {&engine->ports, &engine->schemes};
