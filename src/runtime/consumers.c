@@ -429,7 +429,7 @@ static mull__consumer *next_ended(mull_engine *engine)
 void mull__consumers_end(mull_engine *engine)
 {
     mull__consumer *c;
-    while (engine->changing > 0 && !engine->closing && (c = next_ended(engine))) {
+    while (engine->changing > 0 && engine->state <= MULL__RUNNING && (c = next_ended(engine))) {
         engine->changing--;
         mull__engine_cancel(engine, &c->end_timer);
         if (c->state == MULL__CONSUMER_RENEWS) {

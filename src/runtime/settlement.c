@@ -232,6 +232,7 @@ static void refused_send(mull__delivery *d, const char *why)
     mull_error told = *error;
     told.message = why ? why : error->message;
     const mull_error *copy = mull__error_copy(&d->engine->allocator, &told);
+    mull__error_free(d->engine, d->error);
     d->error = copy ? copy : error;
     d->failed_at_ms = mull__engine_wall(d->engine);
     if (d->record.first_failure_ms == 0)
