@@ -112,7 +112,7 @@ static mull__consumer *find_candidate(mull_engine *engine)
     return NULL;
 }
 
-/* Retries have their slots already. */
+/* Retries have their slots already, of which there may be fewer by now. */
 mull__delivery *mull__admission_next(mull_engine *engine)
 {
     if (engine->state != MULL__RUNNING || engine->alone || mull__engine_stop_asked(engine))
@@ -123,7 +123,7 @@ mull__delivery *mull__admission_next(mull_engine *engine)
         return next_candidate(candidate_of);
     mull__engine_cancel(engine, &engine->poison_timer);
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
-        if (c->retries.count > 0)
+        if (c->retries.count > 0 && c->calls < c->options.concurrency)
             return take_first(&c->retries);
         if (c->waiting.count > 0 && why_no_room(c) == MULL_WHY_CALLED)
             return take_first(&c->waiting);

@@ -157,6 +157,7 @@ void mull__delivery_call(mull__delivery *d)
     d->consumer->slots += !d->slot;
     d->slot = 1;
     mull__message_becomes(d, MULL__WORKING);
+    d->consumer->calls++;
     engine->active_calls++;
     engine->alone = d->alone;
     d->message.attempt = d->attempt + 1;
@@ -217,6 +218,7 @@ void mull__delivery_ended(mull__delivery *d)
     int uncounted = d->uncounted;
     d->ended = NULL;
     d->uncounted = 0;
+    d->consumer->calls--;
     if (d->state != MULL__WORKING) {
         detached_ended(d, error);
         return;

@@ -146,6 +146,7 @@ typedef struct mull__consumer {
     mull__list waiting;            /* new ones, for admission */
     mull__list candidates; /* poison candidates: their last owner died, or they found no memory */
     mull__list retries;    /* due for another call, they have their slots */
+    uint32_t calls;        /* handlers at work, be they detached */
     uint32_t slots;        /* taken: handlers at work, and retries that wait */
     uint32_t settling;     /* deliveries that the transport is settling */
     uint32_t failing;      /* of these, settles that failed and are tried again */
