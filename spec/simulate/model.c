@@ -309,6 +309,13 @@ static void check_start(const handout *h)
               (int)(h->counters.not_before_ms - wall_ms(s)));
 }
 
+/* right_concurrency: a retry keeps its place where the concurrency was lowered meanwhile. */
+static uint32_t right_concurrency(const handout *h)
+{
+    const consumer *c = consumer_of(h);
+    return h->stage == RETRYING ? h->reader->most - 2 * c->prefetch : c->concurrency;
+}
+
 void model_called(handout *h, mull_call call, const mull_message *m)
 {
     sim *s = h->process->sim;
@@ -320,7 +327,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     check_start(h);
     if (call == 0 || call == h->call)
         WRONG(h, "the call of message %d has a number that was used", number_of(h));
-    if (t.at_work[h->consumer] >= consumer_of(h)->concurrency)
+    if (t.at_work[h->consumer] >= right_concurrency(h))
         WRONG(h, "consumer %d has %u handlers at work already", h->consumer,
               t.at_work[h->consumer]);
     if (h->stage == ARRIVED && t.failing[h->consumer] > 0)
