@@ -309,13 +309,6 @@ static void check_start(const handout *h)
               (int)(h->counters.not_before_ms - wall_ms(s)));
 }
 
-/* right_concurrency: a retry keeps its place where the concurrency was lowered meanwhile. */
-static uint32_t right_concurrency(const handout *h)
-{
-    const consumer *c = consumer_of(h);
-    return h->stage == RETRYING ? h->reader->most - 2 * c->prefetch : c->concurrency;
-}
-
 void model_called(handout *h, mull_call call, const mull_message *m)
 {
     sim *s = h->process->sim;
@@ -327,7 +320,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     check_start(h);
     if (call == 0 || call == h->call)
         WRONG(h, "the call of message %d has a number that was used", number_of(h));
-    if (t.at_work[h->consumer] >= right_concurrency(h))
+    if (t.at_work[h->consumer] >= consumer_of(h)->concurrency)
         WRONG(h, "consumer %d has %u handlers at work already", h->consumer,
               t.at_work[h->consumer]);
     if (h->stage == ARRIVED && t.failing[h->consumer] > 0)
@@ -635,7 +628,7 @@ void model_turned(process *p)
     int short_of_calls = p->sim->now_ms <= p->sim->counting_allocator.failed_ms + CALL_AGAIN_MS;
     int gate_open = !process_is_stopping(p) && !t.alone && !candidate_waits && !short_of_calls;
     for (handout *h = NULL; (h = model_next(p, h));)
-        check_left(h, gate_open);
+        check_left(h, gate_open && t.at_work[h->consumer] < consumer_of(h)->concurrency);
     if (gate_open)
         check_idle(p, &t);
     check_candidates_wait(p, &t, candidate_waits);
