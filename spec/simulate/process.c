@@ -279,7 +279,6 @@ void process_start(sim *s, void *data)
     make_engine(p);
     start(p);
     p->life = RUNNING;
-    p->turned_under = p->judged_under = p->generation;
     s->counting_allocator.scarce = scarce;
 }
 

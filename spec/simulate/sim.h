@@ -387,8 +387,7 @@ struct process {
     int index;
     uv_loop_t *loop;
     mull_policy *policy;
-    const struct generation *generation;                  /* in force */
-    const struct generation *turned_under, *judged_under; /* ... in its last turn; judgement */
+    const struct generation *generation; /* in force */
     mull_engine *engine;
     life life;
     int dead; /* killed; what is left of it is taken down */
@@ -516,6 +515,9 @@ int64_t settlement_number(const mull_settlement *settlement, const char *header)
  * kept, with what is there `without` it. */
 int are_words(const handout *h, const char *found, const char *expected, const char *without);
 int same_text(const char *a, const char *b);
+
+/* model_parked counts what a reader was handed and its broker refuses to settle. */
+uint32_t model_parked(const reader *r);
 
 /* model_refused: it was told that a settlement can never be, and has looked. */
 void model_refused(handout *h);
