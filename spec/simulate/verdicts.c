@@ -306,6 +306,8 @@ static void asked(handout *h, const mull_settlement *settlement)
     h->stage = SETTLING;
     h->unwritten = 0;
     h->kind = settlement->kind;
+    if (h->kind == MULL_SETTLE_DEAD_LETTER)
+        h->dead_in = keep_text(h->process->sim, settlement->queue);
     h->settlement_hash = settlement_hash(settlement);
     h->under_way = 1;
 }
@@ -329,8 +331,8 @@ static const generation *last_hope(const handout *h)
     if (h->refusals > 1 || (!sends && !is_verdict))
         return NULL;
     const generation *g = sends ? h->process->generation : h->judged_under;
-    int was_default = h->kind == MULL_SETTLE_DEAD_LETTER &&
-                      same_text(default_queue(h, g), h->judgement.verdict.queue);
+    int was_default =
+        h->kind == MULL_SETTLE_DEAD_LETTER && same_text(default_queue(h, g), h->dead_in);
     return was_default ? NULL : g;
 }
 
@@ -345,6 +347,7 @@ static void fail_send(handout *h, const generation *g)
         h->counters.first_failure_ms = h->refused_ms;
     h->judged_calls = h->counters.calls + h->crashes + h->attempt;
     h->judged_under = g;
+    h->judgement.verdict = (mull_verdict){.size = sizeof h->judgement.verdict};
     h->sent_count = 0;
 }
 

@@ -83,8 +83,9 @@ void mull__stop_begin(mull_engine *engine)
 /* Once the grace is over, transports have their time to answer, which a close doesn't begin anew. */
 void mull__stop_end_grace(mull_engine *engine)
 {
-    int drains = engine->grace_over && engine->grace_timer.set;
-    if ((engine->state == MULL__STOPPING || engine->state == MULL__STOPPED) && !drains)
+    if (engine->grace_over && engine->grace_timer.set)
+        for_each(engine, mull__settlement_retry_now);
+    else if (engine->state == MULL__STOPPING || engine->state == MULL__STOPPED)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
