@@ -503,14 +503,9 @@ static void board_close(void *self)
     wake(t);
 }
 
-static int board_open(void **self, mull_port *port, const char *url, mull_abilities *abilities,
-                      char *why, size_t why_size)
+int board_attach(board *b, void **self, mull_port *port, mull_abilities *abilities)
 {
     *self = NULL;
-    if (strcmp(url, "board:") != 0) {
-        snprintf(why, why_size, "there is one board; leave out what stands behind 'board:'");
-        return MULL_EINVAL;
-    }
     transport *t = calloc(1, sizeof *t);
     mull_timer *timer = t ? mull_port_timer_new(port, on_timer, t) : NULL;
     if (!timer || uv_async_init(mull_port_loop(port), &t->async, on_turn) != 0) {
@@ -521,7 +516,7 @@ static int board_open(void **self, mull_port *port, const char *url, mull_abilit
     t->async.data = t;
     t->timer = timer;
     t->port = port;
-    t->board = mull_port_data(port); /* what mull_engine_scheme was given */
+    t->board = b;
     TAILQ_INIT(&t->readers);
     TAILQ_INIT(&t->out);
     TAILQ_INIT(&t->answers);
@@ -531,6 +526,16 @@ static int board_open(void **self, mull_port *port, const char *url, mull_abilit
     *abilities = (mull_abilities){.can_retry = 1, .can_delay = 1, .counts_deliveries = 1};
     *self = t;
     return 0;
+}
+
+static int board_open(void **self, mull_port *port, const char *url, mull_abilities *abilities,
+                      char *why, size_t why_size)
+{
+    board *b = mull_port_data(port); /* what mull_engine_scheme was given */
+    if (strcmp(url, "board:") == 0)
+        return board_attach(b, self, port, abilities);
+    snprintf(why, why_size, "there is one board; leave out what stands behind 'board:'");
+    return MULL_EINVAL;
 }
 
 const mull_transport_ops board_transport = {

@@ -159,7 +159,8 @@ typedef struct mull_transport_ops {
 /* mull_engine_scheme makes a transport of yours known to an engine: mull_engine_transport then
  * takes URLs that begin with its scheme and a colon. `ops` and the scheme's text are borrowed until
  * the engine is closed; `data` is yours, mull_port_data gives it to each transport of that scheme.
- * Several engines may have the same ops, or different ones for one scheme. On the loop's thread.
+ * It goes before a module of that scheme. Several engines may have the same ops, or different ones
+ * for one scheme. On the loop's thread.
  * MULL_EINVAL: another version, no scheme, one that is built in (or will be: amqp, redis, nats) or
  * taken, or a slot is missing; `problem` says which. MULL_ENOMEM; MULL_ESTATE: it is closing. */
 MULL_API int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *ops, void *data);

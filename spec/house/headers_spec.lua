@@ -13,7 +13,7 @@ local function slurp(path)
     return text
 end
 
-local headers = { "mulligan.h", "mulligan/transport.h" }
+local headers = { "mulligan.h", "mulligan/transport.h", "mulligan/module.h" }
 
 -- All that a careful host may have switched on.
 local warnings = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wundef "

@@ -18,6 +18,7 @@
 #include "calls.h"
 #include "decide/decide.h"
 #include "engine_control.h"
+#include "mulligan/module.h"
 #include "timers.h"
 #include "wire/headers.h"
 
@@ -90,6 +91,7 @@ typedef struct mull__scheme { /* a transport that the embedder brought along */
 } mull__scheme;
 
 struct mull_port {
+    const mull_port_calls *calls; /* first, where a module looks for them */
     mull__link link;
     mull_engine *engine;
     const mull_transport_ops *ops;

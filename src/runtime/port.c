@@ -7,6 +7,9 @@
 #include "settlement.h"
 #include "timers.h"
 
+#include <assert.h>
+#include <stddef.h>
+
 /* misused logs what a transport may not do, and nothing else comes of it. */
 static void misused(mull_port *port, const char *what)
 {
@@ -367,3 +370,12 @@ void mull_port_depth(mull_port *port, void *data, int status, const mull_depth *
         status = MULL_EINVAL;
     t.answer(status, status == 0 ? depth : &unknown, t.data);
 }
+
+/* ---- For modules ----------------------------------------------------------------------------- */
+
+#define CALL(name, parameters, arguments)             .name = mull_port_##name,
+#define CALL_GIVES(type, name, parameters, arguments) .name = mull_port_##name,
+
+const mull_port_calls mull__port_calls = {MULL__PORT_CALLS(CALL, CALL_GIVES)};
+
+static_assert(offsetof(mull_port, calls) == 0, "modules look there");

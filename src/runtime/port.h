@@ -4,6 +4,9 @@
 
 #include "engine_state.h"
 
+/* mull__port_calls are what a transport calls, for those that are modules. */
+extern const mull_port_calls mull__port_calls;
+
 void mull__port_begin_holding(mull_port *port); /* renews claims three times in their timeout */
 void mull__deferred_try(void *port);            /* takes in those for which there was no memory */
 void mull__deferred_release(mull_port *port);   /* those that are left when it closes */

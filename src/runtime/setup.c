@@ -75,7 +75,7 @@ static int refuse_ops(mull_engine *engine, const mull_transport_ops *ops)
                       "first, without the colon",
                       SCHEME_MAX);
     snprintf(url, sizeof url, "%s:", ops->scheme);
-    if (mull__transport_for(url) || mull__transport_is_later(url))
+    if (mull__transport_is_ours(url))
         return REFUSE(engine,
                       "'%s' is built in, or will be; give this transport a scheme of its own", url);
     if (scheme_for(engine, url))
@@ -119,7 +119,7 @@ static int refuse_url(mull_engine *engine, int status, const char *name, const c
 
 static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
 {
-    char why[256], more[128] = "";
+    char why[512], more[128] = "";
     size_t length = 0;
     for (mull__link *link = mull__list_first(&engine->schemes); link && length < sizeof more;
          link = mull__list_after(&engine->schemes, link))
@@ -136,7 +136,8 @@ static int attach(mull_engine *engine, const char *name, const mull_transport_op
     mull_port *port = mull__zalloc(&engine->allocator, 1, sizeof *port + size);
     if (!port)
         return MULL_ENOMEM;
-    *port = (mull_port){.engine = engine, .health = MULL_UP, .ops = ops, .data = data};
+    *port = (mull_port){
+        .calls = &mull__port_calls, .engine = engine, .health = MULL_UP, .ops = ops, .data = data};
     memcpy(port->name, name, size);
     char why[512] = "";
     int status =
@@ -301,7 +302,9 @@ int mull__setup_teardown(mull_engine *engine)
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
         if (port->state != MULL__PORT_CLOSED)
             return 0;
-    mull__list *const lists[] = {&engine->consumers, &engine->ports, &engine->schemes};
+    for (mull__link *link; (link = mull__list_pop(&engine->ports));)
+        mull__free(&engine->allocator, MULL__ENTRY(link, mull_port, link));
+    mull__list *const lists[] = {&engine->consumers, &engine->schemes};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (mull__link *link; (link = mull__list_pop(lists[i]));)
             mull__free(&engine->allocator, link); /* it comes first in each */
