@@ -1,4 +1,5 @@
 -- Program, library and Lua module find the modules of their own installation, wherever it was moved to.
+local examples = require "support.examples"
 local installed = require "support.installed"
 local process = require "support.process"
 
@@ -78,7 +79,8 @@ describe("an installed module", function()
 
     it("is found by the program", function()
         local run = "moved/bin/mulligan run --until-empty"
-        assert.equal("done 0, retried 0, redelivered 0, dead-lettered 0, discarded 0\n", ends(0, run .. " --log-level error"))
+        assert.equal("done 0, retried 0, redelivered 0, dead-lettered 0, discarded 0\n",
+            ends(0, run .. " --log-level error"))
         assert.matches(unknown, without(function() return ends(2, run) end), 1, true)
     end)
 
@@ -101,6 +103,15 @@ describe("an installed module", function()
             .. "| sed s/-lmulligan/-l:libmulligan.a/)")
         assert.equal(("transport 'shop': %s\ntransport 'far': 'amqp:' isn't linked in here; "
             .. "the build needs MULL_STATIC_MODULES=amqp\n"):format(unknown), ends(1, "./static"))
+    end)
+
+    it("is made by the command in its head", function()
+        local command = examples.command(place.folder:read "moved/share/doc/mulligan/examples/board/module.c")
+        place:sh("cp -R moved/share/doc/mulligan/examples/board . && cd board && " .. command)
+        without(function()
+            place:sh(("cp board/board.so %s"):format(file))
+            return ends(0, "moved/bin/mulligan run --until-empty")
+        end)
     end)
 
     it("is none of what is installed without being asked for", function()
