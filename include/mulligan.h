@@ -4,10 +4,10 @@
  * aside for a person, or drop it. There are two ways in:
  *
  *   decide   mull_policy_load -> mull_decider_new -> mull_decide            no loop, no I/O
- *   run      mull_engine_new -> _transport -> _consumer -> mull_engine_run  the whole of it
+ *   run      mull_engine_new, _transport, mull_consumer_add, mull_engine_run     the whole of it
  *
  * Ten calls to know: mull_policy_load, _free; mull_decider_new, mull_decide; mull_engine_new,
- * _transport, _consumer, _run, _close; and mull_done, by which a handler ends a call. docs/api.md
+ * _transport, _run, _close; mull_consumer_add; and mull_done, by which a handler ends a call. docs/api.md
  * lists the others by what they are for, docs/embedding.md leads through examples.
  *
  * Conventions, which hold for every function here:
@@ -85,11 +85,12 @@ template <typename T> inline T mull_init()
     X(MULL_EIO, -6, "io", "the transport could not carry it out")                                  \
     X(MULL_ESTATE, -7, "state", "not possible in the state that the engine is in")                 \
     X(MULL_ETOOBIG, -8, "too_big", "larger, or more, than allowed")                                \
-    X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")
+    X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")                         \
+    X(MULL_EDOWN, -10, "down", "the transport is down")
 
 /* What functions return; 0 is success. */
 #define MULL__ERROR_ENUM(name, value, lua, text) name = value,
-enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -10 };
+enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -11 };
 #undef MULL__ERROR_ENUM
 
 /* mull_strerror says in a few words what a code means; static, never NULL. */
@@ -463,6 +464,7 @@ typedef struct mull_engine_options {
     const mull_clock *clock;     /* a test's clock, with mull_engine_turn; NULL: the real ones */
     uint64_t seed;               /* for ids given to messages without one; 0: from the system */
     mull_allocator allocator;    /* of the engine and its transports */
+    int64_t quiet_ms;            /* see mull_stop_when_empty; 0: 10 s */
 } mull_engine_options;
 
 /* mull_engine_new makes an engine. MULL_EINVAL: an option is out of range, or reloads are asked for
@@ -504,12 +506,64 @@ typedef struct mull_consumer_options {
     uint32_t prefetch;     /* claimed but not started; 0: 2 * concurrency */
     int64_t timeout_ms;    /* a call may last; MULL_NEVER: no limit; 0: 30 s */
     size_t max_body;       /* a larger message is dead-lettered on arrival; 0: 16 MiB */
+    int paused;            /* it begins as mull_consumer_pause leaves it; 0 */
 } mull_consumer_options;
 
-/* mull_engine_consumer adds a consumer. Strings are copied. MULL_EINVAL: something required is
- * missing, a name is taken, or there is no such transport, which `problem` says; MULL_ESTATE: the
- * engine has started, or is being closed. */
-MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *options);
+/* mull_consumer_add adds a consumer, before the start or while the engine runs. Strings are copied.
+ * MULL_EINVAL: something required is missing, a name is taken, or there is no such transport;
+ * MULL_EREFUSED: it runs, and the policy in force can't work with this consumer. `problem` says
+ * why. MULL_ESTATE: the engine has stopped, or is being closed. */
+MULL_API int mull_consumer_add(mull_engine *engine, const mull_consumer_options *options);
+
+/* mull_consumer_removed_fn: nothing of the consumer is claimed any more, and its name is free (0).
+ * MULL_ESTATE: the engine is closed instead. */
+typedef void (*mull_consumer_removed_fn)(int status, void *data);
+
+/* mull_consumer_remove lets a consumer's handlers that are at work end, calls none of it any more,
+ * and gives back the rest: what waits for a retry with its calls counted. Told on a later turn,
+ * when the last handler has ended and all is settled. MULL_EINVAL: there is none of this name;
+ * MULL_ESTATE: it is being removed, or the engine closed. */
+MULL_API int mull_consumer_remove(mull_engine *engine, const char *name,
+                                  mull_consumer_removed_fn removed, void *data);
+
+/* mull_consumer_pause begins no more calls of a consumer, and gives back what waits here: what
+ * waits for a retry with its calls counted. Handlers at work end as usual. mull_consumer_resume
+ * goes on. Paused already, or not at all: nothing. Errors as of mull_consumer_remove. */
+MULL_API int mull_consumer_pause(mull_engine *engine, const char *name);
+MULL_API int mull_consumer_resume(mull_engine *engine, const char *name);
+
+/* mull_consumer_concurrency sets how many handlers of a consumer may be at work; where `prefetch`
+ * was left to its default, that follows. Handlers beyond it end as usual. More than it ever had
+ * takes a new subscription: the messages that wait go back for it, and it is there once the
+ * handlers at work have ended. MULL_EINVAL: 0; else as mull_consumer_remove. */
+MULL_API int mull_consumer_concurrency(mull_engine *engine, const char *name, uint32_t concurrency);
+
+/* MULL_WHY_NOTS lists why a consumer's handler isn't called just now, the first that holds. */
+#define MULL_WHY_NOTS(X)                                                                           \
+    X(MULL_WHY_STOPPING, "stopping") /* the engine, or it is being removed */                      \
+    X(MULL_WHY_TRANSPORT_DOWN, "transport_down")                                                   \
+    X(MULL_WHY_QUEUE_REFUSED, "queue_refused")   /* until a person acts */                         \
+    X(MULL_WHY_QUEUE_WAITING, "queue_waiting")   /* its subscription isn't ready */                \
+    X(MULL_WHY_SETTLING_FAILS, "settling_fails") /* and is tried again */                          \
+    X(MULL_WHY_PAUSED, "paused")                                                                   \
+    X(MULL_WHY_CANDIDATE_ALONE, "candidate_alone") /* a poison candidate is called, or waits */    \
+    X(MULL_WHY_CONCURRENCY, "concurrency")         /* as many handlers are at work as may be */    \
+    X(MULL_WHY_NOTHING_THERE, "nothing_there")
+
+/* mull_why_not is one of MULL_WHY_NOTS, or MULL_WHY_CALLED: it is called. */
+#define MULL__WHY_ENUM(name, text) name,
+typedef enum mull_why_not {
+    MULL_WHY_CALLED,
+    MULL_WHY_NOTS(MULL__WHY_ENUM) MULL_WHY_LAST
+} mull_why_not;
+#undef MULL__WHY_ENUM
+
+/* mull_why_not_name gives the word for it; static; NULL: there is no such one, or it is called. */
+MULL_API const char *mull_why_not_name(mull_why_not why);
+
+/* mull_consumer_why_not says why a consumer isn't called. Before the start: MULL_WHY_STOPPING, as
+ * after the end. MULL_EINVAL: there is none of this name. */
+MULL_API int mull_consumer_why_not(mull_engine *engine, const char *name, mull_why_not *why);
 
 /* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`
  * says; without a consumer it starts, to send, and the log says so. MULL_EREFUSED, with nothing
@@ -538,8 +592,9 @@ typedef void (*mull_published_fn)(int status, void *data);
  * on a later turn of the loop, if this returns 0. MULL_EINVAL: no such transport, no queue, text
  * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB, there are
  * more than 1,000 headers, or these and the other texts have more than 1 MiB in all;
- * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EIO: it is broken for good;
- * MULL_ESTATE: the engine is being closed. */
+ * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EDOWN: it doesn't work now;
+ * MULL_EIO: it is broken for good; MULL_ESTATE: the engine is being closed. Where it isn't said
+ * within a minute whether it is safe, `published` is told MULL_EIO. */
 MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                           int64_t delay_ms, mull_published_fn published, void *data);
 
@@ -563,11 +618,13 @@ MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *er
 MULL_API void mull_stop(mull_engine *engine);
 
 /* mull_stop_when_empty stops the engine once nothing is ready, delayed or claimed, by anyone, in
- * the queues that its consumers read. While a transport that isn't down answers a depth with an
- * error, it is asked again ever more rarely, which the log says once; after a minute of nothing but
- * errors the engine stops, and its status is MULL_EIO. Where all that is left is due in more than
- * 366 days, which no policy can say, it stops as well: that status is MULL_EREFUSED, and `problem`
- * says how many. */
+ * the queues that its consumers read. Where a transport can't count them exactly: once nothing was
+ * ready there, in flight here, or put off here and still due, for `quiet_ms`. While a transport
+ * that isn't down answers a depth with an error, it is asked again ever more rarely, which the log
+ * says once; after a minute of nothing but errors the engine stops, and its status is MULL_EIO.
+ * Where all that is left is due in more than 366 days, which no policy can say, or is parked, or a
+ * queue can't be read, it stops as well: that status is MULL_EREFUSED, and `problem` says what is
+ * left. */
 MULL_API int mull_stop_when_empty(mull_engine *engine);
 
 /* mull_counts: messages acknowledged (`done`), verdicts carried out (`retried`, `redelivered`,
@@ -582,9 +639,12 @@ typedef struct mull_counts {
 /* mull_engine_counts writes the counts so far, on the loop's thread. */
 MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);
 
+/* MULL_UNKNOWN is a number of mull_depth that its transport can't tell. */
+#define MULL_UNKNOWN UINT64_MAX
+
 /* mull_depth is how many messages of a queue are `ready`, wait for their time (`delayed`), or are
  * `claimed`, and when the next one that waits is due (`next_due_ms`, of the wall clock; INT64_MAX:
- * none). */
+ * none, or unknown). */
 typedef struct mull_depth {
     uint64_t ready, delayed, claimed;
     int64_t next_due_ms;

@@ -47,13 +47,19 @@ static board *board_named(const char *url)
     return found ? found->board : NULL;
 }
 
-static int module_open(void **self, mull_port *port, const char *url, mull_abilities *abilities,
-                       char *why, size_t why_size)
+static int module_look(const char *url, const char *queue, mull_abilities *floor, char *why,
+                       size_t why_size)
+{
+    (void)url; /* any name is one of a board */
+    return board_transport.look("board:", queue, floor, why, why_size);
+}
+
+static int module_open(void **self, mull_port *port, const char *url, char *why, size_t why_size)
 {
     (void)why;
     (void)why_size;
     board *b = board_named(url);
-    return b ? board_attach(b, self, port, abilities) : MULL_ENOMEM;
+    return b ? board_attach(b, self, port) : MULL_ENOMEM;
 }
 
 static mull_transport_ops transport;
@@ -62,6 +68,7 @@ static mull_transport_ops transport;
 __attribute__((constructor)) static void fill_in(void)
 {
     transport = board_transport;
+    transport.look = module_look;
     transport.open = module_open;
 }
 

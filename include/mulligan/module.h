@@ -11,7 +11,8 @@
  *
  * A module links nothing of mulligan, since it may be loaded by the program, the Lua module and
  * libmulligan alike, and by several of them in one process. Its calls of mull_port_... go to the
- * engine that each port belongs to. It may call nothing else of the library.
+ * engine that each port belongs to. It may call nothing else of the library, but has
+ * mull_is_own_header and mull_settled_headers of mulligan/transport.h.
  *
  * docs/embedding.md says where it is put; examples/board/module.c is one.
  */
@@ -28,19 +29,21 @@ extern "C" {
  * (parameters), (arguments)), or GIVES with the type of the answer before these. Within a version
  * of transports it only grows, at its end. */
 #define MULL__PORT_CALLS(DOES, GIVES)                                                              \
-    DOES(delivered, (mull_port * port, mull_delivery * delivery), (port, delivery))                \
-    DOES(settled, (mull_port * port, mull_delivery * delivery, int status),                        \
-         (port, delivery, status))                                                                 \
-    DOES(published, (mull_port * port, void *ticket, int status), (port, ticket, status))          \
-    DOES(depth, (mull_port * port, void *ticket, int status, const mull_depth *depth),             \
-         (port, ticket, status, depth))                                                            \
-    DOES(lost, (mull_port * port, mull_delivery * delivery), (port, delivery))                     \
     DOES(state, (mull_port * port, mull_health health, const char *why), (port, health, why))      \
+    DOES(source,                                                                                   \
+         (mull_port * port, mull_ticket consumer, mull_source_state state,                         \
+          const mull_abilities *found, const char *why),                                           \
+         (port, consumer, state, found, why))                                                      \
+    DOES(delivered, (mull_port * port, mull_ticket consumer, mull_delivery * delivery),            \
+         (port, consumer, delivery))                                                               \
+    DOES(lost, (mull_port * port, mull_ticket delivery, const char *why), (port, delivery, why))   \
+    DOES(answer, (mull_port * port, mull_ticket ticket, int status, const char *why),              \
+         (port, ticket, status, why))                                                              \
+    DOES(depth,                                                                                    \
+         (mull_port * port, mull_ticket ticket, int status, const mull_depth *depth,               \
+          const char *why),                                                                        \
+         (port, ticket, status, depth, why))                                                       \
     DOES(closed, (mull_port * port), (port))                                                       \
-    GIVES(mull_timer *, after,                                                                     \
-          (mull_port * port, int64_t delay_ms, void (*fire)(void *data), void *data),              \
-          (port, delay_ms, fire, data))                                                            \
-    DOES(cancel, (mull_port * port, mull_timer * timer), (port, timer))                            \
     GIVES(mull_timer *, timer_new, (mull_port * port, void (*fire)(void *data), void *data),       \
           (port, fire, data))                                                                      \
     DOES(timer_set, (mull_port * port, mull_timer * timer, int64_t delay_ms),                      \

@@ -150,6 +150,11 @@ describe("a module", function()
         end
     end)
 
+    it("that lacks a slot isn't taken", function()
+        compile(MADE:format("sizeof(struct mull_module), MULL_TRANSPORT_VERSION, sizeof(mull_port_calls)"))
+        refused("made:", "'made:' can't be loaded: FOLDER/made.so has no `look`; only `hold` and `flush` may be missing")
+    end)
+
     it("of another name isn't taken", function()
         install "shop.so"
         refused("shop:", "'shop:' can't be loaded: FOLDER/shop.so is the module 'board', with a transport for "

@@ -23,6 +23,7 @@ const mull_error mull__engine_errors[MULL__ENGINE_ERRORS] = {
         OWN("MessageDeserializationError", "the body is larger than the consumer's max_body"),
     [MULL__BODILESS] =
         OWN("MessageDeserializationError", "the body is missing: the transport has lost it"),
+    [MULL__SEND_REFUSED] = OWN("Error", "the transport refuses what the handler sent"),
 };
 
 void mull__error_free(mull_engine *engine, const mull_error *error)
@@ -203,7 +204,7 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *given, in
     mull__call_slot *slot = find(engine, call);
     status = slot && slot->state == MULL__CALL_OPEN ? 0 : MULL_EDONE;
     if (status == 0)
-        status = mull__delay_check(&slot->delivery->consumer->port->abilities, delay_ms);
+        status = mull__delay_check(&slot->delivery->consumer->can, delay_ms);
     if (status == 0)
         status = keep(engine, slot->delivery, &outgoing, bytes);
     uv_mutex_unlock(&engine->mutex);

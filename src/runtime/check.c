@@ -140,41 +140,49 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
     return status;
 }
 
+int mull__look(const mull_transport_ops *ops, const char *url, const char *queue,
+               mull_abilities *floor, char *why, size_t why_size)
+{
+    *floor = (mull_abilities){.size = sizeof *floor};
+    int status = mull__refusal(ops->look(url, queue, floor, why, why_size));
+    floor->can_hold &= ops->hold != NULL;
+    return status;
+}
+
 int mull__worker_probe(mull__worker *worker, const char *url, char *why, size_t why_size)
 {
     const mull_transport_ops *ops = mull__transport_for(url);
-    /* Where it can't be told, nothing is found fault with. */
-    worker->can = (mull_abilities){.can_retry = 1, .can_delay = 1};
+    worker->can = (mull_abilities){.size = sizeof worker->can};
     if (!ops) {
         mull__transport_unknown(url, "", why, why_size);
         return MULL_EINVAL;
     }
-    if (!ops->look)
-        return MULL_OK;
-    int status = ops->look(url, &worker->can, why, why_size);
-    worker->can.can_hold &= ops->hold != NULL;
-    return status;
+    return mull__look(ops, url, worker->queue, &worker->can, why, why_size);
 }
 
 /* ---- Of an engine ---------------------------------------------------------------------------- */
+
+mull__worker mull__worker_of(const mull__consumer *c)
+{
+    return (mull__worker){.name = c->name,
+                          .queue = c->queue,
+                          .transport = c->port->name,
+                          .can = c->floor,
+                          .timeout_ms = c->options.timeout_ms};
+}
 
 static int check(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data)
 {
     mull_engine *engine = data;
     size_t count = 0;
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
         count++;
     mull__worker *workers = mull__zalloc(&engine->allocator, count, sizeof *workers);
     if (!workers)
         return MULL_ENOMEM;
     count = 0;
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c)); count++) {
-        workers[count] = (mull__worker){.name = c->name,
-                                        .queue = c->queue,
-                                        .transport = c->port->name,
-                                        .can = c->port->abilities,
-                                        .timeout_ms = c->options.timeout_ms};
-        workers[count].can.can_hold &= c->port->ops->hold != NULL;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c)); count++) {
+        workers[count] = mull__worker_of(c);
     }
     int status = mull__check_workers(workers, count, table, problem, problem_data);
     mull__free(&engine->allocator, workers);

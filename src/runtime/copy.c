@@ -207,30 +207,33 @@ int mull__message_take(mull_engine *engine, mull_message *own, char id[33],
     return status;
 }
 
-/* take_message puts the headers first: their address is the block's, even where there are none. */
-static mull_message take_message(block *b, const mull_message *message)
+/* take_message puts the struct first, so that its address is the block's. */
+static const mull_message *take_message(block *b, const mull_message *message)
 {
-    mull_message copy = *message;
-    mull_header *headers = take(b, (message->header_count + 1) * sizeof *headers);
-    copy.header_count = 0;
+    mull_message *copy = take(b, sizeof *copy);
+    mull_message made = *message;
+    mull_header *headers = take(b, message->header_count * sizeof *headers);
+    made.header_count = 0;
     for (size_t i = 0; i < message->header_count; i++) {
         if (mull__is_own(message->headers[i].name))
             continue;
         mull_header header = {.name = take_text(b, message->headers[i].name),
                               .value = take_text(b, message->headers[i].value)};
         if (headers)
-            headers[copy.header_count] = header;
-        copy.header_count++;
+            headers[made.header_count] = header;
+        made.header_count++;
     }
-    copy.headers = headers;
-    copy.id = take_text(b, message->id);
-    copy.type = take_text(b, message->type);
-    copy.key = take_text(b, message->key);
-    copy.queue = take_text(b, message->queue);
+    made.headers = headers;
+    made.id = take_text(b, message->id);
+    made.type = take_text(b, message->type);
+    made.key = take_text(b, message->key);
+    made.queue = take_text(b, message->queue);
     void *body = take(b, message->body_size);
     if (body && message->body_size > 0)
         memcpy(body, message->body, message->body_size);
-    copy.body = body;
+    made.body = body;
+    if (copy)
+        *copy = made;
     return copy;
 }
 
@@ -243,11 +246,12 @@ int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out, siz
     block b = {.memory = mull__alloc(allocator, counted.used)};
     if (!b.memory)
         return MULL_ENOMEM;
-    *out = (mull_outgoing){.message = take_message(&b, message), .due_ms = due_ms};
+    *out = (mull_outgoing){
+        .size = sizeof *out, .message = take_message(&b, message), .due_ms = due_ms};
     return 0;
 }
 
 void mull__outgoing_free(const mull_allocator *allocator, mull_outgoing *outgoing)
 {
-    mull__free(allocator, (void *)(uintptr_t)outgoing->message.headers);
+    mull__free(allocator, (void *)(uintptr_t)outgoing->message);
 }

@@ -85,8 +85,8 @@ static int64_t notify_for(const mull_engine *engine, const char *consumer, const
 mull_failure mull__failure_of(const mull__delivery *d)
 {
     const mull_port *port = d->consumer->port;
-    uint32_t no_retry = port->abilities.can_retry ? 0 : MULL_CANNOT_RETRY;
-    uint32_t no_delay = port->abilities.can_delay ? 0 : MULL_CANNOT_DELAY;
+    uint32_t no_retry = d->consumer->can.can_retry ? 0 : MULL_CANNOT_RETRY;
+    uint32_t no_delay = d->consumer->can.can_delay ? 0 : MULL_CANNOT_DELAY;
     return (mull_failure){.size = sizeof(mull_failure),
                           .error = d->error,
                           .message = &d->message,

@@ -2,6 +2,7 @@
  *
  *   mull_stop ── takes nothing new, gives back what waits, lets handlers work for the grace time
  *             ── then cuts them off and gives their messages back, uncounted
+ *             ── then no longer waits for transports that don't answer
  *   a transport is broken for good ── the same, but what it handed out is abandoned at once
  *   handlers have no memory left   ── the same as mull_stop, with a status
  *   stopped   ── every message is settled, detached calls may still be at work
@@ -28,6 +29,18 @@ static void for_each(mull_engine *engine, void (*visit)(mull__delivery *d))
     }
 }
 
+void mull__stop_end_drain(mull_engine *engine)
+{
+    engine->drain_over = 1;
+    for_each(engine, mull__settlement_give_up);
+    mull__engine_mark_posted(engine);
+}
+
+static void on_drain_over(void *data)
+{
+    mull__stop_end_drain(data);
+}
+
 static void on_grace_over(void *data)
 {
     mull_engine *engine = data;
@@ -41,6 +54,7 @@ static void on_grace_over(void *data)
         mull__deferred_try(port);
     for_each(engine, mull__delivery_detach);
     for_each(engine, mull__settlement_retry_now);
+    mull__timer_set(engine, &engine->grace_timer, MULL__DRAIN_MS, on_drain_over, engine);
     mull__engine_mark_posted(engine);
 }
 

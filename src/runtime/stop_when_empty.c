@@ -39,7 +39,7 @@ int mull__engine_emptied(const mull_engine *engine)
 }
 
 /* depth_failed keeps the first failure of a round, as that is the one to be told. */
-static void depth_failed(mull_subscription *c, int status)
+static void depth_failed(mull__consumer *c, int status)
 {
     mull__depth_poll *depths = &c->engine->depths;
     depths->failed_of = depths->failed ? depths->failed_of : c;
@@ -51,7 +51,7 @@ static void depth_failed(mull_subscription *c, int status)
 static void ask_failed(mull_engine *engine)
 {
     mull__depth_poll *depths = &engine->depths;
-    const mull_subscription *c = depths->failed_of;
+    const mull__consumer *c = depths->failed_of;
     int64_t now_ms = mull__engine_now(engine);
     if (depths->wait_ms == 0)
         mull__engine_log(engine, MULL_WARNING,
@@ -73,23 +73,71 @@ static void ask_failed(mull_engine *engine)
     mull__stop_begin(engine);
 }
 
+/* stop_short stops the engine though messages may be left. */
+#define STOP_SHORT(engine, ...)                                                                    \
+    do {                                                                                           \
+        (engine)->status = mull__engine_problem(engine, MULL_EREFUSED, __VA_ARGS__);               \
+        mull__stop_begin(engine);                                                                  \
+    } while (0)
+
+static uint64_t parked(mull_engine *engine)
+{
+    uint64_t count = 0;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
+        count += c->parked;
+    return count;
+}
+
+/* nothing_left stops the engine: what can be handled is. */
+static void nothing_left(mull_engine *engine)
+{
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
+        if (c->source != MULL_SOURCE_READY) {
+            STOP_SHORT(
+                engine,
+                "consumer '%s' can't read the queue '%s', so nobody knows whether it is empty: %s",
+                c->name, c->queue, c->why[0] ? c->why : "its transport has not said why");
+            return;
+        }
+    if (parked(engine) > 0) {
+        STOP_SHORT(engine,
+                   "%llu message(s) are parked, since their transport never settles them; the log "
+                   "says why",
+                   (unsigned long long)parked(engine));
+        return;
+    }
+    engine->emptied = 1;
+    mull__stop_begin(engine);
+}
+
 /* found_some looks again: soon at what others have claimed, else when the next delayed message is
  * due. It stops where all that is left waits for a time to which no policy can have put it off. */
 static void found_some(mull_engine *engine)
 {
     const mull__depth_poll *depths = &engine->depths;
     int64_t wait_ms = depths->next_due - mull__engine_wall(engine);
+    if (depths->left > 0 && depths->left == parked(engine)) {
+        nothing_left(engine);
+        return;
+    }
     if (depths->claimed || depths->left == 0 || wait_ms <= FAR_MS) {
         int soon = depths->claimed || depths->next_due == INT64_MAX || wait_ms < 1;
         look_in(engine, soon ? LOOK_MS : within(1, wait_ms, LOOK_MAX_MS));
         return;
     }
-    engine->status = mull__engine_problem(
-        engine, MULL_EREFUSED,
-        "%llu message(s) in the queues that are read are due in more than 365 days, later than any "
-        "policy can say; it isn't waited for them",
-        (unsigned long long)depths->left);
-    mull__stop_begin(engine);
+    STOP_SHORT(engine,
+               "%llu message(s) in the queues that are read are due in more than 365 days, later "
+               "than any policy can say; it isn't waited for them",
+               (unsigned long long)depths->left);
+}
+
+/* quiet_left is how long nothing has to happen yet, where it isn't known what is in a queue. */
+static int64_t quiet_left(mull_engine *engine)
+{
+    int64_t quiet_ms = engine->options.quiet_ms;
+    int64_t since_ms = mull__later(engine->active_ms, quiet_ms) - mull__engine_now(engine);
+    int64_t due_ms = mull__later(engine->put_off_ms, quiet_ms) - mull__engine_wall(engine);
+    return !engine->depths.rough ? 0 : since_ms > due_ms ? since_ms : due_ms;
 }
 
 static void ask_depths(mull_engine *engine);
@@ -111,23 +159,36 @@ static void round_over(mull_engine *engine)
         found_some(engine);
     } else if (depths->rounds < depths->moments) {
         ask_depths(engine);
+    } else if (quiet_left(engine) > 0) {
+        look_in(engine, quiet_left(engine));
     } else {
-        engine->emptied = 1;
-        mull__stop_begin(engine);
+        nothing_left(engine);
     }
+}
+
+/* add_depth: of a rough one only what is ready counts. */
+static void add_depth(mull__depth_poll *depths, mull_depth_kind kind, const mull_depth *depth)
+{
+    if (depth->ready != MULL_UNKNOWN)
+        depths->left += depth->ready;
+    depths->claimed |= depth->ready > 0 && depth->ready != MULL_UNKNOWN;
+    if (kind != MULL_DEPTH_EXACT)
+        return;
+    depths->left += depth->delayed + depth->claimed;
+    depths->claimed |= depth->claimed > 0;
+    if (depth->next_due_ms < depths->next_due)
+        depths->next_due = depth->next_due_ms;
 }
 
 static void on_depth(int status, const mull_depth *depth, void *data)
 {
-    mull_subscription *c = data;
+    mull__consumer *c = data;
     mull__depth_poll *depths = &c->engine->depths;
     depths->asked--;
     if (status != 0)
         depth_failed(c, status);
-    depths->left += depth->ready + depth->delayed + depth->claimed;
-    depths->claimed |= depth->claimed > 0 || depth->ready > 0;
-    if (depth->next_due_ms < depths->next_due)
-        depths->next_due = depth->next_due_ms;
+    else
+        add_depth(depths, c->can.depth, depth);
     if (depths->asked == 0 && c->engine->state == MULL__RUNNING)
         round_over(c->engine);
 }
@@ -139,10 +200,16 @@ static void ask_depths(mull_engine *engine)
         depths->wait_ms = 0; /* it has worked since */
     depths->left = 0;
     depths->arrivals = engine->arrivals;
-    depths->claimed = depths->failed = 0;
+    depths->claimed = depths->failed = depths->rough = 0;
     depths->next_due = INT64_MAX;
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
-        if (c->shares)
+    depths->moments = 0;
+    depths->polls++;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
+        depths->rough |= c->can.depth != MULL_DEPTH_EXACT;
+        if (!c->shares && !(c->floor.counts_at_once && c->port->counted == depths->polls))
+            depths->moments++;
+        c->port->counted = depths->polls;
+        if (c->shares || c->can.depth == MULL_DEPTH_NONE)
             continue;
         int status = mull_queue_depth(engine, c->port->name, c->queue, on_depth, c);
         depths->asked += status == 0;

@@ -2,7 +2,7 @@
 #ifndef MULL__TRANSPORT_MESSAGE_H
 #define MULL__TRANSPORT_MESSAGE_H
 
-#include "mulligan.h"
+#include "mulligan/transport.h"
 
 /* mull__message_bytes is what mull__message_copy needs at `memory`, which is aligned for headers.
  */

@@ -5,6 +5,7 @@
 #include "modules.h"
 
 #include "mulligan/module.h"
+#include "transports.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,13 +19,11 @@
 
 /* ---- Where it is ----------------------------------------------------------------------------- */
 
-enum { SCHEME_MAX = 31 };
-
 /* place is a module's file, in its folder. */
 typedef struct place {
     const char *scheme;
     char own[PATH_MAX]; /* the file that this code is in */
-    char folder[PATH_MAX], file[PATH_MAX + SCHEME_MAX + sizeof "/.so"];
+    char folder[PATH_MAX], file[PATH_MAX + MULL__SCHEME_MAX + sizeof "/.so"];
 } place;
 
 /* maps_path reads a line of /proc/self/maps: the path of what has an address; NULL: it isn't that.
@@ -148,14 +147,10 @@ static int fits(const reason *why, const struct mull_module *module)
                       "%s is the module '%s', with a transport for '%s:'; "
                       "both must be called as its file is",
                       p->file, module->name, ops ? ops->scheme : "");
-    return 1;
-}
-
-/* is_scheme: no other text becomes part of a path. */
-static int is_scheme(const char *text)
-{
-    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+-.");
-    return length > 0 && length <= SCHEME_MAX && !text[length] && text[0] >= 'a' && text[0] <= 'z';
+    const char *slot = mull__missing_slot(ops);
+    return slot ? refuse(why, "%s has no `%s`; only `hold` and `flush` may be missing", p->file,
+                         slot)
+                : 1;
 }
 
 const mull_transport_ops *mull__module_load(const char *scheme, char *why, size_t why_size)
@@ -163,7 +158,8 @@ const mull_transport_ops *mull__module_load(const char *scheme, char *why, size_
     place p = {.scheme = scheme};
     const reason refused = {&p, why, why_size};
     why[0] = '\0';
-    if (!is_scheme(scheme) || !find(&p) || !may_be_loaded(&refused, &p))
+    /* No other text becomes part of a path. */
+    if (!mull__is_scheme(scheme) || !find(&p) || !may_be_loaded(&refused, &p))
         return NULL;
     void *library = dlopen(p.file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {

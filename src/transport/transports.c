@@ -35,6 +35,28 @@ static const struct mull_module *const linked[] = {NULL};
 static const char *const packaged[] = {"amqp", NULL};
 static const char *const later[] = {"redis", "nats", NULL};
 
+int mull__is_scheme(const char *text)
+{
+    size_t length = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+-.") : 0;
+    return length > 0 && length <= MULL__SCHEME_MAX && !text[length] && text[0] >= 'a' &&
+           text[0] <= 'z';
+}
+
+const char *mull__missing_slot(const mull_transport_ops *ops)
+{
+    return !ops->look          ? "look"
+           : !ops->open        ? "open"
+           : !ops->subscribe   ? "subscribe"
+           : !ops->credit      ? "credit"
+           : !ops->unsubscribe ? "unsubscribe"
+           : !ops->publish     ? "publish"
+           : !ops->settle      ? "settle"
+           : !ops->depth       ? "depth"
+           : !ops->release     ? "release"
+           : !ops->close       ? "close"
+                               : NULL;
+}
+
 int mull__has_scheme(const char *url, const char *scheme)
 {
     size_t length = strlen(scheme);

@@ -4,6 +4,15 @@
 
 #include "mulligan/transport.h"
 
+enum { MULL__SCHEME_MAX = 31 }; /* without its colon */
+
+/* mull__is_scheme says whether a text (NULL: it isn't) is a scheme, without its colon: as a URL's
+ * is, in small letters, since URLs are compared as they are. */
+int mull__is_scheme(const char *text);
+
+/* mull__missing_slot names the first slot that a transport needs and hasn't; NULL: none. */
+const char *mull__missing_slot(const mull_transport_ops *ops);
+
 /* mull__has_scheme says whether a URL begins with a scheme, without its colon, and a colon. */
 int mull__has_scheme(const char *url, const char *scheme);
 

@@ -175,6 +175,7 @@ local codes = {
         { "state", "not possible in the state that the engine is in" },
         { "too_big", "larger, or more, than allowed" },
         { "refused", "the engine would not work like this" },
+        { "down", "the transport is down" },
     },
 }
 

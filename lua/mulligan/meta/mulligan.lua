@@ -203,6 +203,7 @@ local Engine = {}
 ---| "state" # not possible in the state that the engine is in
 ---| "too_big" # larger, or more, than allowed
 ---| "refused" # the engine would not work like this
+---| "down" # the transport is down
 
 ---What no message comes beyond; what has no bound isn't there.
 ---@class mulligan.Bounds

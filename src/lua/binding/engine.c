@@ -299,7 +299,7 @@ static int consumer(lua_State *L)
     options.handler = mull__handle;
     options.cancel = mull__cancel;
     options.data = added;
-    return answer(L, engine, mull_engine_consumer(engine->engine, &options));
+    return answer(L, engine, mull_consumer_add(engine->engine, &options));
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
