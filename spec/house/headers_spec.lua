@@ -59,6 +59,7 @@ local sized = {
     ["mulligan/transport.h"] = {
         "mull_abilities", "mull_source", "mull_delivery", "mull_outgoing", "mull_settlement", "mull_transport_ops",
     },
+    ["mulligan/module.h"] = { "struct mull_module" },
 }
 
 local function made_structs(names)
