@@ -628,7 +628,7 @@ void model_turned(process *p)
     int short_of_calls = p->sim->now_ms <= p->sim->counting_allocator.failed_ms + CALL_AGAIN_MS;
     int gate_open = !process_is_stopping(p) && !t.alone && !candidate_waits && !short_of_calls;
     for (handout *h = NULL; (h = model_next(p, h));)
-        check_left(h, gate_open);
+        check_left(h, gate_open && t.at_work[h->consumer] < consumer_of(h)->concurrency);
     if (gate_open)
         check_idle(p, &t);
     check_candidates_wait(p, &t, candidate_waits);

@@ -357,10 +357,12 @@ void process_close(process *p)
     mull_engine_close(p->engine, on_closed, p);
 }
 
-/* process_troubled: who waits for it to stop may lose patience. */
+/* process_troubled: who waits for it to stop may lose patience; or the policy is mended. */
 void process_troubled(process *p)
 {
     sim *s = p->sim;
+    if (happens(s, 80))
+        process_reload(p);
     if ((p->life == STOPPING || p->life == STOPPED) && one_in(s, 3))
         at_time(s, between(s, 0, 200), process_close_later, p);
 }
@@ -523,7 +525,7 @@ void process_changes(sim *s, void *none)
     if (!p->engine || p->dead)
         return;
     broker_put_back(&s->brokers[draw(s, (uint64_t)s->broker_count)]);
-    switch (draw(s, 15)) {
+    switch (draw(s, 16)) {
     case 0:
         process_stop(p);
         break;
@@ -547,7 +549,6 @@ void process_changes(sim *s, void *none)
         break;
     case 8:
     case 9:
-    case 10:
         process_consumers(p);
         break;
     default:

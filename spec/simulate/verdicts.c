@@ -321,7 +321,7 @@ static const char *default_queue(const handout *h, const generation *g)
 
 /* engine_may_be_at gives the generations that the engine may be at: it looks for another when it
  * judges, and as a rule in each turn. */
-enum { GENERATIONS = 4 };
+enum { GENERATIONS = 3 };
 
 static void engine_may_be_at(const handout *h, const generation *at[GENERATIONS])
 {
@@ -329,7 +329,6 @@ static void engine_may_be_at(const handout *h, const generation *at[GENERATIONS]
     at[0] = p->generation;
     at[1] = p->turned_under;
     at[2] = p->judged_under;
-    at[3] = h->judged_under ? h->judged_under : p->generation;
 }
 
 /* last_hope finds the generation whose default queue is tried. NULL: there is no hope. */
