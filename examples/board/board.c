@@ -10,28 +10,26 @@
 #include "board.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <uv.h>
 
-/* A place from here on is that of a message which is due at once. */
-#define AT_ONCE (INT64_MAX / 2)
+#define AT_ONCE INT64_MAX /* is due after all that had to wait */
 
 struct transport;
 
 /* item is a message on the board, and the delivery when it is handed out: one block, with its texts
- * behind it. What it says never changes, so that a handler may read it for as long as it likes; a
- * message that goes back is a new item. */
+ * behind it. What it says never changes, so that a handler may read it for as long as it likes; in
+ * place of a message that goes back there is a new item. */
 typedef struct item {
     mull_delivery delivery; /* first */
     mull_message message;
     TAILQ_ENTRY(item) link;
-    int64_t place;         /* when it is due, monotonic; or AT_ONCE and up, as it came */
+    int64_t due_ms;        /* monotonic */
     struct reader *reader; /* who was handed it; NULL: nobody */
-    struct item *pinned;   /* handed out, the board has this: itself, its note; NULL: settled */
+    int settled;           /* it is off the board, and `release` frees it */
 
     TAILQ_ENTRY(item) asked; /* what is asked of it, until `answer` does that */
     void (*answer)(struct transport *t, struct item *i);
@@ -45,12 +43,10 @@ struct board {
     pthread_mutex_t mutex; /* guards the lists, and `reader` of what is on the board */
     struct items items;
     TAILQ_HEAD(, transport) transports;
-    atomic_int_fast64_t place; /* for the next that is due at once */
 };
 
 typedef struct reader {
     TAILQ_ENTRY(reader) link;
-    struct transport *transport;
     mull_ticket consumer;
     uint32_t credit, out;
     int ended;
@@ -97,33 +93,35 @@ static const char *text_move(char **at, const char *text)
 }
 
 /* item_new copies a message as a settlement says. NULL: out of memory. */
-static item *item_new(const mull_message *message, const mull_settlement *settlement, int64_t place)
+static item *item_new(const mull_message *from, const mull_settlement *settlement, int64_t due_ms)
 {
-    const char *id = message->id ? message->id : settlement->id;
-    const char *queue = settlement->queue ? settlement->queue : message->queue;
-    size_t size = sizeof(item) + headers_size(message->headers, message->header_count) +
-                  headers_size(settlement->ours, settlement->our_count) + text_size(id) +
-                  text_size(message->type) + text_size(message->key) + text_size(queue);
-    item *made = calloc(1, size + message->body_size);
+    const char *id = from->id ? from->id : settlement->id;
+    const char *queue = settlement->queue ? settlement->queue : from->queue;
+    item *made = calloc(1, sizeof *made + headers_size(from->headers, from->header_count) +
+                               headers_size(settlement->ours, settlement->our_count) +
+                               text_size(id) + text_size(from->type) + text_size(from->key) +
+                               text_size(queue) + from->body_size);
     if (!made)
         return NULL;
     mull_header *headers = (mull_header *)(made + 1);
-    size_t count = mull_settled_headers(headers, message, settlement);
+    size_t count = mull_settled_headers(headers, from, settlement);
     char *at = (char *)(headers + count);
     for (size_t i = 0; i < count; i++) {
         headers[i].name = text_move(&at, headers[i].name);
         headers[i].value = text_move(&at, headers[i].value);
     }
-    made->message = *message;
-    made->message.id = text_move(&at, id);
-    made->message.type = text_move(&at, message->type);
-    made->message.key = text_move(&at, message->key);
-    made->message.queue = text_move(&at, queue);
-    made->message.headers = headers;
-    made->message.header_count = count;
-    made->message.body = message->body_size ? memcpy(at, message->body, message->body_size) : NULL;
-    made->message.deliveries = 0;
-    made->place = place;
+    made->message = (mull_message){
+        .size = sizeof made->message,
+        .id = text_move(&at, id),
+        .type = text_move(&at, from->type),
+        .key = text_move(&at, from->key),
+        .queue = text_move(&at, queue),
+        .headers = headers,
+        .header_count = count,
+        .body = from->body_size ? memcpy(at, from->body, from->body_size) : NULL,
+        .body_size = from->body_size,
+    };
+    made->due_ms = due_ms;
     return made;
 }
 
@@ -135,22 +133,6 @@ static void free_all(struct items *items)
     }
 }
 
-/* place_at turns a moment of the wall clock into one of the monotonic clock, which nobody sets and
- * all engines of a process have. */
-static int64_t place_at(const transport *t, int64_t wall_ms)
-{
-    int64_t now_ms = mull_port_now(t->port);
-    int64_t left_ms = wall_ms > 0 ? wall_ms - mull_port_wall(t->port) : 0;
-    if (left_ms <= 0)
-        return atomic_fetch_add(&t->board->place, 1);
-    return left_ms < AT_ONCE - now_ms ? now_ms + left_ms : AT_ONCE - 1;
-}
-
-static int waits(const item *i, int64_t now_ms)
-{
-    return i->place > now_ms && i->place < AT_ONCE;
-}
-
 /* ---- The board ------------------------------------------------------------------------------- */
 
 board *board_new(void)
@@ -159,67 +141,82 @@ board *board_new(void)
     if (!b)
         return NULL;
     b->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    b->place = AT_ONCE;
     TAILQ_INIT(&b->items);
     TAILQ_INIT(&b->transports);
     return b;
 }
 
-/* pin puts new items on a board in place of an old one (NULL: none), at one moment for all who look
- * there, and wakes these. */
-static void pin(board *b, struct items *made, item *old)
+/* unlock lets all who have the board look at what changed there. */
+static void unlock(board *b)
 {
     transport *t;
-    pthread_mutex_lock(&b->mutex);
-    TAILQ_CONCAT(&b->items, made, link);
-    if (old)
-        TAILQ_REMOVE(&b->items, old, link);
     TAILQ_FOREACH (t, &b->transports, link)
         uv_async_send(&t->async);
     pthread_mutex_unlock(&b->mutex);
 }
 
-static void pin_one(board *b, item *i)
+static void pin(board *b, item *i)
 {
-    struct items one = TAILQ_HEAD_INITIALIZER(one);
-    TAILQ_INSERT_TAIL(&one, i, link);
-    pin(b, &one, NULL);
+    pthread_mutex_lock(&b->mutex);
+    TAILQ_INSERT_TAIL(&b->items, i, link);
+    unlock(b);
+}
+
+/* replace takes a message off, for what was made of it. Given back at once it has its old place. */
+static void replace(board *b, item *old, struct items *made)
+{
+    item *copy = TAILQ_FIRST(made);
+    pthread_mutex_lock(&b->mutex);
+    if (old->settlement->kind == MULL_SETTLE_GIVE_BACK && copy->due_ms == AT_ONCE) {
+        TAILQ_REMOVE(made, copy, link);
+        TAILQ_INSERT_BEFORE(old, copy, link);
+        copy->due_ms = old->due_ms;
+    }
+    TAILQ_REMOVE(&b->items, old, link);
+    TAILQ_CONCAT(&b->items, made, link);
+    unlock(b);
 }
 
 int board_put(board *b, const mull_message *message)
 {
-    if (!message->queue)
-        return MULL_EINVAL;
-    item *made = item_new(message, &as_it_came, atomic_fetch_add(&b->place, 1));
+    item *made = message->queue ? item_new(message, &as_it_came, AT_ONCE) : NULL;
     if (!made)
-        return MULL_ENOMEM;
-    pin_one(b, made);
+        return message->queue ? MULL_ENOMEM : MULL_EINVAL;
+    pin(b, made);
     return 0;
 }
 
-/* count looks at all of a queue at one moment. */
-static mull_depth count(board *b, const char *queue, int64_t now_ms)
+/* look_over adds what is in a queue at one moment to `depth`, and hands its first message that is
+ * due to a reader, where there is one. NULL: none is due. */
+static item *look_over(board *b, const char *queue, reader *r, int64_t now_ms, mull_depth *depth)
 {
-    mull_depth depth = {.next_due_ms = INT64_MAX};
-    item *i;
+    item *i, *first = NULL;
     pthread_mutex_lock(&b->mutex);
     TAILQ_FOREACH (i, &b->items, link) {
         if (strcmp(i->message.queue, queue) != 0)
             continue;
-        if (i->reader)
-            depth.claimed++;
-        else if (!waits(i, now_ms))
-            depth.ready++;
-        else if (depth.delayed++ == 0 || i->place < depth.next_due_ms)
-            depth.next_due_ms = i->place;
+        if (i->reader) {
+            depth->claimed++;
+        } else if (i->due_ms > now_ms && i->due_ms != AT_ONCE) {
+            depth->delayed++;
+            if (i->due_ms < depth->next_due_ms)
+                depth->next_due_ms = i->due_ms;
+        } else {
+            depth->ready++;
+            if (!first || i->due_ms < first->due_ms)
+                first = i;
+        }
     }
+    if (first)
+        first->reader = r;
     pthread_mutex_unlock(&b->mutex);
-    return depth;
+    return first;
 }
 
 uint64_t board_count(board *b, const char *queue)
 {
-    mull_depth depth = count(b, queue, 0);
+    mull_depth depth = {0};
+    look_over(b, queue, NULL, 0, &depth);
     return depth.ready + depth.delayed + depth.claimed;
 }
 
@@ -244,40 +241,23 @@ static void wake(void *self)
     uv_async_send(&t->async);
 }
 
-/* take hands out the first item of a reader's queue that is due. NULL: there is none until
- * `next_ms`, or before. */
-static item *take(reader *r, int64_t now_ms, int64_t *next_ms)
+static void hand_out(transport *t, reader *r, item *i)
 {
-    board *b = r->transport->board;
-    item *i, *first = NULL;
-    pthread_mutex_lock(&b->mutex);
-    TAILQ_FOREACH (i, &b->items, link) {
-        if (i->reader || strcmp(i->message.queue, r->queue) != 0)
-            continue;
-        if (waits(i, now_ms))
-            *next_ms = i->place < *next_ms ? i->place : *next_ms;
-        else if (!first || i->place < first->place)
-            first = i;
-    }
-    if (first)
-        first->reader = r;
-    pthread_mutex_unlock(&b->mutex);
-    if (!first)
-        return NULL;
-    first->message.deliveries++;
-    first->pinned = first;
-    first->delivery = (mull_delivery){.size = sizeof first->delivery, .message = &first->message};
     r->out++;
-    return first;
+    i->message.deliveries++;
+    i->delivery = (mull_delivery){.size = sizeof i->delivery, .message = &i->message};
+    mull_port_delivered(t->port, r->consumer, &i->delivery);
 }
 
 /* serve hands out as far as there is credit, and ends the readers that are to end. */
 static void serve(transport *t)
 {
-    int64_t now_ms = mull_port_now(t->port), next_ms = INT64_MAX;
+    int64_t now_ms = mull_port_now(t->port);
+    mull_depth depth = {.next_due_ms = INT64_MAX};
     for (reader *r = TAILQ_FIRST(&t->readers), *next; r; r = next) {
-        for (item *i; !t->closing && r->credit > r->out && (i = take(r, now_ms, &next_ms));)
-            mull_port_delivered(t->port, r->consumer, &i->delivery);
+        for (item *i; !t->closing && r->credit > r->out &&
+                      (i = look_over(t->board, r->queue, r, now_ms, &depth));)
+            hand_out(t, r, i);
         next = TAILQ_NEXT(r, link);
         if (r->ended) {
             TAILQ_REMOVE(&t->readers, r, link);
@@ -285,29 +265,33 @@ static void serve(transport *t)
             free(r);
         }
     }
-    mull_port_timer_set(t->port, t->timer, next_ms < INT64_MAX ? next_ms - now_ms : MULL_NEVER);
+    mull_port_timer_set(t->port, t->timer,
+                        depth.next_due_ms < INT64_MAX ? depth.next_due_ms - now_ms : MULL_NEVER);
 }
 
-/* on_closed leaves to others what was handed out and never settled. */
 static void on_closed(uv_handle_t *handle)
 {
     transport *t = handle->data;
     mull_port *port = t->port;
-    struct items none = TAILQ_HEAD_INITIALIZER(none);
-    item *i;
-    pthread_mutex_lock(&t->board->mutex);
-    TAILQ_FOREACH (i, &t->board->items, link)
-        if (i->reader && i->reader->transport == t)
-            i->reader = NULL;
-    pthread_mutex_unlock(&t->board->mutex);
-    pin(t->board, &none, NULL);
-    for (reader *r; (r = TAILQ_FIRST(&t->readers));) {
-        TAILQ_REMOVE(&t->readers, r, link);
-        free(r);
-    }
     mull_port_timer_free(port, t->timer);
     free(t);
     mull_port_closed(port);
+}
+
+/* leave lets others have what was handed out and never settled. */
+static void leave(transport *t)
+{
+    item *i;
+    pthread_mutex_lock(&t->board->mutex);
+    TAILQ_REMOVE(&t->board->transports, t, link);
+    for (reader *r; (r = TAILQ_FIRST(&t->readers));) {
+        TAILQ_FOREACH (i, &t->board->items, link)
+            i->reader = i->reader == r ? NULL : i->reader;
+        TAILQ_REMOVE(&t->readers, r, link);
+        free(r);
+    }
+    unlock(t->board);
+    uv_close((uv_handle_t *)&t->async, on_closed);
 }
 
 /* on_turn answers what was asked before this turn. What is asked out of these answers wakes us
@@ -325,12 +309,8 @@ static void on_turn(uv_async_t *async)
         i->answer(t, i);
     }
     serve(t);
-    if (t->closing && !t->awake) {
-        pthread_mutex_lock(&t->board->mutex);
-        TAILQ_REMOVE(&t->board->transports, t, link);
-        pthread_mutex_unlock(&t->board->mutex);
-        uv_close((uv_handle_t *)async, on_closed);
-    }
+    if (t->closing && !t->awake)
+        leave(t);
 }
 
 /* ---- The slots that are answered ------------------------------------------------------------- */
@@ -346,36 +326,32 @@ static int ask(transport *t, item *i, mull_ticket ticket, void (*answer)(transpo
     return 0;
 }
 
+/* due_at turns a moment of the wall clock into one of the monotonic clock, which nobody sets and
+ * all engines of a process have. */
+static int64_t due_at(const transport *t, int64_t wall_ms)
+{
+    int64_t now_ms = mull_port_now(t->port);
+    int64_t left_ms = wall_ms > 0 ? wall_ms - mull_port_wall(t->port) : 0;
+    if (left_ms <= 0)
+        return AT_ONCE;
+    return left_ms < AT_ONCE - now_ms ? now_ms + left_ms : AT_ONCE - 1;
+}
+
 static item *sent_item(transport *t, const mull_outgoing *sent)
 {
-    return item_new(sent->message, &as_it_came, place_at(t, sent->due_ms));
+    return item_new(sent->message, &as_it_came, due_at(t, sent->due_ms));
 }
 
 static void answer_publish(transport *t, item *i)
 {
     mull_ticket ticket = i->ticket;
-    pin_one(t->board, i); /* and it belongs to whoever takes it */
+    pin(t->board, i); /* and it belongs to whoever takes it */
     mull_port_answer(t->port, ticket, 0, NULL);
 }
 
 static int board_publish(void *self, const mull_outgoing *outgoing, mull_ticket ticket)
 {
     return ask(self, sent_item(self, outgoing), ticket, answer_publish);
-}
-
-/* copy_of is what takes a delivery's place: elsewhere or later; or at its old place, as if it had
- * never been handed out, or with what is noted. NULL: out of memory. */
-static item *copy_of(transport *t, const item *i)
-{
-    mull_settle_kind kind = i->settlement->kind;
-    int64_t place = place_at(t, i->settlement->due_ms);
-    int stays = kind == MULL_SETTLE_GIVE_BACK || kind == MULL_SETTLE_NOTE;
-    item *copy = item_new(&i->message, i->settlement, stays && place >= AT_ONCE ? i->place : place);
-    if (copy && stays)
-        copy->message.deliveries = i->message.deliveries - (kind == MULL_SETTLE_GIVE_BACK);
-    if (copy && kind == MULL_SETTLE_NOTE)
-        copy->reader = i->reader;
-    return copy;
 }
 
 static int add(struct items *made, item *one)
@@ -385,12 +361,16 @@ static int add(struct items *made, item *one)
     return one != NULL;
 }
 
-/* prepare makes all that a settlement brings about, on no board yet. 0: not all, out of memory. */
+/* prepare makes all that a settlement brings about, on no board yet: what takes the message's
+ * place, or what its handler sent. 0: not all, out of memory. */
 static int prepare(struct items *made, transport *t, const item *i)
 {
     const mull_settlement *s = i->settlement;
-    int ends = s->kind == MULL_SETTLE_ACK || s->kind == MULL_SETTLE_DISCARD;
-    int good = ends || add(made, copy_of(t, i));
+    int good = 1;
+    if (s->kind != MULL_SETTLE_ACK && s->kind != MULL_SETTLE_DISCARD)
+        good = add(made, item_new(&i->message, s, due_at(t, s->due_ms)));
+    if (good && s->kind == MULL_SETTLE_GIVE_BACK)
+        TAILQ_FIRST(made)->message.deliveries = i->message.deliveries - 1;
     for (size_t n = 0; good && n < s->send_count; n++)
         good = add(made, sent_item(t, &s->sends[n]));
     return good;
@@ -399,15 +379,11 @@ static int prepare(struct items *made, transport *t, const item *i)
 static void answer_settle(transport *t, item *i)
 {
     struct items made = TAILQ_HEAD_INITIALIZER(made);
-    int noted = i->settlement->kind == MULL_SETTLE_NOTE;
     int good = prepare(&made, t, i);
     if (good) {
-        item *old = i->pinned;
-        i->pinned = noted ? TAILQ_FIRST(&made) : NULL;
-        i->reader->out -= !noted;
-        pin(t->board, &made, old);
-        if (old != i)
-            free(old);
+        i->settled = 1;
+        i->reader->out--;
+        replace(t->board, i, &made);
     }
     free_all(&made); /* none, where they are pinned */
     mull_port_answer(t->port, i->ticket, good ? 0 : MULL_ENOMEM, good ? NULL : "out of memory");
@@ -426,16 +402,17 @@ static void board_release(void *self, mull_delivery *delivery)
 {
     item *i = (item *)delivery;
     (void)self;
-    if (i->pinned != i)
+    if (i->settled)
         free(i);
 }
 
 static void answer_depth(transport *t, item *i)
 {
-    int64_t now_ms = mull_port_now(t->port), to_wall = mull_port_wall(t->port) - now_ms;
-    mull_depth depth = count(t->board, i->message.queue, now_ms);
-    if (depth.next_due_ms != INT64_MAX)
-        depth.next_due_ms += to_wall;
+    mull_depth depth = {.next_due_ms = INT64_MAX};
+    int64_t now_ms = mull_port_now(t->port);
+    look_over(t->board, i->message.queue, NULL, now_ms, &depth);
+    if (depth.next_due_ms < INT64_MAX)
+        depth.next_due_ms += mull_port_wall(t->port) - now_ms;
     mull_port_depth(t->port, i->ticket, 0, &depth, NULL);
     free(i);
 }
@@ -456,18 +433,15 @@ static int board_look(const char *url, const char *queue, mull_abilities *floor,
         snprintf(why, why_size, "there is one board; leave out what stands behind 'board:'");
         return MULL_EINVAL;
     }
-    floor->can_retry = floor->can_delay = floor->can_note = floor->settles_whole = 1;
+    floor->can_retry = floor->can_delay = floor->settles_whole = 1;
     floor->deliveries = MULL_COUNTS_DEATHS;
     floor->depth = MULL_DEPTH_EXACT;
     return 0;
 }
 
-static int board_open(void **self, mull_port *port, const char *url, char *why, size_t why_size)
+int board_attach(board *b, void **self, mull_port *port)
 {
-    mull_abilities floor = MULL_INIT(mull_abilities);
     *self = NULL;
-    if (board_look(url, NULL, &floor, why, why_size) != 0)
-        return MULL_EINVAL;
     transport *t = calloc(1, sizeof *t);
     mull_timer *timer = t ? mull_port_timer_new(port, wake, t) : NULL;
     if (!timer || uv_async_init(mull_port_loop(port), &t->async, on_turn) != 0) {
@@ -478,15 +452,23 @@ static int board_open(void **self, mull_port *port, const char *url, char *why, 
     t->async.data = t;
     t->timer = timer;
     t->port = port;
-    t->board = mull_port_data(port); /* what mull_engine_scheme was given */
+    t->board = b;
     TAILQ_INIT(&t->readers);
     TAILQ_INIT(&t->asked);
-    pthread_mutex_lock(&t->board->mutex);
-    TAILQ_INSERT_TAIL(&t->board->transports, t, link);
-    pthread_mutex_unlock(&t->board->mutex);
+    pthread_mutex_lock(&b->mutex);
+    TAILQ_INSERT_TAIL(&b->transports, t, link);
+    pthread_mutex_unlock(&b->mutex);
     mull_port_state(port, MULL_UP, NULL);
     *self = t;
     return 0;
+}
+
+static int board_open(void **self, mull_port *port, const char *url, char *why, size_t why_size)
+{
+    mull_abilities floor = MULL_INIT(mull_abilities);
+    board *b = mull_port_data(port); /* what mull_engine_scheme was given */
+    int status = board_look(url, NULL, &floor, why, why_size);
+    return status == 0 ? board_attach(b, self, port) : status;
 }
 
 static int board_subscribe(void *self, mull_ticket consumer, const mull_source *source,
@@ -497,7 +479,6 @@ static int board_subscribe(void *self, mull_ticket consumer, const mull_source *
     *subscription = r;
     if (!r)
         return MULL_ENOMEM;
-    r->transport = t;
     r->consumer = consumer;
     memcpy(r->queue, source->queue, text_size(source->queue));
     TAILQ_INSERT_TAIL(&t->readers, r, link);

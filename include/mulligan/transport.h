@@ -37,6 +37,8 @@
 
 #include "mulligan.h"
 
+#include <string.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -156,13 +158,27 @@ typedef struct mull_settlement {
 } mull_settlement;
 
 /* mull_is_own_header says whether a header's name begins with `mulligan-`. Any thread. */
-MULL_API int mull_is_own_header(const char *name);
+static inline int mull_is_own_header(const char *name)
+{
+    return name && strncmp(name, "mulligan-", sizeof "mulligan-" - 1) == 0;
+}
 
 /* mull_settled_headers writes the headers of a settled message's copy to `out`, which has room for
  * message->header_count + settlement->our_count, and gives how many there are. Their strings are
  * borrowed from both. Any thread. */
-MULL_API size_t mull_settled_headers(mull_header *out, const mull_message *message,
-                                     const mull_settlement *settlement);
+static inline size_t mull_settled_headers(mull_header *out, const mull_message *message,
+                                          const mull_settlement *settlement)
+{
+    size_t count = 0;
+    if (!out || !message || !settlement)
+        return 0;
+    for (size_t i = 0; i < message->header_count; i++)
+        if (settlement->as_it_came || !mull_is_own_header(message->headers[i].name))
+            out[count++] = message->headers[i];
+    for (size_t i = 0; i < settlement->our_count; i++)
+        out[count++] = settlement->ours[i];
+    return count;
+}
 
 /* ---- A transport ----------------------------------------------------------------------------- */
 
@@ -239,7 +255,8 @@ typedef struct mull_transport_ops {
 /* mull_engine_scheme makes a transport of yours known to an engine: mull_engine_transport then
  * takes URLs that begin with its scheme and a colon. `ops` and the scheme's text are borrowed until
  * the engine is closed; `data` is yours, mull_port_data gives it to each transport of that scheme.
- * Several engines may have the same ops, or different ones for one scheme. On the loop's thread.
+ * It goes before a module of that scheme. Several engines may have the same ops, or different ones
+ * for one scheme. On the loop's thread.
  * MULL_EINVAL: another version, no scheme, one that is built in (or will be: amqp, redis, nats) or
  * taken, or a slot is missing; `problem` says which. MULL_ENOMEM; MULL_ESTATE: it is closing. */
 MULL_API int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *ops, void *data);

@@ -477,10 +477,10 @@ mulligan: service.lua:9: consumer "C": there is no transport "orders"
             folder:write("service.lua", (MULLIGAN:gsub('"sqlite:orders.db"', '"amqp://u:secret@h"')))
             local policy_mistake = 'the rule for "A" has no action; :retry, :redeliver, :dead_letter or :discard '
                 .. "must follow\n"
-            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
+            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' needs the package mulligan-amqp\n"
                 .. "mulligan: policy.lua:1: " .. policy_mistake)
             os.remove(folder:path("policy.lua"))
-            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
+            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' needs the package mulligan-amqp\n"
                 .. "mulligan: policy.lua: there is no file policy.lua\n")
             folder:write("service.lua", (MULLIGAN:gsub('queue = "work"', "queue = 1")))
             refused('mulligan: service.lua:4: consumer "OrderHandler": queue must be a name in UTF-8, not 1\n'

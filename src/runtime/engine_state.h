@@ -19,6 +19,7 @@
 #include "calls.h"
 #include "decide/decide.h"
 #include "engine_control.h"
+#include "mulligan/module.h"
 #include "tickets.h"
 #include "timers.h"
 #include "wire/headers.h"
@@ -95,6 +96,7 @@ typedef struct mull__scheme { /* a transport that the embedder brought along */
 } mull__scheme;
 
 struct mull_port {
+    const mull_port_calls *calls; /* first, where a module looks for them */
     mull__link link;
     mull_engine *engine;
     const mull_transport_ops *ops;

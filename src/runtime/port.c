@@ -10,6 +10,8 @@
 #include "settlement.h"
 #include "timers.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -536,3 +538,12 @@ void mull_port_depth(mull_port *port, mull_ticket number, int status, const mull
     else if (port)
         misused(port, "it answered what it wasn't asked");
 }
+
+/* ---- For modules ----------------------------------------------------------------------------- */
+
+#define CALL(name, parameters, arguments)             .name = mull_port_##name,
+#define CALL_GIVES(type, name, parameters, arguments) .name = mull_port_##name,
+
+const mull_port_calls mull__port_calls = {MULL__PORT_CALLS(CALL, CALL_GIVES)};
+
+static_assert(offsetof(mull_port, calls) == 0, "modules look there");

@@ -4,6 +4,9 @@
 
 #include "engine_state.h"
 
+/* mull__port_calls are what a transport calls, for those that are modules. */
+extern const mull_port_calls mull__port_calls;
+
 void mull__questions_fail(mull_engine *engine);  /* no transport is there to answer */
 int mull__has_deferred(const mull__consumer *c); /* there was no memory for one of its deliveries */
 void mull__source_refused(mull__consumer *c, const char *why); /* its queue can't be read */

@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SCHEME_MAX = 31 };
-
 /* ---- Schemes --------------------------------------------------------------------------------- */
 
 /* scheme_for finds what the embedder brought for a URL, NULL: nothing. */
@@ -31,53 +29,30 @@ static const mull__scheme *scheme_for(mull_engine *engine, const char *url)
     return NULL;
 }
 
-/* is_scheme: as a URL's is, in small letters, since URLs are compared as they are. */
-static int is_scheme(const char *text)
-{
-    size_t length = text ? strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789+-.") : 0;
-    return length > 0 && length <= SCHEME_MAX && !text[length] && text[0] >= 'a' && text[0] <= 'z';
-}
-
-/* missing_slot names the first slot that a transport needs and hasn't, NULL: none. */
-static const char *missing_slot(const mull_transport_ops *ops)
-{
-    return !ops->look          ? "look"
-           : !ops->open        ? "open"
-           : !ops->subscribe   ? "subscribe"
-           : !ops->credit      ? "credit"
-           : !ops->unsubscribe ? "unsubscribe"
-           : !ops->publish     ? "publish"
-           : !ops->settle      ? "settle"
-           : !ops->depth       ? "depth"
-           : !ops->release     ? "release"
-           : !ops->close       ? "close"
-                               : NULL;
-}
-
 /* refuse_ops says what is wrong with a transport. Nothing else is read before its version. */
 static int refuse_ops(mull_engine *engine, const mull_transport_ops *ops)
 {
-    char url[SCHEME_MAX + 2];
+    char url[MULL__SCHEME_MAX + 2];
     if (ops->version != MULL_TRANSPORT_VERSION)
         return MULL__REFUSE(
             engine,
             "a transport of version %d; this library takes version %d: compile it anew, "
             "with mulligan/transport.h of this library",
             ops->version, MULL_TRANSPORT_VERSION);
-    if (!is_scheme(ops->scheme))
+    if (!mull__is_scheme(ops->scheme))
         return MULL__REFUSE(
             engine,
             "a transport's scheme is 1 to %d of a-z, 0-9, '+', '-' and '.', a letter "
             "first, without the colon",
-            SCHEME_MAX);
+            MULL__SCHEME_MAX);
     snprintf(url, sizeof url, "%s:", ops->scheme);
-    if (mull__transport_for(url) || mull__transport_is_later(url))
+    if (mull__transport_is_ours(url))
         return MULL__REFUSE(
             engine, "'%s' is built in, or will be; give this transport a scheme of its own", url);
     if (scheme_for(engine, url))
         return MULL__REFUSE(
             engine, "there is a transport for '%s' already; give this one another scheme", url);
-    const char *slot = missing_slot(ops);
+    const char *slot = mull__missing_slot(ops);
     if (slot)
         return MULL__REFUSE(
             engine, "the transport for '%s' has no `%s`; only `hold` and `flush` may be missing",
@@ -106,7 +81,7 @@ int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *ops, void 
 
 static int refuse_scheme(mull_engine *engine, const char *name, const char *url)
 {
-    char why[256], more[128] = "";
+    char why[512], more[128] = "";
     size_t length = 0;
     for (mull__link *link = mull__list_first(&engine->schemes); link && length < sizeof more;
          link = mull__list_after(&engine->schemes, link))
@@ -123,7 +98,11 @@ static int attach(mull_engine *engine, const char *name, const mull_transport_op
     mull_port *port = mull__zalloc(&engine->allocator, 1, sizeof *port + name_size + url_size);
     if (!port)
         return MULL_ENOMEM;
-    *port = (mull_port){.engine = engine, .health = MULL_DOWN, .ops = ops, .data = data};
+    *port = (mull_port){.calls = &mull__port_calls,
+                        .engine = engine,
+                        .health = MULL_DOWN,
+                        .ops = ops,
+                        .data = data};
     port->name = memcpy(port->texts, name, name_size);
     port->url = memcpy(port->texts + name_size, url, url_size);
     char why[512] = "";
@@ -215,9 +194,9 @@ int mull__setup_teardown(mull_engine *engine)
     mull__questions_fail(engine);
     for (mull__consumer *c; (c = mull__next_consumer(engine, NULL));)
         mull__consumer_free(c, MULL_ESTATE);
-    mull__list *const lists[] = {&engine->ports, &engine->schemes};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        for (mull__link *link; (link = mull__list_pop(lists[i]));)
-            mull__free(&engine->allocator, link); /* it comes first in each */
+    for (mull__link *link; (link = mull__list_pop(&engine->ports));)
+        mull__free(&engine->allocator, MULL__ENTRY(link, mull_port, link));
+    for (mull__link *link; (link = mull__list_pop(&engine->schemes));)
+        mull__free(&engine->allocator, MULL__ENTRY(link, mull__scheme, link));
     return 1;
 }

@@ -1,8 +1,6 @@
 /* message.c: see message.h. */
 #include "message.h"
 
-#include "wire/headers.h"
-
 #include <string.h>
 
 static size_t size_of(const char *text)
@@ -48,23 +46,4 @@ void mull__message_copy(mull_message *copy, const mull_message *message, void *m
     if (message->body_size > 0)
         memcpy(end, message->body, message->body_size);
     end[message->body_size] = 0;
-}
-
-int mull_is_own_header(const char *name)
-{
-    return name && mull__is_own(name);
-}
-
-size_t mull_settled_headers(mull_header *out, const mull_message *message,
-                            const mull_settlement *settlement)
-{
-    size_t count = 0;
-    if (!out || !message || !settlement)
-        return 0;
-    for (size_t i = 0; i < message->header_count; i++)
-        if (settlement->as_it_came || !mull__is_own(message->headers[i].name))
-            out[count++] = message->headers[i];
-    for (size_t i = 0; i < settlement->our_count; i++)
-        out[count++] = settlement->ours[i];
-    return count;
 }

@@ -1,5 +1,4 @@
-/* message.h: a message copied with all that it points to. Here are mull_is_own_header and
- * mull_settled_headers of mulligan/transport.h as well. */
+/* message.h: a message copied with all that it points to. */
 #ifndef MULL__TRANSPORT_MESSAGE_H
 #define MULL__TRANSPORT_MESSAGE_H
 
