@@ -311,7 +311,8 @@ typedef struct mull_verdict {
     X(MULL_EVENT_NOTIFY_FAILED, "notify_failed")                                                   \
     X(MULL_EVENT_HEADER_IGNORED, "header_ignored")                                                 \
     X(MULL_EVENT_POLICY_LOADED, "policy_loaded")                                                   \
-    X(MULL_EVENT_POLICY_REFUSED, "policy_refused")
+    X(MULL_EVENT_POLICY_REFUSED, "policy_refused")                                                 \
+    X(MULL_EVENT_TRANSPORT_UP, "transport_up")
 
 /* mull_event_kind is one of MULL_EVENTS. */
 #define MULL__EVENT_ENUM(name, text) name,
@@ -326,8 +327,9 @@ MULL_API const char *mull_event_name(mull_event_kind kind);
  * `rule` and `text` where they say more: the rule whose matcher failed and why, or the first of
  * those that were skipped since the decision's budget was spent, and how many; why an override or a
  * notify failed, the header that was ignored, what was loaded, the first reason why a policy was
- * refused and how many more there are. The verdict of override_failed is the one that stands.
- * `generation` is the one in force, also after one was refused. */
+ * refused and how many more there are, the name of the transport that is up. The verdict of
+ * override_failed is the one that stands. `generation` is the one in force, also after one was
+ * refused. */
 typedef struct mull_event {
     mull_event_kind kind;
     const mull_failure *failure;
@@ -455,8 +457,9 @@ typedef struct mull_engine_options {
     int reload_on_change;    /* so does a change of one of them; 0. See below */
     mull_log_fn log;         /* what goes on, for people; verdicts come by `event` alone; NULL */
     mull_event_fn event;     /* decided, after a verdict is carried out; header_ignored;
-                                notify_failed, which is logged where this is NULL; on the engine's
-                                thread; NULL */
+                                notify_failed, which is logged where this is NULL; transport_up,
+                                when one comes up after the start, for the first time or again; on
+                                the engine's thread; NULL */
     mull_problem_fn problem; /* why a call that sets the engine up was refused, or it stops by
                                 itself; NULL */
     void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
@@ -592,9 +595,10 @@ typedef void (*mull_published_fn)(int status, void *data);
  * on a later turn of the loop, if this returns 0. MULL_EINVAL: no such transport, no queue, text
  * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB, there are
  * more than 1,000 headers, or these and the other texts have more than 1 MiB in all;
- * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EDOWN: it doesn't work now;
- * MULL_EIO: it is broken for good; MULL_ESTATE: the engine is being closed. Where it isn't said
- * within a minute whether it is safe, `published` is told MULL_EIO. */
+ * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EDOWN: it doesn't work now,
+ * which the event transport_up ends; MULL_EIO: it is broken for good; MULL_ESTATE: the engine is
+ * being closed. Where it isn't said within a minute whether it is safe, `published` is told
+ * MULL_EIO. */
 MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                           int64_t delay_ms, mull_published_fn published, void *data);
 

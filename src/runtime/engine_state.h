@@ -107,6 +107,7 @@ struct mull_port {
     char why[256];      /* and why it isn't up, as it was told */
     int told;           /* the log knows that it isn't */
     int was_up;
+    int came_up;        /* since the start, and the event function hasn't heard of it */
     int asked;          /* something, since the last flush */
     uint64_t counted;   /* the poll in which its depths were asked for */
     uint32_t abandoned; /* deliveries that could not be settled, since it is broken */

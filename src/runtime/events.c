@@ -4,6 +4,7 @@
  *   the verdict is carried out ──> event function ──────────┴──> notify
  *   the engine starts ──────────────┐
  *   a reload ends, on any thread ───┴──> policy events ── the loop drains them ──> notify
+ *   a transport comes up ── the loop drains it ──> event function
  *
  * A notify is called in the decider state that the verdict came from, on the loop's thread. It
  * can't change anything. What it fails at is told to the embedder alone. */
@@ -249,5 +250,19 @@ void mull__policy_events_deliver(mull_engine *engine)
             mull__decider_state_unref(decider_state);
         }
         mull__free(&engine->allocator, kept);
+    }
+}
+
+/* ---- About a transport ----------------------------------------------------------------------- */
+
+void mull__event_transports_up(mull_engine *engine)
+{
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
+        int tells = port->came_up && port->health == MULL_UP && !engine->stop_reported;
+        port->came_up = 0;
+        if (tells && engine->options.event)
+            engine->options.event(
+                &(mull_event){.kind = MULL_EVENT_TRANSPORT_UP, .text = port->name},
+                engine->options.data);
     }
 }

@@ -3,7 +3,7 @@
  * Transports, timers and other threads only post what happened to the engine's state. Each turn of
  * the loop drains that after it has waited, which it doesn't while something is posted:
  *
- *   ended calls ── policy events ── stop? ── calls that are admitted (again, while anything was
+ *   ended calls ── events ── stop? ── calls that are admitted (again, while anything was
  *   posted) ── credit ── are the queues empty? ── has it stopped? ── may it close?
  */
 #include "admission.h"
@@ -35,6 +35,7 @@ static void drain_once(mull_engine *engine)
     for (mull__delivery *d; (d = mull__calls_take_ended(engine));)
         mull__delivery_ended(d);
     mull__policy_events_deliver(engine);
+    mull__event_transports_up(engine);
     if (mull__engine_stop_asked(engine))
         mull__stop_begin(engine);
     for (mull__delivery *d; (d = mull__admission_next(engine));)

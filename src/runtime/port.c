@@ -251,6 +251,12 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
 
 /* ---- Health, closing, timers and the rest ---------------------------------------------------- */
 
+const char *mull__transport_why(mull_engine *engine, const char *transport)
+{
+    const mull_port *port = mull__port_named(engine, transport);
+    return port ? port->why : "";
+}
+
 /* break_down stops the engine, since this transport won't work again. No try to settle waits. */
 static void break_down(mull_port *port, const char *why)
 {
@@ -293,6 +299,7 @@ void mull_port_state(mull_port *port, mull_health health, const char *why)
     mull__utf8_repair(text, strlen(text));
     if (health == port->health && strcmp(text, port->why) == 0)
         return;
+    port->came_up |= health == MULL_UP && port->engine->state != MULL__NEW;
     port->health = health;
     memcpy(port->why, text, sizeof text);
     tell_state(port);

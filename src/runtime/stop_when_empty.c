@@ -8,6 +8,8 @@
 #include "stop.h"
 #include "timers.h"
 
+#include <string.h>
+
 enum {
     LOOK_MS = 50,
     LOOK_MAX_MS = 60000,
@@ -36,6 +38,11 @@ static void look_in(mull_engine *engine, int64_t wait_ms)
 int mull__engine_emptied(const mull_engine *engine)
 {
     return engine->emptied;
+}
+
+int mull__engine_quiet(const mull_engine *engine)
+{
+    return engine->emptied && engine->depths.rough;
 }
 
 /* depth_failed keeps the first failure of a round, as that is the one to be told. */
@@ -193,6 +200,17 @@ static void on_depth(int status, const mull_depth *depth, void *data)
         round_over(c->engine);
 }
 
+/* nobody_reads says that a consumer's queue is refused, to all who are to read it: what is in there
+ * isn't waited for. */
+static int nobody_reads(const mull__consumer *c)
+{
+    for (mull__consumer *o = NULL; (o = mull__next_consumer(c->engine, o));)
+        if (o->source != MULL_SOURCE_REFUSED && o->port == c->port &&
+            strcmp(o->queue, c->queue) == 0)
+            return 0;
+    return 1;
+}
+
 static void ask_depths(mull_engine *engine)
 {
     mull__depth_poll *depths = &engine->depths;
@@ -205,6 +223,8 @@ static void ask_depths(mull_engine *engine)
     depths->moments = 0;
     depths->polls++;
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
+        if (c->source == MULL_SOURCE_REFUSED && nobody_reads(c))
+            continue;
         depths->rough |= c->can.depth != MULL_DEPTH_EXACT;
         if (!c->shares && !(c->floor.counts_at_once && c->port->counted == depths->polls))
             depths->moments++;

@@ -189,9 +189,11 @@ local running = {
         fields = {
             { "policy", "mulligan.Policy", "that decides" },
             { "grace?", "mulligan.Duration", "how long a stop waits for handlers", default = "`10s`" },
+            { "quiet?", "mulligan.Duration", "how long nothing happens in queues that can't be counted, until \z
+                `stop_when_empty` takes them for empty", default = "`10s`" },
             { "log?", "fun(level: string, text: string)", "gets its lines" },
             { "event?", "fun(event: mulligan.ToldEvent)", "is told of verdicts that were carried out, of headers \z
-                that were ignored, and of a `notify` that failed" },
+                that were ignored, of a `notify` that failed, and of transports that come up" },
             { "stop_on_signals?", "boolean", "SIGTERM and SIGINT stop it", default = "false" },
             { "reload_on_sighup?", "boolean", "SIGHUP reloads the policy", default = "false" },
             { "reload_on_change?", "boolean", "a changed file reloads the policy", default = "false" },
@@ -230,7 +232,8 @@ local running = {
     engine("close", nil, "Stops without grace, and lets go of it. A variable with `<close>` does the same."),
     engine("stopped", nil, "Says whether it has stopped.", { returns = "boolean" }),
     engine("closed", nil, "Says whether it was closed.", { returns = "boolean" }),
-    engine("emptied", nil, "Says whether it stopped since its queues were empty.", { returns = "boolean" }),
+    engine("emptied", nil, "Says whether it stopped since its queues were empty; `\"quiet\"`: as far as a quiet time \z
+        can tell.", { returns = 'boolean|"quiet"' }),
     engine("after", { { "delay", "mulligan.Duration", "" }, { "callback", "fun()", "" } }, "Calls back once, on the \z
         engine's clock."),
     engine("turn", nil, "With a test's clock: runs what is due. Gives the moment of the next timer in ms, or nil.",

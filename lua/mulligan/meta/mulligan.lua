@@ -148,8 +148,9 @@ local Policy = {}
 ---@class (exact) mulligan.EngineOptions
 ---@field policy mulligan.Policy that decides
 ---@field grace? mulligan.Duration how long a stop waits for handlers (default: `10s`)
+---@field quiet? mulligan.Duration how long nothing happens in queues that can't be counted, until `stop_when_empty` takes them for empty (default: `10s`)
 ---@field log? fun(level: string, text: string) gets its lines
----@field event? fun(event: mulligan.ToldEvent) is told of verdicts that were carried out, of headers that were ignored, and of a `notify` that failed
+---@field event? fun(event: mulligan.ToldEvent) is told of verdicts that were carried out, of headers that were ignored, of a `notify` that failed, and of transports that come up
 ---@field stop_on_signals? boolean SIGTERM and SIGINT stop it (default: false)
 ---@field reload_on_sighup? boolean SIGHUP reloads the policy (default: false)
 ---@field reload_on_change? boolean a changed file reloads the policy (default: false)
@@ -659,8 +660,8 @@ function Engine:stopped() end
 ---@return boolean
 function Engine:closed() end
 
----Says whether it stopped since its queues were empty.
----@return boolean
+---Says whether it stopped since its queues were empty; `"quiet"`: as far as a quiet time can tell.
+---@return boolean|"quiet"
 function Engine:emptied() end
 
 ---Calls back once, on the engine's clock.

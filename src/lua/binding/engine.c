@@ -188,6 +188,7 @@ int mull__lua_engine_new(lua_State *L)
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy->policy;
     options.grace_ms = integer_field(L, 1, "grace_ms");
+    options.quiet_ms = integer_field(L, 1, "quiet_ms");
     options.seed = (uint64_t)integer_field(L, 1, "seed");
     options.stop_on_signals = flag_field(L, 1, "stop_on_signals");
     options.reload_on_sighup = flag_field(L, 1, "reload_on_sighup");
@@ -372,10 +373,15 @@ static int stopped(lua_State *L)
     return 1;
 }
 
-/* emptied() says whether it stopped since its queues were empty, as stop_when_empty asks. */
+/* emptied() says whether it stopped since its queues were empty, as stop_when_empty asks: true;
+ * "quiet" where that is known by a quiet time alone. */
 static int emptied(lua_State *L)
 {
-    lua_pushboolean(L, mull__engine_emptied(mull__engine_at(L, 1)->engine));
+    const mull_engine *engine = mull__engine_at(L, 1)->engine;
+    if (mull__engine_quiet(engine))
+        lua_pushliteral(L, "quiet");
+    else
+        lua_pushboolean(L, mull__engine_emptied(engine));
     return 1;
 }
 

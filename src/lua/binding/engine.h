@@ -52,7 +52,8 @@ typedef struct mull__lua_engine {
 mull__lua_engine *mull__engine_at(lua_State *L, int index);
 
 /* mull__lua_engine_new is engine(options), its options checked by Lua: policy, grace_ms, log,
- * event, stop_on_signals, reload_on_sighup, reload_on_change, count_patterns, seed, clock. */
+ * event, quiet_ms, stop_on_signals, reload_on_sighup, reload_on_change, count_patterns, seed,
+ * clock. */
 int mull__lua_engine_new(lua_State *L);
 
 /* mull__engine_make_main is main_engine(engine): its handlers have what memory is left now, and

@@ -4,6 +4,7 @@
 
 #include "base/redact.h"
 #include "lua/values/values.h"
+#include "runtime/engine_control.h"
 #include "runtime/timers.h"
 
 #include <lauxlib.h>
@@ -109,6 +110,14 @@ static void on_published(int status, void *data)
     give_answer(asked);
 }
 
+/* fail_down fails with the reason that the transport gave. */
+static int fail_down(lua_State *L, const request *asked, const char *transport)
+{
+    const char *why = mull__transport_why(asked->engine->engine, transport);
+    lua_pushfstring(L, "transport '%s' is down%s%s", transport, *why ? ": " : "", why);
+    return mull__fail(L, MULL_EDOWN, lua_tostring(L, -1));
+}
+
 /* answer gives what a request returns, which can only be invalid for its transport. */
 static int answer(lua_State *L, const request *asked, int status, const char *transport)
 {
@@ -118,6 +127,8 @@ static int answer(lua_State *L, const request *asked, int status, const char *tr
         return 1;
     }
     forget(L, asked);
+    if (status == MULL_EDOWN)
+        return fail_down(L, asked, transport);
     if (status != MULL_EINVAL)
         return mull__fail(L, status, NULL);
     char shown[256]; /* somebody may have given the URL for its name */
