@@ -99,7 +99,8 @@ typedef struct mull_abilities {
 typedef struct mull_source {
     size_t size;
     const char *queue; /* borrowed for the call of `subscribe` */
-    uint32_t most;     /* no credit will be larger */
+    uint32_t most;     /* no credit will be larger, but for deliveries that were refused with
+                          MULL_EREFUSED and stay out */
     size_t max_body;   /* a larger message is dead-lettered unseen: its body needn't be read, only
                           its `body_size` said */
 } mull_source;

@@ -491,7 +491,7 @@ static void sim_credit(void *self, void *subscription, uint32_t deliveries)
     not_over(r, "given credit");
     note(sim_of(c), "process %lld, queue %lld: credit %lld", c->process->index, r->queue,
          deliveries, 0);
-    if (deliveries > r->most)
+    if (deliveries > r->most + model_parked(r))
         violation(sim_of(c), "queue %d has a credit of %u, and %u is the most", r->queue,
                   deliveries, r->most);
     if (deliveries > r->credit && !c->dead)

@@ -87,6 +87,7 @@ typedef struct tally {
     uint32_t failing[QUEUES]; /* settlements that failed */
     uint32_t waiting[QUEUES]; /* for their first call */
     uint32_t settling[QUEUES];
+    uint32_t parked[QUEUES]; /* their broker refuses each settlement */
     uint32_t candidates[QUEUES];
     int alone; /* a candidate's first call is at work */
     int open;  /* calls that weren't cut off */
@@ -117,6 +118,7 @@ static tally take_tally(const process *p)
         t.at_work[c] += h->at_work != 0;
         t.slots[c] += h->at_work || (h->stage == RETRYING && !gone);
         t.settling[c] += is_settling(h) != 0;
+        t.parked[c] += h->stage == PARKED && !h->told_lost;
         t.failing[c] += is_failing(h) != 0;
         t.waiting[c] += h->stage == ARRIVED && h->crashes == 0 && !gone;
         t.candidates[c] += h->stage == ARRIVED && h->crashes > 0 && !gone;
@@ -469,6 +471,11 @@ message *model_published(const connection *c, const mull_outgoing *outgoing)
 
 /* ---- After a turn ---------------------------------------------------------------------------- */
 
+uint32_t model_parked(const reader *r)
+{
+    return take_tally(r->connection->process).parked[r->consumer];
+}
+
 /* right_credit: those at work, a reserve, and some more for what is being settled; nothing while
  * settlements fail, or the queue isn't read. */
 static uint32_t right_credit(const process *p, const tally *t, const reader *r)
@@ -477,7 +484,8 @@ static uint32_t right_credit(const process *p, const tally *t, const reader *r)
     uint32_t reserve = p->consumers[c].prefetch;
     if (!process_accepts(&p->consumers[c]) || t->failing[c] > 0 || r->state != MULL_SOURCE_READY)
         return 0;
-    return t->slots[c] + reserve + (t->settling[c] < reserve ? t->settling[c] : reserve);
+    return t->parked[c] + t->slots[c] + reserve +
+           (t->settling[c] < reserve ? t->settling[c] : reserve);
 }
 
 static void check_credit(const process *p, const tally *t)
@@ -635,7 +643,6 @@ void model_turned(process *p)
     check_ends(p, &t);
     check_credit(p, &t);
     check_counts(p);
-    p->turned_under = p->generation;
 }
 
 /* counts_exactly says whether an engine knows what is in the queues of a broker. */

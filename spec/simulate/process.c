@@ -279,7 +279,6 @@ void process_start(sim *s, void *data)
     make_engine(p);
     start(p);
     p->life = RUNNING;
-    p->turned_under = p->judged_under = p->generation;
     s->counting_allocator.scarce = scarce;
 }
 
@@ -351,7 +350,7 @@ void process_close(process *p)
     p->asked_in = s->steps;
     if (s->now_ms < p->grace_ends_ms)
         p->grace_ends_ms = s->now_ms;
-    if (s->now_ms < p->drain_ends_ms)
+    if (s->now_ms + DRAIN_MS < p->drain_ends_ms)
         p->drain_ends_ms = s->now_ms + DRAIN_MS;
     p->touched = 1;
     mull_engine_close(p->engine, on_closed, p);

@@ -352,12 +352,13 @@ struct handout {
     uint64_t settlement_hash;
     counters after; /* what its copy should carry once it is settled */
     int under_way, tries, answered;
-    int refusals;       /* settlements that can never be */
-    int refused_now;    /* ... the last one was */
-    int64_t refused_ms; /* wall clock */
-    int unanswered;     /* its engine no longer waits for the answer */
-    int unwritten;      /* decided, but there was no memory to write the settlement */
-    int given_up;       /* it failed too often, and the grace was over */
+    int refusals;        /* settlements that can never be */
+    const char *dead_in; /* the queue of the dead letter that it was to be last */
+    int refused_now;     /* ... the last one was */
+    int64_t refused_ms;  /* wall clock */
+    int unanswered;      /* its engine no longer waits for the answer */
+    int unwritten;       /* decided, but there was no memory to write the settlement */
+    int given_up;        /* it failed too often, and the grace was over */
     int hopeless; /* it failed when it was to end and the broker was down: it may be given up */
     int64_t try_not_before_ms;
 };
@@ -387,8 +388,7 @@ struct process {
     int index;
     uv_loop_t *loop;
     mull_policy *policy;
-    const struct generation *generation;                  /* in force */
-    const struct generation *turned_under, *judged_under; /* ... in its last turn; judgement */
+    const struct generation *generation; /* in force */
     mull_engine *engine;
     life life;
     int dead; /* killed; what is left of it is taken down */
@@ -516,6 +516,9 @@ int64_t settlement_number(const mull_settlement *settlement, const char *header)
  * kept, with what is there `without` it. */
 int are_words(const handout *h, const char *found, const char *expected, const char *without);
 int same_text(const char *a, const char *b);
+
+/* model_parked counts what a reader was handed and its broker refuses to settle. */
+uint32_t model_parked(const reader *r);
 
 /* model_refused: it was told that a settlement can never be, and has looked. */
 void model_refused(handout *h);

@@ -74,7 +74,7 @@ static void judge(handout *h, failing f)
               number_of(h));
     h->judged = 1;
     h->judged_for = f;
-    h->judged_under = p->judged_under = p->generation;
+    h->judged_under = p->generation;
     s->totals->timeouts += f.type == TIMED_OUT_TYPE;
     s->totals->crash_verdicts += f.type == CRASHED_TYPE;
     s->totals->limits += reason == MULL_REASON_MAX_ATTEMPTS || reason == MULL_REASON_MAX_AGE;
@@ -101,7 +101,7 @@ static void refuse(handout *h)
                                            .generation = p->generation->name}};
     h->judged = 1;
     h->judged_for = (failing){TOO_BIG_TYPE, -1, -1};
-    h->judged_under = p->judged_under = p->generation;
+    h->judged_under = p->generation;
     p->sim->totals->too_big++;
 }
 
@@ -306,6 +306,8 @@ static void asked(handout *h, const mull_settlement *settlement)
     h->stage = SETTLING;
     h->unwritten = 0;
     h->kind = settlement->kind;
+    if (h->kind == MULL_SETTLE_DEAD_LETTER)
+        h->dead_in = keep_text(h->process->sim, settlement->queue);
     h->settlement_hash = settlement_hash(settlement);
     h->under_way = 1;
 }
@@ -319,47 +321,19 @@ static const char *default_queue(const handout *h, const generation *g)
     return in_force.dead_letter_queue;
 }
 
-/* engine_may_be_at gives the generations that the engine may be at: it looks for another when it
- * judges, and as a rule in each turn. */
-enum { GENERATIONS = 3 };
-
-static void engine_may_be_at(const handout *h, const generation *at[GENERATIONS])
+/* last_hope gives the generation whose default queue is tried: what a handler sent is judged anew.
+ * NULL: there is no hope. */
+static const generation *last_hope(const handout *h)
 {
-    const process *p = h->process;
-    at[0] = p->generation;
-    at[1] = p->turned_under;
-    at[2] = p->judged_under;
-}
-
-/* last_hope finds the generation whose default queue is tried. NULL: there is no hope. */
-static const generation *last_hope(const handout *h, const char *queue)
-{
-    const generation *at[GENERATIONS];
-    engine_may_be_at(h, at);
     int sends = h->kind == MULL_SETTLE_ACK && h->sent_count > 0;
     int is_verdict =
         h->judged && (h->kind == MULL_SETTLE_REDELIVER || h->kind == MULL_SETTLE_DEAD_LETTER);
     if (h->refusals > 1 || (!sends && !is_verdict))
         return NULL;
-    for (int i = 0; i < GENERATIONS; i++) {
-        const char *name = default_queue(h, at[i]);
-        int elsewhere =
-            h->kind != MULL_SETTLE_DEAD_LETTER || !same_text(name, h->judgement.verdict.queue);
-        if (elsewhere && (!queue || same_text(name, queue)))
-            return at[i];
-    }
-    return NULL;
-}
-
-/* was_default: it may have been the default queue that refused it. */
-static int was_default(const handout *h)
-{
-    const generation *at[GENERATIONS];
-    engine_may_be_at(h, at);
-    for (int i = 0; i < GENERATIONS; i++)
-        if (same_text(h->judgement.verdict.queue, default_queue(h, at[i])))
-            return h->kind == MULL_SETTLE_DEAD_LETTER;
-    return 0;
+    const generation *g = sends ? h->process->generation : h->judged_under;
+    int was_default =
+        h->kind == MULL_SETTLE_DEAD_LETTER && same_text(default_queue(h, g), h->dead_in);
+    return was_default ? NULL : g;
 }
 
 /* fail_send: the handler succeeded, and is told of as failed, since nothing of what it sent can go
@@ -372,8 +346,8 @@ static void fail_send(handout *h, const generation *g)
     if (h->counters.first_failure_ms == 0)
         h->counters.first_failure_ms = h->refused_ms;
     h->judged_calls = h->counters.calls + h->crashes + h->attempt;
-    if (!h->judged_under)
-        h->judged_under = g;
+    h->judged_under = g;
+    h->judgement.verdict = (mull_verdict){.size = sizeof h->judgement.verdict};
     h->sent_count = 0;
 }
 
@@ -381,8 +355,8 @@ static void fail_send(handout *h, const generation *g)
 static void settled_elsewhere(handout *h, const mull_settlement *settlement)
 {
     sim *s = h->process->sim;
-    const generation *g = last_hope(h, settlement->queue);
-    if (!g)
+    const generation *g = last_hope(h);
+    if (!g || !same_text(default_queue(h, g), settlement->queue))
         WRONG(h, "message %d is settled as %d in %s, which can never be either", number_of(h),
               settlement->kind, settlement->queue);
     expect_kind(h, settlement, MULL_SETTLE_DEAD_LETTER);
@@ -408,11 +382,11 @@ void model_refused(handout *h)
     sim *s = p->sim;
     if (!h->refused_now || p->dead)
         return;
-    if (last_hope(h, NULL) && s->counting_allocator.failed_ms == s->now_ms) {
+    if (last_hope(h) && s->counting_allocator.failed_ms == s->now_ms) {
         model_failed_try(h);
         return;
     }
-    if (last_hope(h, NULL) && !was_default(h) && !process_drained(p))
+    if (last_hope(h) && !process_drained(p))
         WRONG(h, "message %d is parked, and its default queue wasn't tried", number_of(h));
     h->refused_now = 0;
     h->stage = PARKED;
@@ -603,7 +577,7 @@ void model_event(process *p, const mull_event *told)
     compare_failure(h, told->failure);
     p->sim->totals->old_generations += h->judged_under != p->generation;
     h->judged = 0;
-    h->unheard = has_notify(h) && h->judged_for.type != SEND_REFUSED_TYPE;
+    h->unheard = has_notify(h);
 }
 
 /* heard_met: each is heard once, matchers before the override, but those for which there was no

@@ -138,7 +138,8 @@ static uint32_t allowance(const mull__consumer *c)
     if (!mull__consumer_accepts(c) || c->failing > 0 || c->source != MULL_SOURCE_READY)
         return 0;
     uint64_t prefetch = c->options.prefetch;
-    uint64_t allowed = c->slots + prefetch + (c->settling < prefetch ? c->settling : prefetch);
+    uint64_t allowed =
+        c->parked + c->slots + prefetch + (c->settling < prefetch ? c->settling : prefetch);
     return allowed < UINT32_MAX ? (uint32_t)allowed : UINT32_MAX;
 }
 

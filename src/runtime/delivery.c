@@ -399,6 +399,13 @@ void mull__delivery_lost(mull__delivery *d, const char *why)
             mull__settlement_answered(d, MULL_ELOST, why);
         return;
     }
+    if (d->state == MULL__ABANDONED) {
+        d->consumer->parked -= (uint32_t)d->parked;
+        d->parked = 0;
+        mull__message_becomes(d, MULL__LOST);
+        mull__delivery_release(d);
+        return;
+    }
     if (d->state > MULL__SETTLING)
         return;
     mull__log_lost(d, why);

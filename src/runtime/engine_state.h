@@ -229,6 +229,8 @@ typedef struct mull__delivery {
     size_t send_bytes;       /* that they take */
     uint32_t tries;          /* to settle */
     int refused;             /* what was decided: it becomes a dead letter instead */
+    int parked;              /* the transport never settles it */
+    int overlong;            /* it was told that the settlement isn't answered */
     int unanswered;          /* it was given up: the transport may be at the settlement still */
     mull__question question; /* the settlement, while the transport hasn't answered */
     int claim_lost;          /* ... but lost the claim meanwhile */

@@ -198,7 +198,6 @@ static void source_waits(mull__consumer *c, const char *why)
     snprintf(text, sizeof text, "%s", why ? why : "");
     mull__utf8_repair(text, strlen(text));
     c->source = MULL_SOURCE_WAITING;
-    mull__engine_cancel(c->engine, &c->hold_timer);
     if (text[0] && strcmp(text, c->why) != 0)
         mull__engine_log(c->engine, MULL_WARNING, "consumer '%s' waits for its queue '%s': %s",
                          c->name, c->queue, text);

@@ -14,20 +14,23 @@
 
 enum { AGAIN_FIRST_MS = 100, MAX_DOUBLED = 7, AGAIN_MAX_MS = 10000, TRIES_WHEN_STOPPING = 3 };
 
+static mull__settings settings_by(const mull__delivery *d, const mull__generation *generation)
+{
+    return mull__effective_settings_of(mull__generation_table(generation), d->consumer->name,
+                                       d->consumer->port->name)
+        .settings;
+}
+
 mull__settings mull__delivery_settings(const mull__delivery *d)
 {
-    const mull__table *table = mull__generation_table(mull__decider_generation(d->engine->decider));
-    return mull__effective_settings_of(table, d->consumer->name, d->consumer->port->name).settings;
+    return settings_by(d, mull__decider_generation(d->engine->decider));
 }
 
 void mull__decide_dead_letter(mull__delivery *d, mull_reason reason)
 {
-    if (!d->generation)
-        d->generation = mull__generation_ref(mull__decider_generation(d->engine->decider));
-    d->verdict.size = sizeof d->verdict;
     d->verdict.action = MULL_DEAD_LETTER;
     d->verdict.reason = reason;
-    d->verdict.queue = mull__delivery_settings(d).dead_letter_queue;
+    d->verdict.queue = settings_by(d, d->generation).dead_letter_queue;
     d->verdict.generation = mull__generation_name(d->generation);
 }
 
@@ -181,7 +184,8 @@ void mull__settlement_give_up(mull__delivery *d)
 
 static void on_unanswered(mull__question *question)
 {
-    const mull__delivery *d = MULL__ENTRY(question, mull__delivery, question);
+    mull__delivery *d = MULL__ENTRY(question, mull__delivery, question);
+    d->overlong = 1;
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: transport %s has not said for %d s whether message %s is settled; it is "
                      "waited for",
@@ -225,7 +229,8 @@ static void hand_over(void *data)
 
 /* ---- Where the transport never will ---------------------------------------------------------- */
 
-/* refused_send: its handler succeeded, but what it sent can't go out. */
+/* refused_send: its handler succeeded, but what it sent can't go out. It is judged as a failure by
+ * the policy in force. */
 static void refused_send(mull__delivery *d, const char *why)
 {
     const mull_error *error = &mull__engine_errors[MULL__SEND_REFUSED];
@@ -238,6 +243,11 @@ static void refused_send(mull__delivery *d, const char *why)
     if (d->record.first_failure_ms == 0)
         d->record.first_failure_ms = d->failed_at_ms;
     mull__sends_drop(d);
+    if (d->generation)
+        mull__generation_unref(d->generation);
+    d->generation = mull__generation_ref(mull__decider_refresh(d->engine->decider));
+    d->verdict = (mull_verdict){.size = sizeof d->verdict};
+    mull__events_begin(d);
 }
 
 static void park(mull__delivery *d, const char *why)
@@ -246,26 +256,29 @@ static void park(mull__delivery *d, const char *why)
                      "%s: message %s is parked: the transport never settles it (%s); it stays "
                      "claimed here until the engine is closed",
                      d->consumer->name, d->message.id, why);
+    d->parked = 1;
     d->consumer->parked++;
     abandon(d);
 }
 
-/* refused: what was decided can never be. The default queue of dead letters is tried, once. */
+/* refused: what was decided can never be. The default queue of dead letters is tried, once, of the
+ * policy that decided. */
 static void refused(mull__delivery *d, const char *why)
 {
-    mull_settlement *settlement = &d->settlement;
-    const char *queue = mull__delivery_settings(d).dead_letter_queue;
+    const mull_settlement *settlement = &d->settlement;
     int sends = settlement->kind == MULL_SETTLE_ACK && settlement->send_count > 0;
     int elsewhere =
         settlement->kind == MULL_SETTLE_REDELIVER ||
-        (settlement->kind == MULL_SETTLE_DEAD_LETTER && strcmp(settlement->queue, queue) != 0);
+        (settlement->kind == MULL_SETTLE_DEAD_LETTER &&
+         strcmp(settlement->queue, settings_by(d, d->generation).dead_letter_queue) != 0);
+    why = why ? why : mull_strerror(MULL_EREFUSED);
     if (d->refused || d->delay_hop || (!sends && !elsewhere)) {
-        park(d, why ? why : mull_strerror(MULL_EREFUSED));
+        park(d, why);
         return;
     }
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: message %s can't be settled as decided (%s); it becomes a dead letter",
-                     d->consumer->name, d->message.id, why ? why : mull_strerror(MULL_EREFUSED));
+                     d->consumer->name, d->message.id, why);
     d->refused = 1;
     if (sends)
         refused_send(d, why);
@@ -318,6 +331,7 @@ void mull__log_lost(const mull__delivery *d, const char *why)
 void mull__settlement_answered(mull__delivery *d, int status, const char *why)
 {
     mull__question_end(d->engine, &d->question);
+    d->overlong = 0;
     mull__engine_mark_posted(d->engine);
     d->engine->active_ms = mull__turn_ms(d->engine);
     if (status == MULL_EREFUSED && !d->claim_lost) {
@@ -357,6 +371,7 @@ void mull__delivery_release(mull__delivery *d)
     mull__slot_free(d);
     mull__engine_cancel(d->engine, &d->timer);
     mull__list_remove(&d->engine->deliveries, &d->engine_link);
+    d->consumer->parked -= (uint32_t)d->parked;
     d->consumer->deliveries--;
     d->engine->dirty |= d->engine->changing;
     mull__ticket_take(d->engine, &d->ticket);

@@ -80,9 +80,12 @@ void mull__stop_begin(mull_engine *engine)
     mull__timer_set(engine, &engine->grace_timer, engine->options.grace_ms, on_grace_over, engine);
 }
 
+/* Once the grace is over, transports have their time to answer, which a close doesn't begin anew. */
 void mull__stop_end_grace(mull_engine *engine)
 {
-    if (engine->state == MULL__STOPPING || engine->state == MULL__STOPPED)
+    if (engine->grace_over && engine->grace_timer.set)
+        for_each(engine, mull__settlement_retry_now);
+    else if (engine->state == MULL__STOPPING || engine->state == MULL__STOPPED)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
@@ -102,7 +105,8 @@ void mull__stop_check(mull_engine *engine)
         (engine->working == 0 || engine->grace_over)) {
         engine->state = MULL__STOPPED;
         engine->grace_over = 1;
-        mull__engine_cancel(engine, &engine->grace_timer);
+        if (!engine->closing) /* what a cut-off handler still holds up ends with the drain */
+            mull__engine_cancel(engine, &engine->grace_timer);
         for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
             if (port->abandoned > 0)
                 mull__engine_log(engine, MULL_WARNING,

@@ -220,9 +220,25 @@ static void ask_depths(mull_engine *engine)
         round_over(engine); /* all failed, or there is no consumer */
 }
 
+/* stop_unanswered stops once all that is left here is in settlements that no transport answers. */
+static void stop_unanswered(mull_engine *engine)
+{
+    unsigned count = 0;
+    for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d)); count++)
+        if (d->state < MULL__SETTLED && !d->overlong)
+            return;
+    if (count > 0)
+        STOP_SHORT(engine,
+                   "their transports have not said whether %u message(s) are settled; it isn't "
+                   "waited for any longer",
+                   count);
+}
+
 /* Asks how much there is once nothing of it is here. */
 void mull__until_empty_check(mull_engine *engine)
 {
+    if (engine->until_empty && engine->state == MULL__RUNNING && !mull__all_settled(engine))
+        stop_unanswered(engine);
     if (engine->until_empty && engine->state == MULL__RUNNING && engine->depths.asked == 0 &&
         !engine->depths.timer.set && mull__all_settled(engine))
         ask_depths(engine);
