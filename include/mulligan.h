@@ -7,8 +7,8 @@
  *   run      mull_engine_new, _transport, mull_consumer_add, mull_engine_run     the whole of it
  *
  * Ten calls to know: mull_policy_load, _free; mull_decider_new, mull_decide; mull_engine_new,
- * _transport, _run, _close; mull_consumer_add; and mull_done, by which a handler ends a call. docs/api.md
- * lists the others by what they are for, docs/embedding.md leads through examples.
+ * _transport, _run, _close; mull_consumer_add; and mull_done, by which a handler ends a call.
+ * docs/api.md lists the others by what they are for, docs/embedding.md leads through examples.
  *
  * Conventions, which hold for every function here:
  *

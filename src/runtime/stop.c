@@ -80,7 +80,8 @@ void mull__stop_begin(mull_engine *engine)
     mull__timer_set(engine, &engine->grace_timer, engine->options.grace_ms, on_grace_over, engine);
 }
 
-/* Once the grace is over, transports have their time to answer, which a close doesn't begin anew. */
+/* Once the grace is over, transports have their time to answer, which a close doesn't begin anew.
+ */
 void mull__stop_end_grace(mull_engine *engine)
 {
     if (engine->grace_over && engine->grace_timer.set)
