@@ -107,6 +107,7 @@ static mull__consumer *consumer_new(mull_engine *engine, mull_port *port,
     mull__list_init(&c->candidates);
     mull__list_init(&c->retries);
     take_options(c, options);
+    c->tally.why_since_ms = mull__engine_now(engine);
     c->shares = has_consumer(engine, NULL, port, c->queue);
     mull__ticket_give(port, &c->ticket, MULL__TICKET_CONSUMER);
     return c;
@@ -334,14 +335,6 @@ int mull_consumer_remove(mull_engine *engine, const char *name, mull_consumer_re
     c->removed_data = data;
     change(c, MULL__CONSUMER_LEAVES);
     return 0;
-}
-
-const char *mull_why_not_name(mull_why_not why)
-{
-#define NAME(name, text) [name] = text,
-    static const char *const names[MULL_WHY_LAST] = {MULL_WHY_NOTS(NAME)};
-#undef NAME
-    return (unsigned)why < MULL_WHY_LAST ? names[why] : NULL;
 }
 
 int mull_consumer_why_not(mull_engine *engine, const char *name, mull_why_not *why)

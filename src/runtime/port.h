@@ -4,7 +4,7 @@
 
 #include "engine_state.h"
 
-void mull__questions_fail(mull_engine *engine); /* no transport is there to answer */
+void mull__questions_fail(mull_engine *engine);  /* no transport is there to answer */
 int mull__has_deferred(const mull__consumer *c); /* there was no memory for one of its deliveries */
 void mull__source_refused(mull__consumer *c, const char *why); /* its queue can't be read */
 void mull__deferred_try(void *port);          /* takes in those for which there was no memory */
