@@ -622,9 +622,9 @@ MULL_API void mull_stop(mull_engine *engine);
  * ready there, in flight here, or put off here and still due, for `quiet_ms`. While a transport
  * that isn't down answers a depth with an error, it is asked again ever more rarely, which the log
  * says once; after a minute of nothing but errors the engine stops, and its status is MULL_EIO.
- * Where all that is left is due in more than 366 days, which no policy can say, or is parked, or a
- * queue can't be read, it stops as well: that status is MULL_EREFUSED, and `problem` says what is
- * left. */
+ * Where all that is left is due in more than 366 days, which no policy can say, is parked, or waits
+ * for consumers that are paused, or a queue can't be read, it stops as well: that status is
+ * MULL_EREFUSED, and `problem` says what is left. */
 MULL_API int mull_stop_when_empty(mull_engine *engine);
 
 /* mull_counts: messages acknowledged (`done`), verdicts carried out (`retried`, `redelivered`,

@@ -295,6 +295,7 @@ typedef struct mull__depth_poll {
     size_t moments;    /* at which the queues of all consumers are counted */
     uint64_t polls;    /* so far */
     uint64_t left;     /* messages that the answers so far count */
+    uint64_t resting;  /* of these, messages that only paused consumers would take */
     int rough;         /* it isn't known of all queues */
     int64_t next_due;  /* wall clock */
     int claimed;
