@@ -562,7 +562,7 @@ typedef enum mull_why_not {
 MULL_API const char *mull_why_not_name(mull_why_not why);
 
 /* mull_consumer_why_not says why a consumer isn't called. Before the start: MULL_WHY_STOPPING, as
- * after the end. MULL_EINVAL: there is none of this name. */
+ * after the end. MULL_EINVAL: there is none of this name; MULL_ESTATE: the engine is closed. */
 MULL_API int mull_consumer_why_not(mull_engine *engine, const char *name, mull_why_not *why);
 
 /* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`

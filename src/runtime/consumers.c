@@ -393,7 +393,15 @@ static void end_subscription(mull__consumer *c)
     mull__timer_set(c->engine, &c->end_timer, MULL__ANSWER_MS, on_unanswered, c);
 }
 
-/* renew subscribes anew. Late words of the transport about the old one find no ticket. */
+static void on_again(void *data)
+{
+    mull__consumer *c = data;
+    c->ended = 1;
+    mull__engine_mark_posted(c->engine);
+}
+
+/* renew subscribes anew, later where there is no memory for it. Late words of the transport about
+ * the old one find no ticket. */
 static void renew(mull__consumer *c)
 {
     c->state = MULL__CONSUMER_WORKS;
@@ -403,8 +411,12 @@ static void renew(mull__consumer *c)
     c->source = MULL_SOURCE_WAITING;
     mull__ticket_take(c->engine, &c->ticket);
     mull__ticket_give(c->port, &c->ticket, MULL__TICKET_CONSUMER);
-    if (mull__consumer_subscribe(c) != 0)
-        mull__source_refused(c, mull_strerror(MULL_ENOMEM));
+    if (mull__consumer_subscribe(c) == 0)
+        return;
+    c->engine->changing++;
+    c->state = MULL__CONSUMER_RENEWS;
+    c->ending = 1;
+    mull__timer_set(c->engine, &c->end_timer, MULL__AGAIN_MS, on_again, c);
 }
 
 /* next_ended: an answer about depths that isn't there yet still names its consumer. */
