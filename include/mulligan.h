@@ -656,7 +656,7 @@ MULL_API const char *mull_health_name(mull_health health);
 /* mull_transport_snapshot is a transport, in a snapshot. */
 typedef struct mull_transport_snapshot {
     size_t size;
-    const char *name;
+    const char *name; /* as it was added */
     mull_health health;
     const char *why;    /* why it isn't up, in its own words; NULL: it is, or hasn't said */
     int64_t since_ms;   /* its health is so, wall clock */
@@ -719,8 +719,8 @@ typedef struct mull_snapshot {
     size_t rule_count;
 } mull_snapshot;
 
-/* mull_engine_snapshot says how an engine is, on the loop's thread, in a handler too. It takes no
- * time of others: one pass over the messages that are here. MULL_EINVAL; MULL_ENOMEM. */
+/* mull_engine_snapshot says how an engine is, on the loop's thread, also in a handler. It goes once
+ * over the messages that are here, and asks no transport. MULL_EINVAL: a NULL; MULL_ENOMEM. */
 MULL_API int mull_engine_snapshot(mull_engine *engine, mull_snapshot **snapshot);
 
 /* mull_snapshot_free frees a snapshot, on any thread, be its engine closed or not. NULL is fine. */
