@@ -1,9 +1,10 @@
 /* consumers.c: consumers are added, changed and removed, before the start and while an engine runs.
  *
- *   add ── subscribe ──> WORKS ──concurrency beyond its credit──> RENEWS ──┐
- *                          ^ │                                             │ all given back,
- * settled │ └────────────── remove ──> LEAVES ──┐         │ and released, then │ v         v
- * unsubscribe └── subscribe ──────────────────── it ended ── it ended └──> gone
+ *   add ── subscribe ──> WORKS
+ *   WORKS ── concurrency beyond its credit ──> RENEWS ── it ended, subscribe ──> WORKS
+ *   WORKS, RENEWS ── remove ──> LEAVES ── it ended ──> gone
+ *
+ * Its subscription ends once all of it was settled or given back, and released.
  *
  * Reloads ask, on other threads, whether all consumers can work by a policy: so the list changes
  * only while none is asked (mull__policy_validated). */
@@ -409,6 +410,7 @@ static void renew(mull__consumer *c)
     c->credit = 0;
     c->subscription = NULL;
     c->source = MULL_SOURCE_WAITING;
+    c->engine->arrivals++; /* depths that are being asked for don't end a run until empty */
     mull__ticket_take(c->engine, &c->ticket);
     mull__ticket_give(c->port, &c->ticket, MULL__TICKET_CONSUMER);
     if (mull__consumer_subscribe(c) == 0)
