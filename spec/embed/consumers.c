@@ -270,6 +270,64 @@ static void one_may_be_changed_before_the_start(void **state)
     test_engine_close(r);
 }
 
+/* ---- Snapshots ------------------------------------------------------------------------------- */
+
+static void calls_are_counted_by_how_long_they_lasted(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ms;
+        int bucket;
+    } lasted[] = {{0, 0},    {1, 0},        {2, 1},        {4, 1},
+                  {5, 2},    {16, 2},       {17, 3},       {1024, 5},
+                  {1025, 6}, {1048576, 10}, {1048577, 11}, {INT64_C(1) << 40, 11}};
+    stage s;
+    uint64_t expected[MULL_TIME_BUCKETS] = {0};
+    open_with(&s, keep_call, 1);
+    for (int i = 0; i < (int)(sizeof lasted / sizeof *lasted); i++) {
+        mull_snapshot *snapshot;
+        publish(&s, 1);
+        s.test_engine.now_ms += lasted[i].ms;
+        end_call(&s, i);
+        advance(&s, 0);
+        expected[lasted[i].bucket]++;
+        assert_int_equal(mull_engine_snapshot(s.engine, &snapshot), 0);
+        assert_memory_equal(snapshot->consumers[0]->times, expected, sizeof expected);
+        mull_snapshot_free(snapshot);
+    }
+    close_stage(&s);
+}
+
+#define FACE       "\xf0\x9f\x98\x80"
+#define FACES      FACE FACE FACE FACE FACE FACE FACE FACE
+#define MANY_FACES FACES FACES FACES FACES FACES
+
+/* A text is cut at a character, whatever it ends in; what is no character is a question mark. */
+static void errors_are_cut_at_a_character(void **state)
+{
+    (void)state;
+    static const char *const types[] = {MANY_FACES, "a" MANY_FACES, "ab" MANY_FACES,
+                                        "abc" MANY_FACES, "abcd" MANY_FACES};
+    static const size_t sizes[] = {124, 125, 126, 127, 124};
+    stage s;
+    open_with(&s, keep_call, 1);
+    for (int i = 0; i < 5; i++) {
+        mull_snapshot *snapshot;
+        const mull_error error = {.size = sizeof error, .type = types[i], .message = "a\xff\x80z"};
+        publish(&s, 1);
+        assert_int_equal(mull_done(s.engine, s.calls[i], &error), 0);
+        advance(&s, 0);
+        assert_int_equal(mull_engine_snapshot(s.engine, &snapshot), 0);
+        const mull_consumer_snapshot *c = snapshot->consumers[0];
+        assert_int_equal(strlen(c->error_type), sizes[i]);
+        assert_memory_equal(c->error_type, types[i], sizes[i]);
+        assert_string_equal(c->error_text, "a??z");
+        assert_int_equal(c->reasons[MULL_REASON_NO_RULE], i + 1);
+        mull_snapshot_free(snapshot);
+    }
+    close_stage(&s);
+}
+
 /* ---- No memory ------------------------------------------------------------------------------- */
 
 static void fail_from_now(stage *s, long requests)
@@ -398,6 +456,8 @@ int main(void)
         cmocka_unit_test(one_that_is_closed_says_so),
         cmocka_unit_test(a_close_ends_a_removal),
         cmocka_unit_test(one_may_be_changed_before_the_start),
+        cmocka_unit_test(calls_are_counted_by_how_long_they_lasted),
+        cmocka_unit_test(errors_are_cut_at_a_character),
         cmocka_unit_test(without_memory_none_is_added),
         cmocka_unit_test(without_memory_there_is_no_snapshot),
         cmocka_unit_test(without_memory_a_subscription_is_had_later),

@@ -108,6 +108,7 @@ static mull__consumer *consumer_new(mull_engine *engine, mull_port *port,
     mull__list_init(&c->candidates);
     mull__list_init(&c->retries);
     take_options(c, options);
+    c->tally.why = mull__why_not(c);
     c->tally.why_since_ms = mull__engine_now(engine);
     c->shares = has_consumer(engine, NULL, port, c->queue);
     mull__ticket_give(port, &c->ticket, MULL__TICKET_CONSUMER);
