@@ -280,6 +280,18 @@ describe("a consumer, while its engine runs,", function()
         assert.equal(1, #calls)
     end)
 
+    it("that takes a new subscription doesn't end a stop until empty early", function()
+        local handler, calls = at_work()
+        start("", handler, { collect = {} })
+        publish { "m-1", "m-2", "m-3", "m-4" }
+        assert(engine:stop_when_empty())
+        assert(engine:concurrency("C", 4))
+        rig:advance "1m"
+        assert.is_true(engine:emptied())
+        assert.is_true(engine:status())
+        assert.same({ 4, 3 }, { #calls, calls.most })
+    end)
+
     it("that is paused doesn't keep a stop until empty from what others take", function()
         local handler, calls = at_work()
         start("", handler, { collect = {} })
