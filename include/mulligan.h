@@ -565,7 +565,7 @@ typedef enum mull_why_not {
 MULL_API const char *mull_why_not_name(mull_why_not why);
 
 /* mull_consumer_why_not says why a consumer isn't called. Before the start: MULL_WHY_STOPPING, as
- * after the end. MULL_EINVAL: there is none of this name. */
+ * after the end. MULL_EINVAL: there is none of this name; MULL_ESTATE: the engine is closed. */
 MULL_API int mull_consumer_why_not(mull_engine *engine, const char *name, mull_why_not *why);
 
 /* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`
@@ -626,9 +626,9 @@ MULL_API void mull_stop(mull_engine *engine);
  * ready there, in flight here, or put off here and still due, for `quiet_ms`. While a transport
  * that isn't down answers a depth with an error, it is asked again ever more rarely, which the log
  * says once; after a minute of nothing but errors the engine stops, and its status is MULL_EIO.
- * Where all that is left is due in more than 366 days, which no policy can say, or is parked, or a
- * queue can't be read, it stops as well: that status is MULL_EREFUSED, and `problem` says what is
- * left. */
+ * Where all that is left is due in more than 366 days, which no policy can say, is parked, or waits
+ * for consumers that are paused, or a queue can't be read, it stops as well: that status is
+ * MULL_EREFUSED, and `problem` says what is left. */
 MULL_API int mull_stop_when_empty(mull_engine *engine);
 
 /* mull_counts: messages acknowledged (`done`), verdicts carried out (`retried`, `redelivered`,
@@ -642,6 +642,93 @@ typedef struct mull_counts {
 
 /* mull_engine_counts writes the counts so far, on the loop's thread. */
 MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);
+
+/* MULL_HEALTHS lists how a transport can be. */
+#define MULL_HEALTHS(X)                                                                            \
+    X(MULL_DOWN, "down")     /* it doesn't work now, and tries again by itself */                  \
+    X(MULL_UP, "up")         /* it works */                                                        \
+    X(MULL_BROKEN, "broken") /* nothing will help until a person acts */
+
+/* mull_health is one of MULL_HEALTHS. */
+#define MULL__HEALTH_ENUM(name, text) name,
+typedef enum mull_health { MULL_HEALTHS(MULL__HEALTH_ENUM) MULL_HEALTH_LAST } mull_health;
+#undef MULL__HEALTH_ENUM
+
+/* mull_health_name gives the word for it; static; NULL: there is no such one. */
+MULL_API const char *mull_health_name(mull_health health);
+
+/* mull_transport_snapshot is a transport, in a snapshot. */
+typedef struct mull_transport_snapshot {
+    size_t size;
+    const char *name; /* as it was added */
+    mull_health health;
+    const char *why;    /* why it isn't up, in its own words; NULL: it is, or hasn't said */
+    int64_t since_ms;   /* its health is so, wall clock */
+    uint64_t claimed;   /* messages that it handed out, and that aren't settled yet */
+    uint64_t parked;    /* messages that it never settles, and keeps claimed; see the log */
+    uint64_t abandoned; /* messages that can't be settled any more, since it is broken */
+} mull_transport_snapshot;
+
+/* Bucket i of a consumer's `times` counts the calls that lasted at most 4^i ms and longer than the
+ * bucket before it allows: 1, 4, 16, 64, 256 ms, 1, 4.1, 16.4, 66 s, 4.4, 17.5 min. The last bucket
+ * counts all that lasted longer. */
+enum { MULL_TIME_BUCKETS = 12 };
+
+/* mull_consumer_snapshot is a consumer, in a snapshot. It counts from its mull_consumer_add on. */
+typedef struct mull_consumer_snapshot {
+    size_t size;
+    const char *name, *transport, *queue; /* as it was added */
+    uint32_t concurrency;                 /* as it is now */
+    int paused;                           /* by mull_consumer_pause, or from the beginning */
+    uint64_t in_flight;                   /* handlers at work, also those that timed out */
+    uint64_t waiting;                     /* messages claimed here that wait for a call */
+    uint64_t retrying;                    /* messages that wait for a retry */
+    uint64_t settling;                    /* messages that the transport is settling */
+    uint64_t taken;                       /* messages that it was handed so far */
+    mull_why_not why_not;                 /* as of mull_consumer_why_not */
+    const char *why_not_text;             /* what the transport says of that; NULL: nothing */
+    int64_t why_not_since_ms;             /* it is so, wall clock */
+    uint64_t done;                        /* messages acknowledged */
+    uint64_t retried, redelivered, dead_lettered, discarded; /* verdicts carried out */
+    const uint64_t *reasons; /* [mull_reason]: the dead letters and discards with this reason */
+    size_t reason_count;     /* of these; a later library knows more of them */
+    const char *error_type;  /* of the last failure, cut at 127 bytes; NULL: there was none */
+    const char *error_text;  /* its message, cut at 255 bytes; NULL: there was none */
+    int64_t error_ms;        /* when that was, wall clock; 0: there was none */
+    uint64_t times[MULL_TIME_BUCKETS]; /* how long calls lasted, from the call to mull_done */
+} mull_consumer_snapshot;
+
+/* mull_rule_snapshot is a rule of the policy, in a snapshot: by its file and the line of its `on`
+ * or `default`, through every reload. Only rules by which a verdict was carried out are counted,
+ * the first 10,000 of them. */
+typedef struct mull_rule_snapshot {
+    size_t size;
+    const char *file; /* relative to the policy's folder */
+    int line;
+    uint64_t retried, redelivered, dead_lettered, discarded; /* verdicts carried out */
+} mull_rule_snapshot;
+
+/* mull_snapshot is an engine at one moment. It is one block, which needs neither the engine nor its
+ * policy any more. The library makes it and all that it points to: read only what each `size` says
+ * is there, if you may run with an earlier library. */
+typedef struct mull_snapshot {
+    size_t size;
+    int64_t time_ms;                                  /* wall clock */
+    char generation[33];                              /* of the policy, in force: 32 hex digits */
+    const mull_transport_snapshot *const *transports; /* `transport_count`, as they were added */
+    size_t transport_count;
+    const mull_consumer_snapshot *const *consumers; /* `consumer_count`, as they were added */
+    size_t consumer_count;
+    const mull_rule_snapshot *const *rules; /* `rule_count`, by file and line */
+    size_t rule_count;
+} mull_snapshot;
+
+/* mull_engine_snapshot says how an engine is, on the loop's thread, also in a handler. It goes once
+ * over the messages that are here, and asks no transport. MULL_EINVAL: a NULL; MULL_ENOMEM. */
+MULL_API int mull_engine_snapshot(mull_engine *engine, mull_snapshot **snapshot);
+
+/* mull_snapshot_free frees a snapshot, on any thread, be its engine closed or not. NULL is fine. */
+MULL_API void mull_snapshot_free(mull_snapshot *snapshot);
 
 /* MULL_UNKNOWN is a number of mull_depth that its transport can't tell. */
 #define MULL_UNKNOWN UINT64_MAX

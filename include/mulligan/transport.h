@@ -263,17 +263,10 @@ MULL_API int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *o
 
 /* ---- What a transport calls ------------------------------------------------------------------ */
 
-/* mull_health is how a transport is. */
-typedef enum mull_health {
-    MULL_DOWN,  /* it doesn't work now, and tries again by itself */
-    MULL_UP,    /* it works */
-    MULL_BROKEN /* nothing will help until a person acts */
-} mull_health;
-
-/* mull_port_state says how the transport is and, where it isn't up, why: what happened and what
- * would be right. A change of either is told to the log. BROKEN is for good: the engine stops by
- * itself. What it still asks of this transport is answered all the same, with an error, and not
- * asked again; and close ends it. */
+/* mull_port_state says how the transport is (a mull_health of mulligan.h) and, where it isn't up,
+ * why: what happened and what would be right. A change of either is told to the log. BROKEN is for
+ * good: the engine stops by itself. What it still asks of this transport is answered all the same,
+ * with an error, and not asked again; and close ends it. */
 MULL_API void mull_port_state(mull_port *port, mull_health health, const char *why);
 
 /* mull_source_state is how a subscription is. */

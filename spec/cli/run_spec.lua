@@ -67,6 +67,16 @@ not JSON
         assert.equal(1, queues.depth("sqlite:" .. folder:path("orders.db"), "aside").ready)
     end)
 
+    it("doesn't wait for what only a paused consumer would take, and ends in 1", function()
+        folder:write("service.lua", (MULLIGAN:gsub('queue = "work"', '%0, paused = true')))
+        send(WORK)
+        local run = folder:mulligan { "run", "--until-empty" }
+        assert.equal(1, run.code, run.err)
+        assert.is_truthy(run.err:find("mulligan: 7 message(s) are left to consumers that are paused; it isn't waited "
+            .. "for them\n", 1, true), run.err)
+        assert.equal(7, queues.depth("sqlite:" .. folder:path("orders.db"), "work").ready)
+    end)
+
     it("has nothing to do with an empty queue", function()
         local run = folder:mulligan { "run", "--until-empty" }
         assert.same({ 0, "done 0, retried 0, redelivered 0, dead-lettered 0, discarded 0\n" }, { run.code, run.out })
@@ -467,7 +477,7 @@ mulligan: service.lua:7: consumer "B": there is no transport "orders"
 mulligan: service.lua:8: 1 is no word of a service.lua; ]]
                 .. [[there are policy, transport, consumer, patterns, error, json, send and sleep
 mulligan: service.lua:9: consumer "C": unknown option "x"; ]]
-                .. [[there are concurrency, handler, max_body, prefetch, queue, timeout and transport
+                .. [[there are concurrency, handler, max_body, paused, prefetch, queue, timeout and transport
 mulligan: service.lua:9: consumer "C": there is no transport "orders"
 ]])
         end)

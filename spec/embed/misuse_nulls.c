@@ -57,6 +57,11 @@ static int words_for_numbers(stage *s, int null)
     assert_null(mull_fallback_name((mull_fallback)-1));
     assert_null(mull_event_name((mull_event_kind)1000));
     assert_null(mull_event_name((mull_event_kind)-1));
+    assert_null(mull_why_not_name(MULL_WHY_CALLED));
+    assert_null(mull_why_not_name(MULL_WHY_LAST));
+    assert_null(mull_why_not_name((mull_why_not)-1));
+    assert_null(mull_health_name(MULL_HEALTH_LAST));
+    assert_null(mull_health_name((mull_health)-1));
     return 0;
 }
 
@@ -184,6 +189,52 @@ static int engine_consumer(stage *s, int null)
     int status = mull_consumer_add(OR_NULL(0, fresh), OR_NULL(1, &options));
     mull_engine_close(fresh, NULL, NULL);
     return status;
+}
+
+static int consumer_remove(stage *s, int null)
+{
+    return mull_consumer_remove(OR_NULL(0, s->engine), OR_NULL(1, "C"), OR_NULL(2, count_published),
+                                OR_NULL(3, &s->answers));
+}
+
+static int consumer_pause(stage *s, int null)
+{
+    return mull_consumer_pause(OR_NULL(0, s->engine), OR_NULL(1, "C"));
+}
+
+static int consumer_resume(stage *s, int null)
+{
+    return mull_consumer_resume(OR_NULL(0, s->engine), OR_NULL(1, "C"));
+}
+
+static int consumer_concurrency(stage *s, int null)
+{
+    return mull_consumer_concurrency(OR_NULL(0, s->engine), OR_NULL(1, "C"), 1);
+}
+
+static int consumer_why_not(stage *s, int null)
+{
+    mull_why_not why;
+    return mull_consumer_why_not(OR_NULL(0, s->engine), OR_NULL(1, "C"), OR_NULL(2, &why));
+}
+
+static int engine_snapshot(stage *s, int null)
+{
+    mull_snapshot *snapshot = NULL;
+    int status = mull_engine_snapshot(OR_NULL(0, s->engine), OR_NULL(1, &snapshot));
+    assert_int_equal(snapshot != NULL, null < 0);
+    mull_snapshot_free(snapshot);
+    return status;
+}
+
+static int snapshot_free(stage *s, int null)
+{
+    mull_snapshot *snapshot;
+    assert_int_equal(mull_engine_snapshot(s->engine, &snapshot), 0);
+    mull_snapshot_free(OR_NULL(0, snapshot));
+    if (null == 0)
+        mull_snapshot_free(snapshot);
+    return 0;
 }
 
 static int engine_start(stage *s, int null)
@@ -492,6 +543,8 @@ static const row rows[] = {
     {"mull_tier_name", "", words_for_numbers},
     {"mull_fallback_name", "", words_for_numbers},
     {"mull_event_name", "", words_for_numbers},
+    {"mull_health_name", "", words_for_numbers},
+    {"mull_why_not_name", "", words_for_numbers},
     {"mull_policy_load", "out! options!", policy_load},
     {"mull_policy_reload", "policy! text?", policy_reload},
     {"mull_policy_generation", "policy- name-", policy_generation},
@@ -506,6 +559,11 @@ static const row rows[] = {
     {"mull_engine_scheme", "engine! ops! data?", engine_scheme},
     {"mull_engine_transport", "engine! name! url!", engine_transport},
     {"mull_consumer_add", "engine! options!", engine_consumer},
+    {"mull_consumer_remove", "engine! name! removed? data?", consumer_remove},
+    {"mull_consumer_pause", "engine! name!", consumer_pause},
+    {"mull_consumer_resume", "engine! name!", consumer_resume},
+    {"mull_consumer_concurrency", "engine! name!", consumer_concurrency},
+    {"mull_consumer_why_not", "engine! name! why!", consumer_why_not},
     {"mull_engine_start", "engine!", engine_start},
     {"mull_engine_run", "engine!", engine_run},
     {"mull_engine_status", "engine!", engine_status},
@@ -515,6 +573,8 @@ static const row rows[] = {
     {"mull_stop", "engine-", stop},
     {"mull_stop_when_empty", "engine!", stop_when_empty},
     {"mull_engine_counts", "engine! counts!", engine_counts},
+    {"mull_engine_snapshot", "engine! snapshot!", engine_snapshot},
+    {"mull_snapshot_free", "snapshot-", snapshot_free},
     {"mull_queue_depth", "engine! transport! queue! answer! data?", queue_depth},
     {"mull_engine_turn", "engine-", engine_turn},
     {"mull_engine_close", "engine- closed? data?", engine_close},

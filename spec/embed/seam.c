@@ -328,6 +328,11 @@ static void what_is_refused_there_too_is_parked_and_its_consumer_goes_on(void **
     assert_int_equal(asked.settlements, 2);
     assert_int_equal(q->releases, 0);
     assert_int_equal(counts_of(&s).dead_lettered, 0);
+    mull_snapshot *snapshot;
+    assert_int_equal(mull_engine_snapshot(s.engine, &snapshot), 0);
+    assert_int_equal(snapshot->transports[0]->parked, 1);
+    assert_int_equal(snapshot->transports[0]->claimed, 0);
+    mull_snapshot_free(snapshot);
     mull_delivery next = {.size = sizeof next, .message = &q->message};
     mull_port_delivered(q->port, q->consumer, &next);
     mull_engine_turn(s.engine);
@@ -541,6 +546,54 @@ static void a_reason_is_told_when_it_changes(void **state)
     scripted_stage_close(&s);
 }
 
+/* assert_why says what a snapshot has to say of why the consumer isn't called, and since when. */
+static void assert_why(stage *s, mull_why_not why, const char *text, int64_t since_ms)
+{
+    mull_snapshot *snapshot;
+    mull_engine_turn(s->engine);
+    s->now_ms += MINUTE_MS;
+    mull_engine_turn(s->engine);
+    assert_int_equal(mull_engine_snapshot(s->engine, &snapshot), 0);
+    const mull_consumer_snapshot *c = snapshot->consumers[0];
+    assert_int_equal(c->why_not, why);
+    assert_int_equal(c->why_not_since_ms, since_ms);
+    if (text)
+        assert_string_equal(c->why_not_text, text);
+    else
+        assert_null(c->why_not_text);
+    mull_snapshot_free(snapshot);
+}
+
+static void a_snapshot_says_why_a_consumer_is_not_called(void **state)
+{
+    (void)state;
+    stage s;
+    open_on(&s, &scripted_ops, 1);
+    mull_port *port = s.scripted_transport.port;
+    mull_ticket consumer = s.scripted_transport.consumer;
+    assert_why(&s, MULL_WHY_NOTHING_THERE, NULL, 1);
+    int64_t began_ms = s.now_ms;
+    mull_port_state(port, MULL_DOWN, "connection refused");
+    assert_why(&s, MULL_WHY_TRANSPORT_DOWN, "connection refused", began_ms);
+    mull_port_state(port, MULL_DOWN, "no such host"); /* another reason for the same */
+    assert_why(&s, MULL_WHY_TRANSPORT_DOWN, "no such host", began_ms);
+    mull_snapshot *snapshot;
+    assert_int_equal(mull_engine_snapshot(s.engine, &snapshot), 0);
+    assert_int_equal(snapshot->transports[0]->health, MULL_DOWN);
+    assert_string_equal(snapshot->transports[0]->why, "no such host");
+    assert_int_equal(snapshot->transports[0]->since_ms, began_ms);
+    mull_snapshot_free(snapshot);
+
+    began_ms = s.now_ms;
+    mull_port_source(port, consumer, MULL_SOURCE_WAITING, NULL, "no leader");
+    mull_port_state(port, MULL_UP, NULL);
+    assert_why(&s, MULL_WHY_QUEUE_WAITING, "no leader", began_ms);
+    began_ms = s.now_ms;
+    mull_port_source(port, consumer, MULL_SOURCE_REFUSED, NULL, "no permission");
+    assert_why(&s, MULL_WHY_QUEUE_REFUSED, "no permission", began_ms);
+    scripted_stage_close(&s);
+}
+
 /* ---- Flushes --------------------------------------------------------------------------------- */
 
 static int asked_publish(void *self, const mull_outgoing *outgoing, mull_ticket ticket)
@@ -624,6 +677,7 @@ int main(void)
         cmocka_unit_test(as_much_or_more_is_not),
         cmocka_unit_test(one_that_is_down_says_so_at_once),
         cmocka_unit_test(a_reason_is_told_when_it_changes),
+        cmocka_unit_test(a_snapshot_says_why_a_consumer_is_not_called),
         cmocka_unit_test(each_turn_that_asks_ends_in_one_flush),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
  * are left, and the next candidate doesn't wait for them. */
 #include "admission.h"
 
+#include "counting.h"
 #include "timers.h"
 
 enum { CANDIDATE_WAITS_MS = 5000 };
@@ -146,6 +147,7 @@ static uint32_t allowance(const mull__consumer *c)
 void mull__admission_credit(mull_engine *engine)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
+        mull__count_why(c, mull__why_not(c));
         uint32_t credit = allowance(c);
         if (credit == c->credit || !c->subscribed || c->port->state != MULL__PORT_OPEN)
             continue;

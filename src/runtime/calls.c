@@ -114,12 +114,14 @@ mull__delivery *mull__calls_take_ended(mull_engine *engine)
  * once that is free, the engine may see the end, close, and be gone. */
 static int end(mull_engine *engine, mull_call call, const mull_error *error)
 {
+    int64_t now_ms = mull__engine_now(engine);
     uv_mutex_lock(&engine->mutex);
     mull__call_slot *slot = find(engine, call);
     int status = slot && slot->state == MULL__CALL_OPEN ? 0 : MULL_EDONE;
     if (slot && slot->state != MULL__CALL_ENDED) {
         mull__call_becomes(slot, MULL__CALL_ENDED);
         slot->delivery->ended = status == 0 ? error : NULL;
+        slot->delivery->ended_ms = now_ms;
         mull__list_push(&engine->inbox, &slot->delivery->inbox_link);
         mull__engine_wake(engine);
     }

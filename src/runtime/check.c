@@ -140,15 +140,6 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
     return status;
 }
 
-int mull__look(const mull_transport_ops *ops, const char *url, const char *queue,
-               mull_abilities *floor, char *why, size_t why_size)
-{
-    *floor = (mull_abilities){.size = sizeof *floor};
-    int status = mull__refusal(ops->look(url, queue, floor, why, why_size));
-    floor->can_hold &= ops->hold != NULL;
-    return status;
-}
-
 int mull__worker_probe(mull__worker *worker, const char *url, char *why, size_t why_size)
 {
     const mull_transport_ops *ops = mull__transport_for(url);

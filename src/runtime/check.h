@@ -16,10 +16,6 @@ typedef struct mull__worker {
 int mull__check_workers(const mull__worker *workers, size_t count, const mull__table *table,
                         mull_problem_fn problem, void *data);
 
-/* mull__look is a transport's `look`, `can_hold` only where there is a `hold` besides. */
-int mull__look(const mull_transport_ops *ops, const char *url, const char *queue,
-               mull_abilities *floor, char *why, size_t why_size);
-
 /* mull__worker_probe fills in what the transport of a URL promises. `why`: why it can't be opened.
  */
 int mull__worker_probe(mull__worker *worker, const char *url, char *why, size_t why_size);

@@ -1,9 +1,10 @@
 /* consumers.c: consumers are added, changed and removed, before the start and while an engine runs.
  *
- *   add ── subscribe ──> WORKS ──concurrency beyond its credit──> RENEWS ──┐
- *                          ^ │                                             │ all given back,
- * settled │ └────────────── remove ──> LEAVES ──┐         │ and released, then │ v         v
- * unsubscribe └── subscribe ──────────────────── it ended ── it ended └──> gone
+ *   add ── subscribe ──> WORKS
+ *   WORKS ── concurrency beyond its credit ──> RENEWS ── it ended, subscribe ──> WORKS
+ *   WORKS, RENEWS ── remove ──> LEAVES ── it ended ──> gone
+ *
+ * Its subscription ends once all of it was settled or given back, and released.
  *
  * Reloads ask, on other threads, whether all consumers can work by a policy: so the list changes
  * only while none is asked (mull__policy_validated). */
@@ -107,6 +108,8 @@ static mull__consumer *consumer_new(mull_engine *engine, mull_port *port,
     mull__list_init(&c->candidates);
     mull__list_init(&c->retries);
     take_options(c, options);
+    c->tally.why = mull__why_not(c);
+    c->tally.why_since_ms = mull__engine_now(engine);
     c->shares = has_consumer(engine, NULL, port, c->queue);
     mull__ticket_give(port, &c->ticket, MULL__TICKET_CONSUMER);
     return c;
@@ -336,14 +339,6 @@ int mull_consumer_remove(mull_engine *engine, const char *name, mull_consumer_re
     return 0;
 }
 
-const char *mull_why_not_name(mull_why_not why)
-{
-#define NAME(name, text) [name] = text,
-    static const char *const names[MULL_WHY_LAST] = {MULL_WHY_NOTS(NAME)};
-#undef NAME
-    return (unsigned)why < MULL_WHY_LAST ? names[why] : NULL;
-}
-
 int mull_consumer_why_not(mull_engine *engine, const char *name, mull_why_not *why)
 {
     mull__consumer *c;
@@ -400,7 +395,15 @@ static void end_subscription(mull__consumer *c)
     mull__timer_set(c->engine, &c->end_timer, MULL__ANSWER_MS, on_unanswered, c);
 }
 
-/* renew subscribes anew. Late words of the transport about the old one find no ticket. */
+static void on_again(void *data)
+{
+    mull__consumer *c = data;
+    c->ended = 1;
+    mull__engine_mark_posted(c->engine);
+}
+
+/* renew subscribes anew, later where there is no memory for it. Late words of the transport about
+ * the old one find no ticket. */
 static void renew(mull__consumer *c)
 {
     c->state = MULL__CONSUMER_WORKS;
@@ -408,10 +411,15 @@ static void renew(mull__consumer *c)
     c->credit = 0;
     c->subscription = NULL;
     c->source = MULL_SOURCE_WAITING;
+    c->engine->arrivals++; /* depths that are being asked for don't end a run until empty */
     mull__ticket_take(c->engine, &c->ticket);
     mull__ticket_give(c->port, &c->ticket, MULL__TICKET_CONSUMER);
-    if (mull__consumer_subscribe(c) != 0)
-        mull__source_refused(c, mull_strerror(MULL_ENOMEM));
+    if (mull__consumer_subscribe(c) == 0)
+        return;
+    c->engine->changing++;
+    c->state = MULL__CONSUMER_RENEWS;
+    c->ending = 1;
+    mull__timer_set(c->engine, &c->end_timer, MULL__AGAIN_MS, on_again, c);
 }
 
 /* next_ended: an answer about depths that isn't there yet still names its consumer. */

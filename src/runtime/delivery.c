@@ -13,6 +13,7 @@
 #include "admission.h"
 #include "base/hash.h"
 #include "calls.h"
+#include "counting.h"
 #include "events.h"
 #include "policy/resolve.h"
 #include "settlement.h"
@@ -42,7 +43,8 @@ static int hide_record(mull__delivery *d)
 static int read_record(mull__delivery *d)
 {
     const mull_message *from = d->handed->message;
-    int64_t now_ms = mull__engine_wall(d->engine);
+    int is_new = from->header_count == 0 && from->deliveries <= 1; /* then no clock is looked at */
+    int64_t now_ms = is_new ? 0 : mull__engine_wall(d->engine);
     mull__header_record *record = &d->record;
     mull__record_read(record, from->headers, from->header_count, d->consumer->queue, now_ms);
     if (record->returned && hide_record(d) != 0)
@@ -90,6 +92,7 @@ static mull__delivery *delivery_new(mull__consumer *consumer, mull_delivery *han
     handed->ticket = mull__ticket_give(consumer->port, &d->ticket, MULL__TICKET_DELIVERY);
     mull__list_push(&engine->deliveries, &d->engine_link);
     consumer->deliveries++;
+    consumer->tally.taken++;
     engine->arrivals++;
     engine->active_ms = mull__turn_ms(engine);
     mull__engine_mark_posted(engine);
@@ -163,8 +166,9 @@ void mull__delivery_call(mull__delivery *d)
     d->message.attempt = d->attempt + 1;
     d->message.redeliveries = d->record.redeliveries;
     d->message.calls = d->record.calls + d->crashes + d->attempt;
-    if (options->timeout_ms != MULL_NEVER)
-        mull__timer_set(engine, &d->timer, options->timeout_ms, on_timeout, d);
+    d->called_ms = options->timeout_ms == MULL_NEVER
+                       ? mull__engine_now(engine)
+                       : mull__timer_set(engine, &d->timer, options->timeout_ms, on_timeout, d);
     options->handler(engine, d->call, &d->message, options->data);
 }
 
@@ -219,6 +223,7 @@ void mull__delivery_ended(mull__delivery *d)
     d->ended = NULL;
     d->uncounted = 0;
     d->consumer->calls--;
+    mull__count_call(d);
     if (d->state != MULL__WORKING) {
         detached_ended(d, error);
         return;
@@ -333,6 +338,7 @@ static void judge(mull__delivery *d, const mull_error *error)
     d->failed_at_ms = mull__engine_wall(d->engine);
     if (d->record.first_failure_ms == 0)
         d->record.first_failure_ms = d->failed_at_ms;
+    mull__count_failure(d);
     int64_t age_ms = d->failed_at_ms - d->record.first_failure_ms;
     d->age_ms = age_ms > 0 ? age_ms : 0;
     mull_failure failure = mull__failure_of(d);
@@ -364,7 +370,7 @@ static void carry_out(mull__delivery *d)
                          d->error->type);
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else {
-        d->engine->counts.retried++;
+        mull__count_verdict(d);
         mull__event_decided(d);
         mull__message_becomes(d, MULL__PAUSING);
         if (d->call == 0)

@@ -172,6 +172,15 @@ void mull__port_asked(mull_port *port)
         mull__engine_mark_posted(port->engine);
 }
 
+int mull__look(const mull_transport_ops *ops, const char *url, const char *queue,
+               mull_abilities *floor, char *why, size_t why_size)
+{
+    *floor = (mull_abilities){.size = sizeof *floor};
+    int status = mull__refusal(ops->look(url, queue, floor, why, why_size));
+    floor->can_hold &= ops->hold != NULL;
+    return status;
+}
+
 int mull__fault_hit(mull_port *port, mull__operation operation)
 {
     mull__fault *fault = &port->faults[operation];

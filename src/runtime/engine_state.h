@@ -2,9 +2,10 @@
  * steps before it. What concerns a later one it posts here, for the loop to find
  * (tools/circles.lua):
  *
- *   engine_state ──> transitions, timers, tickets, copy ──> calls, questions ──> events, admission
+ *   engine_state ──> transitions, timers, tickets, copy, counting ──> calls, questions ──> events,
+ *                    admission
  *                ──> settlement ──> delivery ──> check, port ──> consumers ──> setup, reload, stop
- *                ──> stop_when_empty ──> loop
+ *                ──> stop_when_empty, snapshot ──> loop
  *
  *        engine ──< port (a transport) ──< mull_delivery, the transport's memory
  *               ──< consumer ──< delivery (one message on its way) ── call, while its handler works
@@ -68,6 +69,36 @@ typedef struct mull__call_slot {
     uint32_t next_free;
 } mull__call_slot;
 
+/* ---- Counts ---------------------------------------------------------------------------------- */
+
+enum { MULL__VERDICTS = MULL_DISCARD + 1 };
+
+/* mull__tally is what a consumer's snapshot counts and remembers, see counting.c. */
+typedef struct mull__tally {
+    uint64_t taken, done;
+    uint64_t verdicts[MULL__VERDICTS];  /* carried out, by mull_action */
+    uint64_t reasons[MULL_REASON_LAST]; /* of dead letters and discards */
+    uint64_t times[MULL_TIME_BUCKETS];
+    char error_type[128], error_text[256]; /* of the last failure, */
+    int64_t error_ms;                      /* and when that was, wall clock; 0: never */
+    char settling_why[256];                /* as the transport said when a settlement failed */
+    mull_why_not why;                      /* as of the end of the last turn, */
+    int64_t why_since_ms;                  /* and since when, monotonic */
+} mull__tally;
+
+/* mull__rule_tally counts by a rule, which it keeps through reloads. */
+typedef struct mull__rule_tally {
+    struct mull__rule_tally *next; /* in its bucket */
+    uint64_t verdicts[MULL__VERDICTS];
+    int line;
+    char file[];
+} mull__rule_tally;
+
+typedef struct mull__rule_tallies {
+    mull__rule_tally *buckets[256];
+    size_t count;
+} mull__rule_tallies;
+
 /* ---- Ports, consumers ------------------------------------------------------------------------ */
 
 typedef enum mull__operation {
@@ -105,18 +136,32 @@ struct mull_port {
     mull__port_state state;
     mull_health health; /* as the transport says, */
     char why[256];      /* and why it isn't up, as it was told */
+    int64_t since_ms;   /* its health is so, monotonic */
     int told;           /* the log knows that it isn't */
     int was_up;
     int came_up;        /* since the start, and the event function hasn't heard of it */
     int asked;          /* something, since the last flush */
     uint64_t counted;   /* the poll in which its depths were asked for */
     uint32_t abandoned; /* deliveries that could not be settled, since it is broken */
+    uint32_t parked;    /* that it never settles; those of consumers that are gone, too */
     void *deferred;     /* mull_delivery: no memory was there for it, linked by `runtime` */
     mull_timer deferred_timer;
     mull__fault faults[MULL__OPERATIONS];
     const char *name, *url; /* in `texts` */
     char texts[];
 };
+
+/* mull__message_state: what a message is at. From the fifth on it is over for the broker. */
+typedef enum mull__message_state {
+    MULL__WAITING,   /* in `waiting` or `candidates`, also from its arrival to the next state */
+    MULL__WORKING,   /* its handler was called and its end matters */
+    MULL__PAUSING,   /* a retry: for its timer, for a detached call, then in `retries` */
+    MULL__SETTLING,  /* with the transport, or between two tries */
+    MULL__SETTLED,   /* the transport said that it is */
+    MULL__LOST,      /* its claim is gone */
+    MULL__ABANDONED, /* it can't be settled, stays claimed, and is lost when its port closes */
+    MULL__MESSAGE_STATES
+} mull__message_state;
 
 typedef enum mull__consumer_state {
     MULL__CONSUMER_WORKS,
@@ -156,6 +201,8 @@ typedef struct mull__consumer {
     uint32_t parked;       /* that the transport never settles */
     uint32_t credit;       /* last told to the transport */
     int own_prefetch;      /* it was set, and doesn't follow the concurrency */
+    mull__tally tally;
+    uint64_t here[MULL__MESSAGE_STATES]; /* what a snapshot counts: deliveries by state */
     int subscribed; /* the transport knows of it: a start that failed further on leaves it so */
     char texts[];
 } mull__consumer;
@@ -170,18 +217,6 @@ typedef struct mull__question {
 } mull__question;
 
 /* ---- Deliveries ------------------------------------------------------------------------------ */
-
-/* mull__message_state: what a message is at. From the fifth on it is over for the broker. */
-typedef enum mull__message_state {
-    MULL__WAITING,   /* in `waiting` or `candidates`, also from its arrival to the next state */
-    MULL__WORKING,   /* its handler was called and its end matters */
-    MULL__PAUSING,   /* a retry: for its timer, for a detached call, then in `retries` */
-    MULL__SETTLING,  /* with the transport, or between two tries */
-    MULL__SETTLED,   /* the transport said that it is */
-    MULL__LOST,      /* its claim is gone */
-    MULL__ABANDONED, /* it can't be settled, stays claimed, and is lost when its port closes */
-    MULL__MESSAGE_STATES
-} mull__message_state;
 
 /* mull__delivery is one message on its way through the engine. */
 typedef struct mull__delivery {
@@ -211,7 +246,9 @@ typedef struct mull__delivery {
     int overdue;      /* its call took longer than a poison candidate waits */
     mull_timer timer; /* of its timeout, its retry or its next try to settle, one at a time */
     const mull_error *error; /* the last failure's: one of mull__engine_errors, or one block */
-    const mull_error *ended; /* what mull_done brought, guarded by the mutex until it is drained */
+    int64_t called_ms;       /* its handler, and */
+    int64_t ended_ms;        /* mull_done, monotonic; guarded by the mutex until it is drained */
+    const mull_error *ended; /* what mull_done brought, guarded as well */
     int uncounted;           /* ... and that it failed counts for nothing, guarded as well */
     int64_t age_ms;          /* at the last failure */
     int64_t failed_at_ms;
@@ -263,6 +300,7 @@ typedef struct mull__depth_poll {
     size_t moments;    /* at which the queues of all consumers are counted */
     uint64_t polls;    /* so far */
     uint64_t left;     /* messages that the answers so far count */
+    uint64_t resting;  /* of these, messages that only paused consumers would take */
     int rough;         /* it isn't known of all queues */
     int64_t next_due;  /* wall clock */
     int claimed;
@@ -310,6 +348,7 @@ struct mull_engine {
     int alone; /* a poison candidate's handler is at work: nobody else's starts */
     int dirty; /* something was posted */
     mull_counts counts;
+    mull__rule_tallies rules;
 
     uv_mutex_t log_mutex; /* one line at a time */
     uv_mutex_t mutex;     /* guards rand, calls, inbox, stop_asked, policy_events, and of each
@@ -375,6 +414,10 @@ mull__delivery *mull__next_delivery(mull_engine *engine, mull__delivery *after);
 
 mull_port *mull__port_named(mull_engine *engine, const char *name);
 int mull__fault_hit(mull_port *port, mull__operation operation); /* its code, 0: none */
+
+/* mull__look is a transport's `look`, `can_hold` only where there is a `hold` besides. */
+int mull__look(const mull_transport_ops *ops, const char *url, const char *queue,
+               mull_abilities *floor, char *why, size_t why_size);
 
 /* mull__port_asked: something was asked of it, which is flushed at the end of the turn. */
 void mull__port_asked(mull_port *port);

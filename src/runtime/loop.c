@@ -12,6 +12,7 @@
 #include "calls.h"
 #include "check.h"
 #include "consumers.h"
+#include "counting.h"
 #include "delivery.h"
 #include "engine_control.h"
 #include "engine_state.h"
@@ -170,6 +171,7 @@ static void free_memory(mull_engine *engine)
         mull__engine_cancel(engine, engine->timers);
     mull__free(&allocator, engine->calls);
     mull__tickets_free(engine);
+    mull__rule_tallies_free(engine);
     uv_mutex_destroy(&engine->mutex);
     uv_mutex_destroy(&engine->log_mutex);
     mull__free(&allocator, engine);

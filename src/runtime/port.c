@@ -3,7 +3,6 @@
 #include "port.h"
 
 #include "base/utf8.h"
-#include "check.h"
 #include "copy.h"
 #include "delivery.h"
 #include "questions.h"
@@ -300,6 +299,8 @@ void mull_port_state(mull_port *port, mull_health health, const char *why)
     if (health == port->health && strcmp(text, port->why) == 0)
         return;
     port->came_up |= health == MULL_UP && port->engine->state != MULL__NEW;
+    if (health != port->health)
+        port->since_ms = mull__engine_now(port->engine);
     port->health = health;
     memcpy(port->why, text, sizeof text);
     tell_state(port);

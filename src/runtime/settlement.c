@@ -5,6 +5,7 @@
 #include "admission.h"
 #include "calls.h"
 #include "copy.h"
+#include "counting.h"
 #include "events.h"
 #include "questions.h"
 #include "timers.h"
@@ -151,6 +152,8 @@ static void failed(mull__delivery *d, int status, const char *why)
     mull_engine *engine = d->engine;
     mull_port *port = d->consumer->port;
     int broken = port->health == MULL_BROKEN;
+    mull__copy_cut(d->consumer->tally.settling_why, sizeof d->consumer->tally.settling_why,
+                   why ? why : mull_strerror(status));
     /* One line for all that fail meanwhile: the first says that it begins. */
     if (!broken && d->tries++ == 0 && d->consumer->failing++ == 0)
         mull__engine_log(engine, MULL_WARNING,
@@ -242,6 +245,7 @@ static void refused_send(mull__delivery *d, const char *why)
     d->failed_at_ms = mull__engine_wall(d->engine);
     if (d->record.first_failure_ms == 0)
         d->record.first_failure_ms = d->failed_at_ms;
+    mull__count_failure(d);
     mull__sends_drop(d);
     if (d->generation)
         mull__generation_unref(d->generation);
@@ -258,6 +262,7 @@ static void park(mull__delivery *d, const char *why)
                      d->consumer->name, d->message.id, why);
     d->parked = 1;
     d->consumer->parked++;
+    d->consumer->port->parked++;
     abandon(d);
 }
 
@@ -308,17 +313,14 @@ void mull__settlement_retry_now(mull__delivery *d)
 /* count_end counts how a message ended, and tells of the verdict that is carried out. */
 static void count_end(mull__delivery *d)
 {
-    mull_counts *counts = &d->engine->counts;
-    uint64_t *count[] = {[MULL_SETTLE_ACK] = &counts->done,
-                         [MULL_SETTLE_REDELIVER] = &counts->redelivered,
-                         [MULL_SETTLE_DEAD_LETTER] = &counts->dead_lettered,
-                         [MULL_SETTLE_DISCARD] = &counts->discarded};
     mull_settle_kind kind = d->settlement.kind;
-    if (kind == MULL_SETTLE_GIVE_BACK || d->delay_hop)
-        return;
-    (*count[kind])++;
-    if (kind != MULL_SETTLE_ACK)
+    if (kind == MULL_SETTLE_ACK) {
+        d->engine->counts.done++;
+        d->consumer->tally.done++;
+    } else if (kind != MULL_SETTLE_GIVE_BACK && !d->delay_hop) {
+        mull__count_verdict(d);
         mull__event_decided(d);
+    }
 }
 
 void mull__log_lost(const mull__delivery *d, const char *why)

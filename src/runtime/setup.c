@@ -103,6 +103,7 @@ static int attach(mull_engine *engine, const char *name, const mull_transport_op
                         .health = MULL_DOWN,
                         .ops = ops,
                         .data = data};
+    port->since_ms = mull__engine_now(engine);
     port->name = memcpy(port->texts, name, name_size);
     port->url = memcpy(port->texts + name_size, url, url_size);
     char why[512] = "";

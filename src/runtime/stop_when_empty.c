@@ -95,7 +95,7 @@ static uint64_t parked(mull_engine *engine)
     return count;
 }
 
-/* nothing_left stops the engine: what can be handled is. */
+/* nothing_left stops the engine: what can be handled now is. */
 static void nothing_left(mull_engine *engine)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
@@ -113,6 +113,13 @@ static void nothing_left(mull_engine *engine)
                    (unsigned long long)parked(engine));
         return;
     }
+    if (engine->depths.resting > 0) {
+        STOP_SHORT(
+            engine,
+            "%llu message(s) are left to consumers that are paused; it isn't waited for them",
+            (unsigned long long)engine->depths.resting);
+        return;
+    }
     engine->emptied = 1;
     mull__stop_begin(engine);
 }
@@ -123,7 +130,7 @@ static void found_some(mull_engine *engine)
 {
     const mull__depth_poll *depths = &engine->depths;
     int64_t wait_ms = depths->next_due - mull__engine_wall(engine);
-    if (depths->left > 0 && depths->left == parked(engine)) {
+    if (depths->left > 0 && depths->left == depths->resting + parked(engine)) {
         nothing_left(engine);
         return;
     }
@@ -157,7 +164,7 @@ static void round_over(mull_engine *engine)
     mull__depth_poll *depths = &engine->depths;
     int moved = engine->arrivals != depths->arrivals || !mull__all_settled(engine);
     depths->claimed |= moved;
-    int empty = depths->left == 0 && depths->failed == 0 && !moved;
+    int empty = depths->left == depths->resting && depths->failed == 0 && !moved;
     depths->rounds = empty ? depths->rounds + 1 : 0;
     depths->wait_ms = depths->failed ? depths->wait_ms : 0;
     if (depths->failed) {
@@ -173,11 +180,25 @@ static void round_over(mull_engine *engine)
     }
 }
 
+/* is_paused says whether all who read a consumer's queue are paused. */
+static int is_paused(const mull__consumer *c)
+{
+    for (mull__consumer *other = NULL; (other = mull__next_consumer(c->engine, other));)
+        if (other->port == c->port && !other->paused && strcmp(other->queue, c->queue) == 0)
+            return 0;
+    return 1;
+}
+
 /* add_depth: of a rough one only what is ready counts. */
-static void add_depth(mull__depth_poll *depths, mull_depth_kind kind, const mull_depth *depth)
+static void add_depth(mull__depth_poll *depths, mull_depth_kind kind, const mull_depth *depth,
+                      int paused)
 {
     if (depth->ready != MULL_UNKNOWN)
         depths->left += depth->ready;
+    if (paused && depth->ready != MULL_UNKNOWN)
+        depths->resting += depth->ready;
+    if (paused && kind == MULL_DEPTH_EXACT)
+        depths->resting += depth->delayed;
     depths->claimed |= depth->ready > 0 && depth->ready != MULL_UNKNOWN;
     if (kind != MULL_DEPTH_EXACT)
         return;
@@ -195,7 +216,7 @@ static void on_depth(int status, const mull_depth *depth, void *data)
     if (status != 0)
         depth_failed(c, status);
     else
-        add_depth(depths, c->can.depth, depth);
+        add_depth(depths, c->can.depth, depth, is_paused(c));
     if (depths->asked == 0 && c->engine->state == MULL__RUNNING)
         round_over(c->engine);
 }
@@ -216,7 +237,7 @@ static void ask_depths(mull_engine *engine)
     mull__depth_poll *depths = &engine->depths;
     if (engine->arrivals != depths->arrivals)
         depths->wait_ms = 0; /* it has worked since */
-    depths->left = 0;
+    depths->left = depths->resting = 0;
     depths->arrivals = engine->arrivals;
     depths->claimed = depths->failed = depths->rough = 0;
     depths->next_due = INT64_MAX;
