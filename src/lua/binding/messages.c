@@ -111,9 +111,9 @@ void mull__request_answer(mull__request *asked, int status)
 }
 
 /* fail_down fails with the reason that the transport gave. */
-static int fail_down(lua_State *L, const mull__request *asked, const char *transport)
+static int fail_down(lua_State *L, const mull__lua_engine *engine, const char *transport)
 {
-    const char *why = mull__transport_why(asked->engine->engine, transport);
+    const char *why = mull__transport_why(engine->engine, transport);
     lua_pushfstring(L, "transport '%s' is down%s%s", transport, *why ? ": " : "", why);
     return mull__fail(L, MULL_EDOWN, lua_tostring(L, -1));
 }
@@ -131,9 +131,10 @@ static int answer(lua_State *L, const mull__request *asked, int status, const ch
         lua_pushboolean(L, 1);
         return 1;
     }
+    const mull__lua_engine *engine = asked->engine;
     mull__request_forget(L, asked);
     if (status == MULL_EDOWN)
-        return fail_down(L, asked, transport);
+        return fail_down(L, engine, transport);
     if (status != MULL_EINVAL)
         return mull__fail(L, status, NULL);
     char shown[256]; /* somebody may have given the URL for its name */
