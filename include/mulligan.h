@@ -645,9 +645,11 @@ MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);
 
 /* MULL_HEALTHS lists how a transport can be. */
 #define MULL_HEALTHS(X)                                                                            \
-    X(MULL_DOWN, "down")     /* it doesn't work now, and tries again by itself */                  \
+    X(MULL_DOWN, "down")     /* it doesn't work now, and tries again by itself: no connection, a   \
+                                login refused, a broker that takes nothing; claims hold */         \
     X(MULL_UP, "up")         /* it works */                                                        \
-    X(MULL_BROKEN, "broken") /* nothing will help until a person acts */
+    X(MULL_BROKEN, "broken") /* nothing will help until a person acts, and to go on would lose     \
+                                messages */
 
 /* mull_health is one of MULL_HEALTHS. */
 #define MULL__HEALTH_ENUM(name, text) name,

@@ -15,6 +15,13 @@
  * _now, _wall, _data, _allocator, _loop, _working and the timers from inside of any. A transport
  * carries `mulligan-` headers and understands none of them.
  *
+ * While one of _delivered, _lost or _answer runs, the engine may call `settle`, `release` and other
+ * ops: walk no list across it, and touch no delivery after it was settled, lost or handed over.
+ *
+ * A connection is cut: DOWN, with the reason; an error to each publish and depth; MULL_ELOST to
+ * each settlement under way, which needs no _lost; _lost for the other deliveries; WAITING for each
+ * subscription. Later UP, and READY for each.
+ *
  * To write one:
  *
  * 1. Fill in a mull_transport_ops and give it to mull_engine_scheme. From then on
@@ -60,8 +67,8 @@ typedef uint64_t mull_ticket;
 /* mull_counting: what a message's `deliveries` counts. */
 typedef enum mull_counting {
     MULL_COUNTS_NOTHING,
-    MULL_COUNTS_HANDOUTS, /* all of them: lost connections and what nobody began are among them.
-                             Only max_deliveries goes by it */
+    MULL_COUNTS_HANDOUTS, /* all of them: lost connections, what was given back and what nobody
+                             began are among them. Only max_deliveries goes by it */
     MULL_COUNTS_DEATHS    /* each further hand-out is an owner that died: a failed call, and its
                              message is called alone from then on */
 } mull_counting;
@@ -77,16 +84,19 @@ typedef enum mull_depth_kind {
 typedef struct mull_abilities {
     size_t size;
     int can_retry;            /* a message may be held while its handler runs again */
-    int can_delay;            /* delayed delivery */
+    int can_delay;            /* delayed delivery, and what waits is as safe as what is ready */
     int can_hold;             /* `hold` keeps claims beyond claim_timeout_ms */
     int can_note;             /* MULL_SETTLE_NOTE */
     int settles_whole;        /* copy, sends and end of a settlement are one transaction */
     int counts_at_once;       /* all depths that are asked for in one turn are of one moment */
     mull_counting deliveries; /* what the count of them counts */
     mull_depth_kind depth;    /* how exact depths are */
-    int64_t delay_step_ms;    /* a delay is rounded up to a multiple of it; 0, 1: it is exact */
+    int64_t delay_step_ms; /* a delay is rounded up to a multiple of it, where each takes a queue,
+                              say; 0, 1: it is exact */
     int64_t longest_delay_ms; /* 0: any; a longer one is made of several */
-    int64_t claim_timeout_ms; /* the broker takes a message back after this; 0: never */
+    int64_t claim_timeout_ms; /* the broker takes a message back after this, from the moment when it
+                                 left the queue, be it waiting for a slot. It may take all of a
+                                 subscription with it. 0: never */
 } mull_abilities;
 
 /* ---- Messages on their way ------------------------------------------------------------------- */
@@ -122,10 +132,11 @@ typedef enum mull_settle_kind {
     MULL_SETTLE_REDELIVER,   /* back to its own queue, due at `due_ms`, with our headers */
     MULL_SETTLE_DEAD_LETTER, /* a copy to `queue`, which is made where it isn't there, then gone */
     MULL_SETTLE_DISCARD,     /* gone */
-    MULL_SETTLE_GIVE_BACK,   /* to its queue, due at `due_ms`; this hand-out isn't counted. Due at
-                                once, it has its old place again where the broker can do that */
-    MULL_SETTLE_NOTE         /* our headers are safe, and it stays claimed and handed out: asked
-                                only where can_note says so, and settled once more later */
+    MULL_SETTLE_GIVE_BACK, /* to its queue, due at `due_ms`. Due at once and as it came, it has its
+                              old place again where the broker can do that. One that counts deaths
+                              doesn't count this hand-out */
+    MULL_SETTLE_NOTE       /* our headers are safe, and it stays claimed and handed out: asked
+                              only where can_note says so, and settled once more later */
 } mull_settle_kind;
 
 /* mull_outgoing is a message to be published: due at a moment of the wall clock (`due_ms`), 0 at
@@ -209,8 +220,9 @@ typedef struct mull_transport_ops {
                      void **subscription);
 
     /* credit: how many deliveries of a subscription may be out, those settled not counted. It is
-     * absolute. Of 0 takes nothing more, and what the transport holds in stock goes back within a
-     * second. What is on its way already may still be delivered. */
+     * absolute, holds over DOWN and WAITING, and a lost delivery counts until `release`. Of 0 takes
+     * nothing more, and what the transport holds in stock goes back within a second. What is on its
+     * way already may still be delivered. */
     void (*credit)(void *self, void *subscription, uint32_t deliveries);
 
     /* unsubscribe ends a subscription, all deliveries of which were released. Answered by
@@ -218,15 +230,18 @@ typedef struct mull_transport_ops {
     void (*unsubscribe)(void *self, void *subscription);
 
     /* publish puts a message on message->queue and answers mull_port_answer with `ticket` once it
-     * is safe. The message is copied before this returns. MULL_EDOWN: it is DOWN, and to try now
-     * wouldn't bring it up; a message is never kept until it is UP. */
+     * is safe. The message is copied before this returns. A queue that isn't there is made, or it
+     * is MULL_EREFUSED. Answered with an error, it may be on the queue all the same. MULL_EDOWN: it
+     * is DOWN, and to try now wouldn't bring it up; a message is never kept until it is UP. */
     int (*publish)(void *self, const mull_outgoing *outgoing, mull_ticket ticket);
 
     /* settle ends a delivery at the broker and answers mull_port_answer with `ticket`, once:
-     * 0: safe. MULL_ELOST: the claim is gone, and nothing changed. MULL_EREFUSED: it can never be
-     * so (too big, no such queue), and nothing changed; it will be settled another way. Any other
-     * error: still claimed. A copy may be there already: the same settlement is asked again, with
-     * another ticket, and goes on where it stopped. */
+     * 0: safe; of what makes no copy: the broker was told, and hands it out again where the
+     * connection broke before it read that. MULL_ELOST: the claim is gone, and the message comes
+     * again. MULL_EREFUSED: it can never be so (too big, no such queue); it is still claimed, and
+     * will be settled another way. Any other error: still claimed; the same settlement is asked
+     * again, with another ticket, and goes on where it stopped. After each error a copy, or some of
+     * `sends`, may be out: rather one too many than one too few. */
     void (*settle)(void *self, mull_delivery *delivery, const mull_settlement *settlement,
                    mull_ticket ticket);
 
@@ -271,15 +286,17 @@ MULL_API void mull_port_state(mull_port *port, mull_health health, const char *w
 
 /* mull_source_state is how a subscription is. */
 typedef enum mull_source_state {
-    MULL_SOURCE_WAITING, /* as at first: it isn't read yet, or not now */
+    MULL_SOURCE_WAITING, /* as at first: it isn't read yet, or not now. NULL for why, where DOWN has
+                            said it */
     MULL_SOURCE_READY,   /* it is read, as far as there is credit */
-    MULL_SOURCE_REFUSED, /* it won't be until a person acts; other queues are read on */
+    MULL_SOURCE_REFUSED, /* it won't be until a person acts; other queues are read on. The transport
+                            may look again by itself, and say READY */
     MULL_SOURCE_ENDED    /* answers unsubscribe */
 } mull_source_state;
 
 /* mull_port_source says how a consumer's subscription is, and why where it isn't ready. `found` is
  * what holds for this queue, where more is known of it than `look` did (NULL: nothing): where that
- * is less than was promised, the subscription is refused. */
+ * is less than was promised, the subscription is refused for good. */
 MULL_API void mull_port_source(mull_port *port, mull_ticket consumer, mull_source_state state,
                                const mull_abilities *found, const char *why);
 

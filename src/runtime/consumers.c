@@ -184,6 +184,7 @@ static uint32_t most_credit(const mull_consumer_options *options)
 int mull__consumer_subscribe(mull__consumer *c)
 {
     c->most = most_credit(&c->options);
+    c->lacking = 0;
     const mull_source source = {
         .size = sizeof source, .queue = c->queue, .most = c->most, .max_body = c->options.max_body};
     int status = mull__refusal(
@@ -195,6 +196,7 @@ int mull__consumer_subscribe(mull__consumer *c)
     c->subscribed = status == 0;
     if (status != 0)
         mull__source_refused(c, mull_strerror(status));
+    c->lacking |= status != 0;
     mull__port_asked(c->port);
     return 0;
 }

@@ -182,6 +182,7 @@ typedef struct mull__consumer {
     mull__consumer_state state;
     int paused;
     uint32_t most; /* credit that its subscription is for */
+    int lacking;   /* it hasn't what was promised, and is refused for good */
     int ending;    /* the transport was told to end the subscription, */
     int ended;     /* and has */
     mull_timer end_timer;

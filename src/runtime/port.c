@@ -183,9 +183,13 @@ static const char *shortfall(const mull_abilities *promised, const mull_abilitie
 
 void mull__source_refused(mull__consumer *c, const char *why)
 {
+    char text[sizeof c->why];
+    snprintf(text, sizeof text, "%s", why && *why ? why : mull_strerror(MULL_EREFUSED));
+    mull__utf8_repair(text, strlen(text));
+    if (c->source == MULL_SOURCE_REFUSED && strcmp(text, c->why) == 0)
+        return;
     c->source = MULL_SOURCE_REFUSED;
-    snprintf(c->why, sizeof c->why, "%s", why && *why ? why : mull_strerror(MULL_EREFUSED));
-    mull__utf8_repair(c->why, strlen(c->why));
+    memcpy(c->why, text, sizeof text);
     mull__engine_cancel(c->engine, &c->hold_timer);
     mull__engine_log(c->engine, MULL_ERROR_LEVEL, "consumer '%s' can't read the queue '%s': %s",
                      c->name, c->queue, c->why);
@@ -209,6 +213,7 @@ static void source_ready(mull__consumer *c, const mull_abilities *found)
     if (less) {
         char why[128];
         snprintf(why, sizeof why, "the transport promised %s, and hasn't got them for it", less);
+        c->lacking = 1;
         mull__source_refused(c, why);
         return;
     }
@@ -230,7 +235,7 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
     if (!port)
         return;
     mull__consumer *c = consumer_of(port, number);
-    int over = port->state != MULL__PORT_OPEN || (c && c->source == MULL_SOURCE_REFUSED);
+    int over = port->state != MULL__PORT_OPEN || (c && c->lacking);
     if (!c)
         misused(port, "it speaks of a subscription that isn't one of its own");
     if (!c || (over && !c->ending))
