@@ -261,9 +261,11 @@ static int find(mull__consumer **out, mull_engine *engine, const char *name)
     return (*out)->state == MULL__CONSUMER_LEAVES ? MULL_ESTATE : 0;
 }
 
-/* give_back_waiting gives back all that no handler works on. */
+/* give_back_waiting gives back all that no handler works on, once its transport was told to take
+ * nothing more: else that could hand out at once what comes back, again and again. */
 static void give_back_waiting(mull__consumer *c)
 {
+    mull__admission_credit(c->engine);
     mull__delivery *d = mull__next_delivery(c->engine, NULL);
     while (d) {
         mull__delivery *next = mull__next_delivery(c->engine, d);
