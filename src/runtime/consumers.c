@@ -424,13 +424,15 @@ static void renew(mull__consumer *c)
     mull__timer_set(c->engine, &c->end_timer, MULL__AGAIN_MS, on_again, c);
 }
 
-/* next_ended: an answer about depths that isn't there yet still names its consumer. */
+/* next_ended: an answer about depths that isn't there yet still names its consumer, and so does
+ * what was delivered although its subscription was to end. */
 static mull__consumer *next_ended(mull_engine *engine)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
         if (c->state != MULL__CONSUMER_WORKS)
             end_subscription(c);
-        if (c->ended && (c->state == MULL__CONSUMER_RENEWS || engine->depths.asked == 0))
+        if (c->ended && c->deliveries == 0 && !mull__has_deferred(c) &&
+            (c->state == MULL__CONSUMER_RENEWS || engine->depths.asked == 0))
             return c;
     }
     return NULL;
