@@ -162,8 +162,9 @@ void mull__consumer_free(mull__consumer *c, int status)
     mull_engine *engine = c->engine;
     mull_consumer_removed_fn removed = c->removed;
     void *data = c->removed_data;
-    if (c->link.next)
-        mull__policy_validated(engine->options.policy, leave, c);
+    /* Out of a check on this very thread, whose `problem` closes this engine, it is locked. */
+    if (c->link.next && mull__policy_validated(engine->options.policy, leave, c) != 0)
+        leave(c, NULL);
     if (engine->candidate_of == c)
         engine->candidate_of = NULL;
     mull__ticket_take(engine, &c->ticket);
