@@ -407,9 +407,9 @@ void mull__delivery_lost(mull__delivery *d, const char *why)
             mull__settlement_answered(d, MULL_ELOST, why);
         return;
     }
-    if (d->unanswered) /* its settlement is the transport's to read until it has closed */
-        return;
     if (d->state == MULL__ABANDONED) {
+        if (d->unanswered) /* its settlement is the transport's to read until it has closed */
+            return;
         d->consumer->port->parked -= (uint32_t)d->parked;
         d->consumer->parked -= (uint32_t)d->parked;
         d->parked = 0;
