@@ -162,8 +162,9 @@ void mull__consumer_free(mull__consumer *c, int status)
     mull_engine *engine = c->engine;
     mull_consumer_removed_fn removed = c->removed;
     void *data = c->removed_data;
-    if (c->link.next)
-        mull__policy_validated(engine->options.policy, leave, c);
+    /* Out of a check on this very thread, whose `problem` closes this engine, it is locked. */
+    if (c->link.next && mull__policy_validated(engine->options.policy, leave, c) != 0)
+        leave(c, NULL);
     if (engine->candidate_of == c)
         engine->candidate_of = NULL;
     mull__ticket_take(engine, &c->ticket);
@@ -263,9 +264,11 @@ static int find(mull__consumer **out, mull_engine *engine, const char *name)
     return (*out)->state == MULL__CONSUMER_LEAVES ? MULL_ESTATE : 0;
 }
 
-/* give_back_waiting gives back all that no handler works on. */
+/* give_back_waiting gives back all that no handler works on, once its transport was told to take
+ * nothing more: else that could hand out at once what comes back, again and again. */
 static void give_back_waiting(mull__consumer *c)
 {
+    mull__admission_credit(c->engine);
     mull__delivery *d = mull__next_delivery(c->engine, NULL);
     while (d) {
         mull__delivery *next = mull__next_delivery(c->engine, d);
@@ -424,13 +427,15 @@ static void renew(mull__consumer *c)
     mull__timer_set(c->engine, &c->end_timer, MULL__AGAIN_MS, on_again, c);
 }
 
-/* next_ended: an answer about depths that isn't there yet still names its consumer. */
+/* next_ended: an answer about depths that isn't there yet still names its consumer, and so does
+ * what was delivered although its subscription was to end. */
 static mull__consumer *next_ended(mull_engine *engine)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
         if (c->state != MULL__CONSUMER_WORKS)
             end_subscription(c);
-        if (c->ended && (c->state == MULL__CONSUMER_RENEWS || engine->depths.asked == 0))
+        if (c->ended && c->deliveries == 0 && !mull__has_deferred(c) &&
+            (c->state == MULL__CONSUMER_RENEWS || engine->depths.asked == 0))
             return c;
     }
     return NULL;

@@ -373,7 +373,9 @@ static void carry_out(mull__delivery *d)
         mull__count_verdict(d);
         mull__event_decided(d);
         mull__message_becomes(d, MULL__PAUSING);
-        if (d->call == 0)
+        if (!mull__consumer_accepts(d->consumer)) /* who heard of the verdict paused it */
+            mull__delivery_give_back(d);
+        else if (d->call == 0)
             begin_pause(d);
     }
 }
@@ -406,6 +408,9 @@ void mull__delivery_lost(mull__delivery *d, const char *why)
         return;
     }
     if (d->state == MULL__ABANDONED) {
+        if (d->unanswered) /* its settlement is the transport's to read until it has closed */
+            return;
+        d->consumer->port->parked -= (uint32_t)d->parked;
         d->consumer->parked -= (uint32_t)d->parked;
         d->parked = 0;
         mull__message_becomes(d, MULL__LOST);

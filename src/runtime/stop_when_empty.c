@@ -265,7 +265,8 @@ static void ask_depths(mull_engine *engine)
 static void stop_unanswered(mull_engine *engine)
 {
     unsigned count = 0;
-    for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d)); count++)
+    for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d));
+         count += d->state < MULL__SETTLED)
         if (d->state < MULL__SETTLED && !d->overlong)
             return;
     if (count > 0)
