@@ -261,9 +261,11 @@ static int find(mull__consumer **out, mull_engine *engine, const char *name)
     return (*out)->state == MULL__CONSUMER_LEAVES ? MULL_ESTATE : 0;
 }
 
-/* give_back_waiting gives back all that no handler works on. */
+/* give_back_waiting gives back all that no handler works on. Its credit goes first: a transport
+ * that has one left could hand out what is given back at once, again and again. */
 static void give_back_waiting(mull__consumer *c)
 {
+    mull__admission_credit(c->engine);
     mull__delivery *d = mull__next_delivery(c->engine, NULL);
     while (d) {
         mull__delivery *next = mull__next_delivery(c->engine, d);
