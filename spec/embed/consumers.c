@@ -172,6 +172,50 @@ static void a_handler_may_remove_its_consumer(void **state)
     close_stage(&s);
 }
 
+/* ---- Its transport, about to deliver ----------------------------------------------------------
+ */
+
+/* pause_once_safe is told in the turn in which its transport delivers the message, too. */
+static void pause_once_safe(int status, void *data)
+{
+    stage *s = data;
+    assert_int_equal(status, 0);
+    assert_int_equal(mull_consumer_pause(s->engine, "C"), 0);
+}
+
+static void remove_once_safe(int status, void *data)
+{
+    stage *s = data;
+    assert_int_equal(status, 0);
+    assert_int_equal(mull_consumer_remove(s->engine, "C", on_removed, s), 0);
+}
+
+static void publish_then(stage *s, mull_published_fn published)
+{
+    mull_message message = MULL_INIT(mull_message);
+    message.queue = "q";
+    assert_int_equal(mull_publish(s->engine, "t", &message, 0, published, s), 0);
+    advance(s, SECOND_MS);
+}
+
+/* With credit left, what is given back would be handed out again in the same turn, for ever. */
+static void one_that_begins_no_more_has_no_credit_at_once(void **state)
+{
+    (void)state;
+    stage s;
+    open_with(&s, keep_call, 2);
+    publish_then(&s, pause_once_safe);
+    assert_int_equal(s.handled, 0);
+    assert_int_equal(mull_consumer_resume(s.engine, "C"), 0);
+    advance(&s, SECOND_MS);
+    assert_int_equal(s.handled, 1);
+    end_call(&s, 0);
+    publish_then(&s, remove_once_safe);
+    assert_int_equal(s.handled, 1);
+    assert_int_equal(s.removals, 1);
+    close_stage(&s);
+}
+
 /* ---- What isn't there, what is closed -------------------------------------------------------- */
 
 static void on_closed(void *data)
@@ -452,6 +496,7 @@ int main(void)
         cmocka_unit_test(a_handler_may_pause_its_consumer),
         cmocka_unit_test(a_handler_may_change_its_concurrency),
         cmocka_unit_test(a_handler_may_remove_its_consumer),
+        cmocka_unit_test(one_that_begins_no_more_has_no_credit_at_once),
         cmocka_unit_test(a_name_that_is_not_there_is_refused),
         cmocka_unit_test(one_that_is_closed_says_so),
         cmocka_unit_test(a_close_ends_a_removal),

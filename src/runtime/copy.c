@@ -1,9 +1,7 @@
-/* copy.c: deep copies of errors and messages, each in one block.
- *
- * Each copy is made twice by the same functions: first into a block without memory, which only
- * counts, then into one of the size that was counted. */
+/* copy.c: deep copies of errors and messages, each in one block (base/block.h). */
 #include "copy.h"
 
+#include "base/block.h"
 #include "base/struct_compat.h"
 #include "base/utf8.h"
 #include "calls.h"
@@ -13,27 +11,19 @@
 enum { NESTING_MAX = 16, CAUSES_MAX = 16, VALUES_MAX = 10000, TEXTS_MAX = 1024 * 1024 };
 
 typedef struct block {
-    char *memory; /* NULL: only count */
-    size_t used;
+    mull__block block;
     size_t values; /* of an error, in its lists and maps, so far */
     size_t texts;  /* bytes of those */
 } block;
 
-/* take gives aligned room in the block, NULL while counting. */
 static void *take(block *b, size_t bytes)
 {
-    size_t at = b->used;
-    b->used += (bytes + 15) & ~(size_t)15;
-    return b->memory ? b->memory + at : NULL;
+    return mull__block_take(&b->block, bytes);
 }
 
 static const char *take_text(block *b, const char *text)
 {
-    if (!text)
-        return NULL;
-    size_t size = strlen(text) + 1;
-    char *copy = take(b, size);
-    return copy ? memcpy(copy, text, size) : NULL;
+    return mull__block_text(&b->block, text);
 }
 
 /* has_room takes room for what stands right in a list or map. What several of them share is copied
@@ -139,8 +129,8 @@ mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *
 {
     block counted = {0};
     take_error(&counted, error, 0);
-    block b = {.memory = mull__alloc(allocator, counted.used)};
-    return b.memory ? take_error(&b, error, 0) : NULL;
+    block b = {.block.memory = mull__alloc(allocator, counted.block.used)};
+    return b.block.memory ? take_error(&b, error, 0) : NULL;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------- */
@@ -242,9 +232,9 @@ int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out, siz
 {
     block counted = {0};
     take_message(&counted, message);
-    *bytes = counted.used;
-    block b = {.memory = mull__alloc(allocator, counted.used)};
-    if (!b.memory)
+    *bytes = counted.block.used;
+    block b = {.block.memory = mull__alloc(allocator, counted.block.used)};
+    if (!b.block.memory)
         return MULL_ENOMEM;
     *out = (mull_outgoing){
         .size = sizeof *out, .message = take_message(&b, message), .due_ms = due_ms};

@@ -1,9 +1,9 @@
 /* snapshot.c: mull_engine_snapshot: an engine at one moment, in one block.
  *
  *   block ── header, snapshot ── structs ── lists of pointers to them ── reasons ── texts
- *
- * The block is laid out twice by the same functions, first without memory, which only counts. */
+ * (base/block.h) */
 #include "admission.h"
+#include "base/block.h"
 #include "engine_state.h"
 #include "timers.h"
 
@@ -16,28 +16,20 @@ typedef struct header {
 } header;
 
 typedef struct block {
+    mull__block block;
     mull_engine *engine;
-    char *memory; /* NULL: only count */
-    size_t used;
     int64_t wall_ms, now_ms;
 } block;
 
-/* take gives aligned room in the block, NULL while counting. */
 static void *take(block *b, size_t bytes)
 {
-    size_t at = b->used;
-    b->used += (bytes + 15) & ~(size_t)15;
-    return b->memory ? b->memory + at : NULL;
+    return mull__block_take(&b->block, bytes);
 }
 
 /* take_text copies a text; NULL and "" become NULL. */
 static const char *take_text(block *b, const char *text)
 {
-    if (!text || !text[0])
-        return NULL;
-    size_t size = strlen(text) + 1;
-    char *copy = take(b, size);
-    return copy ? memcpy(copy, text, size) : NULL;
+    return mull__block_text(&b->block, text && text[0] ? text : NULL);
 }
 
 /* wall_of gives a moment of the monotonic clock on the wall's. */
@@ -239,13 +231,13 @@ int mull_engine_snapshot(mull_engine *engine, mull_snapshot **snapshot)
     block b = empty;
     count_here(engine);
     take_all(&b);
-    size_t bytes = b.used;
+    size_t bytes = b.block.used;
     b = empty;
-    b.memory = mull__alloc(&engine->allocator, bytes);
-    if (!b.memory)
+    b.block.memory = mull__alloc(&engine->allocator, bytes);
+    if (!b.block.memory)
         return MULL_ENOMEM;
     *snapshot = take_all(&b);
-    MULL__ASSERT(b.used == bytes);
+    MULL__ASSERT(b.block.used == bytes);
     return 0;
 }
 
