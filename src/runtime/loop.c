@@ -62,8 +62,8 @@ static void drain(mull_engine *engine)
     mull__consumers_end(engine);
     mull__admission_credit(engine);
     mull__until_empty_check(engine);
-    flush(engine);
     mull__stop_check(engine);
+    flush(engine); /* who was told of the stop may have published */
     if (!engine->dirty) /* who was told of the stop may have posted more, for the next turn */
         uv_idle_stop(&engine->posted);
     atomic_store_explicit(&engine->drains, 0, memory_order_relaxed);
