@@ -369,7 +369,7 @@ struct mull_engine {
     int until_empty;
     int emptied;        /* ... and that is why it stops */
     uint64_t arrivals;  /* deliveries so far */
-    int64_t active_ms;  /* when the last one came, or was settled; monotonic */
+    int64_t active_ms;  /* when it started, or one last came, was settled or seen; monotonic */
     int64_t put_off_ms; /* when the last redelivery is due, wall clock */
     mull__depth_poll depths;
 

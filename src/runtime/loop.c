@@ -62,8 +62,8 @@ static void drain(mull_engine *engine)
     mull__consumers_end(engine);
     mull__admission_credit(engine);
     mull__until_empty_check(engine);
-    flush(engine);
     mull__stop_check(engine);
+    flush(engine);      /* who was told of the stop may have published */
     if (!engine->dirty) /* who was told of the stop may have posted more, for the next turn */
         uv_idle_stop(&engine->posted);
     atomic_store_explicit(&engine->drains, 0, memory_order_relaxed);
@@ -279,6 +279,8 @@ int mull_engine_start(mull_engine *engine)
     if (!mull__next_consumer(engine, NULL))
         mull__engine_log(engine, MULL_INFO, "there is no consumer, so no messages are taken");
     engine->state = MULL__RUNNING;
+    engine->active_ms =
+        mull__engine_now(engine); /* before that it wasn't quiet, but nobody looked */
     mull__policy_event_at_start(engine);
     mull__reload_start(engine);
     mull__engine_mark_posted(engine);

@@ -238,7 +238,7 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
     int over = port->state != MULL__PORT_OPEN || (c && c->lacking);
     if (!c)
         misused(port, "it speaks of a subscription that isn't one of its own");
-    if (!c || (over && !c->ending))
+    if (!c || (c->ending ? state != MULL_SOURCE_ENDED : over))
         return;
     mull__engine_mark_posted(port->engine);
     if (state == MULL_SOURCE_READY)

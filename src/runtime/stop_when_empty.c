@@ -134,6 +134,8 @@ static void found_some(mull_engine *engine)
         nothing_left(engine);
         return;
     }
+    if (depths->left > 0)
+        engine->active_ms = mull__engine_now(engine);
     if (depths->claimed || depths->left == 0 || wait_ms <= FAR_MS) {
         int soon = depths->claimed || depths->next_due == INT64_MAX || wait_ms < 1;
         look_in(engine, soon ? LOOK_MS : within(1, wait_ms, LOOK_MAX_MS));
