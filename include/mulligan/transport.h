@@ -225,8 +225,9 @@ typedef struct mull_transport_ops {
      * way already may still be delivered. */
     void (*credit)(void *self, void *subscription, uint32_t deliveries);
 
-    /* unsubscribe ends a subscription, all deliveries of which were released. Answered by
-     * MULL_SOURCE_ENDED; the subscription is the transport's own again from this call on. */
+    /* unsubscribe ends a subscription, all deliveries of which were released. Nothing is
+     * delivered for it from now on. Answered by MULL_SOURCE_ENDED; the subscription is the
+     * transport's own again from this call on. */
     void (*unsubscribe)(void *self, void *subscription);
 
     /* publish puts a message on message->queue and answers mull_port_answer with `ticket` once it

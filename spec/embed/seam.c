@@ -410,7 +410,7 @@ static void one_that_is_refused_stops_its_consumer_alone(void **state)
     int lines = s.lines;
     mull_port_source(q->port, asked.consumers[0], MULL_SOURCE_REFUSED, NULL, "no permission");
     assert_string_equal(s.said, "consumer 'C' can't read the queue 'q': no permission");
-    mull_port_source(q->port, asked.consumers[0], MULL_SOURCE_READY, NULL, NULL); /* for good */
+    mull_port_source(q->port, asked.consumers[0], MULL_SOURCE_REFUSED, NULL, "no permission");
     advance(&s, 10 * MINUTE_MS);
     assert_int_equal(s.lines, lines + 1);
     assert_int_equal(asked.credits[0], 0);
@@ -418,6 +418,9 @@ static void one_that_is_refused_stops_its_consumer_alone(void **state)
     assert_int_equal(mull_engine_status(s.engine), 0);
     q->consumer = asked.consumers[1];
     scripted_begin_call(&s); /* the other one's */
+    mull_port_source(q->port, asked.consumers[0], MULL_SOURCE_READY, NULL, NULL);
+    mull_engine_turn(s.engine);
+    assert_true(asked.credits[0] > 0);
     scripted_stage_close(&s);
 }
 

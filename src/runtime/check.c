@@ -1,7 +1,7 @@
 /* check.c: what an engine refuses to work with, because it never could: each finding says which
  * rule or consumer, and why. Start asks it of the policy in force, and a reload, on whatever
- * thread, of one that would take its place. So this reads only what doesn't change once consumers
- * and their transports were added, and writes nothing. */
+ * thread, of one that would take its place. So this reads only what doesn't change while nobody
+ * may add or remove a consumer (mull__policy_validated), and writes nothing. */
 #include "check.h"
 
 #include "base/alloc.h"

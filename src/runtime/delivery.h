@@ -9,7 +9,8 @@ int mull__delivery_arrive(mull__consumer *consumer, mull_delivery *handed);
 void mull__delivery_call(mull__delivery *d);  /* it was admitted */
 void mull__delivery_ended(mull__delivery *d); /* mull_done was called, and its call is gone */
 void mull__delivery_lost(mull__delivery *d, const char *why); /* the broker took it back */
-void mull__delivery_give_back(mull__delivery *d); /* the engine stops: unless its handler works */
-void mull__delivery_detach(mull__delivery *d);    /* ... and the grace of its handler is over */
+void mull__delivery_give_back(
+    mull__delivery *d); /* its consumer takes none: unless its handler works */
+void mull__delivery_detach(mull__delivery *d); /* ... and the grace of its handler is over */
 
 #endif

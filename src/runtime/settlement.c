@@ -96,8 +96,6 @@ static void plan_due(mull__delivery *d)
     int64_t end_ms = d->delay_hop ? d->record.due_ms : now_ms + d->verdict.delay_ms;
     int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
     d->record.due_ms = in_parts || d->delay_hop ? end_ms : 0;
-    if (end_ms > d->engine->put_off_ms)
-        d->engine->put_off_ms = end_ms;
     d->settlement.due_ms = in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
 }
 
@@ -232,8 +230,8 @@ static void hand_over(void *data)
 
 /* ---- Where the transport never will ---------------------------------------------------------- */
 
-/* refused_send: its handler succeeded, but what it sent can't go out. It is judged as a failure by
- * the policy in force. */
+/* refused_send: its handler succeeded, but what it sent can't go out. No rule is asked; the policy
+ * in force names the queue of its dead letter. */
 static void refused_send(mull__delivery *d, const char *why)
 {
     const mull_error *error = &mull__engine_errors[MULL__SEND_REFUSED];
@@ -330,6 +328,13 @@ void mull__log_lost(const mull__delivery *d, const char *why)
                      d->consumer->name, d->message.id, why ? ": " : "", why ? why : "");
 }
 
+static void note_put_off(const mull__delivery *d)
+{
+    int64_t end_ms = d->record.due_ms > 0 ? d->record.due_ms : d->settlement.due_ms;
+    if (end_ms > d->engine->put_off_ms)
+        d->engine->put_off_ms = end_ms;
+}
+
 void mull__settlement_answered(mull__delivery *d, int status, const char *why)
 {
     mull__question_end(d->engine, &d->question);
@@ -345,6 +350,8 @@ void mull__settlement_answered(mull__delivery *d, int status, const char *why)
         return;
     }
     end_settling(d, status == 0 ? MULL__SETTLED : MULL__LOST);
+    if (status == 0 && d->settlement.kind == MULL_SETTLE_REDELIVER)
+        note_put_off(d);
     if (status == 0)
         count_end(d);
     else

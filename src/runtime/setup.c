@@ -33,7 +33,7 @@ static const mull__scheme *scheme_for(mull_engine *engine, const char *url)
 static int refuse_ops(mull_engine *engine, const mull_transport_ops *ops)
 {
     char url[MULL__SCHEME_MAX + 2];
-    if (ops->version != MULL_TRANSPORT_VERSION)
+    if (ops->size < sizeof *ops || ops->version != MULL_TRANSPORT_VERSION)
         return MULL__REFUSE(
             engine,
             "a transport of version %d; this library takes version %d: compile it anew, "

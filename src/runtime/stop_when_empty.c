@@ -95,17 +95,32 @@ static uint64_t parked(mull_engine *engine)
     return count;
 }
 
-/* nothing_left stops the engine: what can be handled now is. */
+/* unread gives a consumer whose queue isn't read, NULL: there is none. */
+static mull__consumer *unread(mull_engine *engine)
+{
+    mull__consumer *c = NULL;
+    while ((c = mull__next_consumer(engine, c)) && c->source == MULL_SOURCE_READY)
+        continue;
+    return c;
+}
+
+/* nothing_left stops the engine: what can be handled now is. A queue that is only waited for may
+ * be read soon. */
 static void nothing_left(mull_engine *engine)
 {
-    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
-        if (c->source != MULL_SOURCE_READY) {
-            STOP_SHORT(
-                engine,
-                "consumer '%s' can't read the queue '%s', so nobody knows whether it is empty: %s",
-                c->name, c->queue, c->why[0] ? c->why : "its transport has not said why");
-            return;
-        }
+    mull__consumer *c = unread(engine);
+    if (c && c->source == MULL_SOURCE_WAITING) {
+        depth_failed(c, MULL_EDOWN);
+        ask_failed(engine);
+        return;
+    }
+    if (c) {
+        STOP_SHORT(engine,
+                   "consumer '%s' can't read the queue '%s', so nobody knows whether it is empty: "
+                   "%s",
+                   c->name, c->queue, c->why);
+        return;
+    }
     if (parked(engine) > 0) {
         STOP_SHORT(engine,
                    "%llu message(s) are parked, since their transport never settles them; the log "
@@ -195,6 +210,9 @@ static int is_paused(const mull__consumer *c)
 static void add_depth(mull__depth_poll *depths, mull_depth_kind kind, const mull_depth *depth,
                       int paused)
 {
+    if (depth->delayed == MULL_UNKNOWN || depth->claimed == MULL_UNKNOWN)
+        kind = MULL_DEPTH_ROUGH;
+    depths->rough |= kind != MULL_DEPTH_EXACT;
     if (depth->ready != MULL_UNKNOWN)
         depths->left += depth->ready;
     if (paused && depth->ready != MULL_UNKNOWN)

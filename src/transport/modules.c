@@ -141,12 +141,12 @@ static int fits(const reason *why, const struct mull_module *module)
                       "install both of one release",
                       p->file);
     const mull_transport_ops *ops = module->transport;
-    if (strcmp(module->name, p->scheme) != 0 || !ops || ops->version != module->version ||
-        strcmp(ops->scheme, p->scheme) != 0)
+    if (!module->name || strcmp(module->name, p->scheme) != 0 || !ops ||
+        ops->version != module->version || strcmp(ops->scheme, p->scheme) != 0)
         return refuse(why,
                       "%s is the module '%s', with a transport for '%s:'; "
                       "both must be called as its file is",
-                      p->file, module->name, ops ? ops->scheme : "");
+                      p->file, module->name ? module->name : "", ops ? ops->scheme : "");
     const char *slot = mull__missing_slot(ops);
     return slot ? refuse(why, "%s has no `%s`; only `hold` and `flush` may be missing", p->file,
                          slot)
