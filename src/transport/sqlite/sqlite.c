@@ -421,7 +421,6 @@ static int sqlite_open(void **out, mull_port *port, const char *url, char *why, 
 
 const mull_transport_ops mull__sqlite = {
     .size = sizeof mull__sqlite,
-    .size = sizeof(mull_transport_ops),
     .version = MULL_TRANSPORT_VERSION,
     .scheme = "sqlite",
     .look = sqlite_look,
