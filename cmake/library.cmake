@@ -106,3 +106,7 @@ configure_file(cmake/mulligan.pc.in mulligan.pc @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/mulligan.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
     COMPONENT development)
 install(DIRECTORY include/ TYPE INCLUDE COMPONENT development)
+
+# The source of mulligan/conformance.h, for writers of transports.
+install(FILES spec/transport/conformance.c spec/transport/conformance_stage.h
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/mulligan" COMPONENT development)

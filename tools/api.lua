@@ -1,7 +1,7 @@
 -- api.lua: is all of the public headers described? Every function, type, field, value and macro of include/ has a
 -- comment: its own, or that of the list that it stands in; a comment begins with the name of what it is for. Each
 -- function is in docs/api.md too, and has a row in spec/embed/misuse_nulls.c, which names its pointers. module.h
--- is left out: it only lists what transport.h declares.
+-- is left out: it only lists what transport.h declares. So is conformance.h: it is no part of the library.
 --
 --   lua5.4 tools/api.lua [ROOT]
 

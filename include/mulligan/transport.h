@@ -277,6 +277,11 @@ typedef struct mull_transport_ops {
  * taken, or a slot is missing; `problem` says which. MULL_ENOMEM; MULL_ESTATE: it is closing. */
 MULL_API int mull_engine_scheme(mull_engine *engine, const mull_transport_ops *ops, void *data);
 
+/* mull_transport_ops_of gives the ops that the library has for a URL, built in or by a module,
+ * which it may load: for what stands before a transport and passes on what it is asked, see
+ * mulligan/conformance.h. Static. NULL: there are none, or no URL. Any thread. */
+MULL_API const mull_transport_ops *mull_transport_ops_of(const char *url);
+
 /* ---- What a transport calls ------------------------------------------------------------------ */
 
 /* mull_port_state says how the transport is (a mull_health of mulligan.h) and, where it isn't up,

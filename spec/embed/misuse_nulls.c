@@ -176,6 +176,15 @@ static int engine_scheme(stage *s, int null)
     return mull_engine_scheme(OR_NULL(0, s->engine), OR_NULL(1, &another), OR_NULL(2, s));
 }
 
+static int transport_ops_of(stage *s, int null)
+{
+    (void)s;
+    const mull_transport_ops *ops = mull_transport_ops_of(OR_NULL(0, "memory:"));
+    assert_true(null == 0 ? !ops : ops && strcmp(ops->scheme, "memory") == 0);
+    assert_null(mull_transport_ops_of("nowhere:"));
+    return 0;
+}
+
 static int engine_transport(stage *s, int null)
 {
     return mull_engine_transport(OR_NULL(0, s->engine), OR_NULL(1, "u"), OR_NULL(2, "memory:"));
@@ -557,6 +566,7 @@ static const row rows[] = {
     {"mull_decide", "decider! failure! verdict!", decide},
     {"mull_engine_new", "out! options!", engine_new},
     {"mull_engine_scheme", "engine! ops! data?", engine_scheme},
+    {"mull_transport_ops_of", "url-", transport_ops_of},
     {"mull_engine_transport", "engine! name! url!", engine_transport},
     {"mull_consumer_add", "engine! options!", engine_consumer},
     {"mull_consumer_remove", "engine! name! removed? data?", consumer_remove},

@@ -99,6 +99,11 @@ const mull_transport_ops *mull__transport_for(const char *url)
     return ops ? ops : load(url, why, sizeof why);
 }
 
+const mull_transport_ops *mull_transport_ops_of(const char *url)
+{
+    return url ? mull__transport_for(url) : NULL;
+}
+
 int mull__transport_is_ours(const char *url)
 {
     return built_in(url) || is_one_of(packaged, url) || is_one_of(later, url);
