@@ -185,8 +185,8 @@ static void work(job *j, unsigned *seed)
     if (j->message->body_size != strlen(j->message->id) ||
         memcmp(j->message->body, j->message->id, j->message->body_size) != 0)
         s->wrong = "a body isn't its own";
-    if (rand_r(seed) % 16 == 0)
-        usleep((useconds_t)(rand_r(seed) % 8000));
+    if (rand_r(seed) % 8 == 0)
+        usleep((useconds_t)(rand_r(seed) % 16000));
     if (fate_of(number) == SENDS)
         send_sequel(s, j);
     j->slot->at_work--;
