@@ -70,7 +70,7 @@ typedef struct storm {
     one *all;
     int count, room, storm_count; /* messages; there is room for so many; before the last ones */
     int unanswered;               /* publishes */
-    atomic_int ended, ended_last, succeeded, late, unended;
+    atomic_int ended, succeeded, late, unended;
     long rounds, done_rounds;
     int begun, most; /* calls; at work at once, of one consumer */
     long pauses, resizes, removals, added;
@@ -127,10 +127,7 @@ static void end_of(storm *s, int number, int is_sequel)
     one *of = &s->all[number];
     if (atomic_fetch_add(is_sequel ? &of->sequels : &of->ends, 1) > 0)
         s->wrong = "a message came to two ends";
-    if (is_sequel != (fate_of(number) == SENDS))
-        return;
-    s->ended++;
-    s->ended_last += number >= s->storm_count;
+    s->ended += is_sequel == (fate_of(number) == SENDS);
 }
 
 static void storm_published(int status, void *data)
@@ -188,8 +185,8 @@ static void work(job *j, unsigned *seed)
     if (j->message->body_size != strlen(j->message->id) ||
         memcmp(j->message->body, j->message->id, j->message->body_size) != 0)
         s->wrong = "a body isn't its own";
-    if (rand_r(seed) % 4 == 0)
-        usleep((useconds_t)(rand_r(seed) % 2000));
+    if (rand_r(seed) % 8 == 0)
+        usleep((useconds_t)(rand_r(seed) % 16000));
     if (fate_of(number) == SENDS)
         send_sequel(s, j);
     j->slot->at_work--;
@@ -421,7 +418,7 @@ static void on_tick(uv_timer_t *timer)
         if (!is_last && s->ended == s->count && s->unanswered == 0)
             begin_last(s);
     }
-    if (is_last && s->unanswered == 0 && s->ended_last >= LEAST_ENDED) {
+    if (is_last && s->unanswered == 0 && s->ended - s->storm_count >= LEAST_ENDED) {
         s->stopping = 1;
         mull_stop(s->engine);
         uv_timer_stop(timer);
