@@ -583,7 +583,6 @@ static void sim_flush(void *self)
 
 const mull_transport_ops simulated = {
     .size = sizeof simulated,
-    .size = sizeof(mull_transport_ops),
     .version = MULL_TRANSPORT_VERSION,
     .scheme = "simulated",
     .look = sim_look,
