@@ -1,6 +1,6 @@
 /* mulligan/conformance.h: the rules of mulligan/transport.h, each as a case that a transport passes
- * or fails. It is no part of the library: its one source is installed as share/mulligan/
- * conformance.c, to be compiled by whoever writes a transport.
+ * or fails. It is no part of the library: its source is installed as share/mulligan/conformance.c,
+ * with a header beside it, to be compiled by whoever writes a transport.
  *
  *   cc -DMULL_CONFORMANCE_MAIN -DMULL_CONFORMANCE_OPS=spool_transport -o conformance
  *       PREFIX/share/mulligan/conformance.c spool.c $(pkg-config --cflags --libs mulligan libuv)

@@ -37,7 +37,8 @@
  * 6. A delivery is yours. Settled, its message must still be readable, until `release`: a handler
  *    that was cut off may be at it.
  *
- * examples/board/board.c is one in full, and docs/embedding.md leads through it.
+ * examples/board/board.c is one in full, and docs/embedding.md leads through it. Whether yours
+ * keeps to all this, the suite of mulligan/conformance.h says.
  */
 #ifndef MULLIGAN_TRANSPORT_H
 #define MULLIGAN_TRANSPORT_H

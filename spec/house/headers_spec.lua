@@ -13,7 +13,7 @@ local function slurp(path)
     return text
 end
 
-local headers = { "mulligan.h", "mulligan/transport.h", "mulligan/module.h" }
+local headers = { "mulligan.h", "mulligan/transport.h", "mulligan/module.h", "mulligan/conformance.h" }
 
 -- All that a careful host may have switched on.
 local warnings = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wundef "
@@ -61,6 +61,7 @@ local sized = {
         "mull_abilities", "mull_source", "mull_delivery", "mull_outgoing", "mull_settlement", "mull_transport_ops",
     },
     ["mulligan/module.h"] = { "struct mull_module" },
+    ["mulligan/conformance.h"] = { "mull_conformance_options" },
 }
 
 local function made_structs(names)

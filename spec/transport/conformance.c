@@ -6,51 +6,7 @@
 
 enum { DELAY_MS = 2500, BIG = 1 << 20 };
 
-static const mull_header foreign[] = {{"plain", "value"},
-                                      {"empty", ""},
-                                      {"na\xc3\xafve", "\xe6\x9d\xb1 \"'\\ \xf0\x9f\x98\x80"},
-                                      {"mulligan", "not one of ours"},
-                                      {"mulligan-old", "1"}};
-static const mull_header ours[] = {{"mulligan-new", "2"}, {"mulligan-text", "\"\xc3\xa9\""}};
-
 /* ---- Messages -------------------------------------------------------------------------------- */
-
-static mull_message full_message(const char *queue)
-{
-    static char bytes[256];
-    for (int i = 0; i < 256; i++)
-        bytes[i] = (char)i;
-    mull_message message = message_of(queue, "m");
-    message.type = "Type";
-    message.key = "k\"'";
-    message.body = bytes;
-    message.body_size = sizeof bytes;
-    message.headers = foreign;
-    message.header_count = sizeof foreign / sizeof *foreign;
-    return message;
-}
-
-static int has_headers(stage *s, const mull_message *message, const mull_header *headers,
-                       size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        EXPECT(same(header(message, headers[i].name), headers[i].value),
-               "the header '%s' isn't as it was", headers[i].name);
-    return 1;
-}
-
-/* is_full holds all but the headers against full_message. */
-static int is_full(stage *s, const mull_message *message)
-{
-    const mull_message full = full_message(QUEUE);
-    EXPECT(same(message->id, full.id), "the id isn't as it was");
-    EXPECT(same(message->type, full.type), "the type isn't as it was");
-    EXPECT(same(message->key, full.key), "the key isn't as it was");
-    EXPECT(message->body_size == full.body_size &&
-               memcmp(message->body, full.body, full.body_size) == 0,
-           "the body isn't as it was");
-    return 1;
-}
 
 static int a_message_keeps_what_it_says(stage *s)
 {
@@ -429,16 +385,11 @@ static int as_many_as_most_are_handed_out(stage *s)
     return out_are(s, s->most);
 }
 
-static void on_removed(int status, void *data)
-{
-    on_told(status, data);
-}
-
 static int unsubscribed_it_is_read_no_more(stage *s)
 {
     told removed = {0};
     TRY(begin(s, OUT_MAX));
-    int status = mull_consumer_remove(s->engine, "C", on_removed, &removed);
+    int status = mull_consumer_remove(s->engine, "C", on_told, &removed);
     EXPECT(status == 0 && wait_for(s, &removed) == 0, "a subscription doesn't end");
     TRY(put(s, QUEUE, "a"));
     TRY(out_are(s, 0));
@@ -545,17 +496,6 @@ static int look_says_the_same_whenever_it_is_asked(stage *s)
 }
 
 /* ---- Trouble --------------------------------------------------------------------------------- */
-
-static int is(stage *s, mull_health health)
-{
-    char why[256] = "";
-    for (int64_t ms = 0; ms < CONNECT_MS; ms += 100) {
-        if (health_of(s, why, sizeof why) == health)
-            return 1;
-        pass(s, 100);
-    }
-    return fail(s, "it doesn't say that it is %s", mull_health_name(health));
-}
 
 static int cut_off_it_is_down_and_comes_back(stage *s)
 {

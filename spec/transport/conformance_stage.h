@@ -348,6 +348,18 @@ static int is_read(stage *s, const char *consumer)
     return 1;
 }
 
+/* is waits until the transport is so. */
+static int is(stage *s, mull_health health)
+{
+    char why[256] = "";
+    for (int64_t ms = 0; ms < CONNECT_MS; ms += 100) {
+        if (health_of(s, why, sizeof why) == health)
+            return 1;
+        pass(s, 100);
+    }
+    return fail(s, "it doesn't say that it is %s", mull_health_name(health));
+}
+
 static int new_engine(stage *s)
 {
     mull_engine_options options = MULL_INIT(mull_engine_options);
@@ -607,6 +619,52 @@ static int was_on_time(stage *s, const held *h, int64_t due_ms)
     EXPECT(late_ms >= 0, "a message came %lld ms early", (long long)-late_ms);
     EXPECT(late_ms <= step_ms + (s->options->real_time ? PATIENCE_MS : 0),
            "a message came %lld ms late", (long long)late_ms);
+    return 1;
+}
+
+/* ---- A message with everything --------------------------------------------------------------- */
+
+static const mull_header foreign[] = {{"plain", "value"},
+                                      {"empty", ""},
+                                      {"na\xc3\xafve", "\xe6\x9d\xb1 \"'\\ \xf0\x9f\x98\x80"},
+                                      {"mulligan", "not one of ours"},
+                                      {"mulligan-old", "1"}};
+static const mull_header ours[] = {{"mulligan-new", "2"}, {"mulligan-text", "\"\xc3\xa9\""}};
+
+static mull_message full_message(const char *queue)
+{
+    static char bytes[256];
+    for (int i = 0; i < 256; i++)
+        bytes[i] = (char)i;
+    mull_message message = message_of(queue, "m");
+    message.type = "Type";
+    message.key = "k\"'";
+    message.body = bytes;
+    message.body_size = sizeof bytes;
+    message.headers = foreign;
+    message.header_count = sizeof foreign / sizeof *foreign;
+    return message;
+}
+
+static int has_headers(stage *s, const mull_message *message, const mull_header *headers,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        EXPECT(same(header(message, headers[i].name), headers[i].value),
+               "the header '%s' isn't as it was", headers[i].name);
+    return 1;
+}
+
+/* is_full holds all but the headers against full_message. */
+static int is_full(stage *s, const mull_message *message)
+{
+    const mull_message full = full_message(QUEUE);
+    EXPECT(same(message->id, full.id), "the id isn't as it was");
+    EXPECT(same(message->type, full.type), "the type isn't as it was");
+    EXPECT(same(message->key, full.key), "the key isn't as it was");
+    EXPECT(message->body_size == full.body_size &&
+               memcmp(message->body, full.body, full.body_size) == 0,
+           "the body isn't as it was");
     return 1;
 }
 
