@@ -16,7 +16,8 @@ local EMPTY = "done 0, retried 0, redelivered 0, dead-lettered 0, discarded 0\n"
 -- A module of our making: what stands in it, by version.
 local MADE = [[
 #include <mulligan/module.h>
-static const mull_transport_ops ops = {.size = sizeof(mull_transport_ops), .version = MULL_TRANSPORT_VERSION, .scheme = "made"};
+static const mull_transport_ops ops = {
+    .size = sizeof(mull_transport_ops), .version = MULL_TRANSPORT_VERSION, .scheme = "made"};
 const struct mull_module mull_module = {%s, "made", &ops};
 ]]
 
