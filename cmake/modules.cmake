@@ -19,7 +19,7 @@ file(CHMOD "${mull_modules_built}" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXEC
 
 # What a transport may use of the objects.
 add_library(mulligan_shared STATIC EXCLUDE_FROM_ALL
-    "$<FILTER:$<TARGET_OBJECTS:mulligan_objects>,INCLUDE,/src/(base|net|wire)/|/src/transport/message>")
+    "$<FILTER:$<TARGET_OBJECTS:mulligan_objects>,INCLUDE,/src/(base|net|wire)/>")
 set_target_properties(mulligan_shared PROPERTIES LINKER_LANGUAGE C)
 
 # mull_add_module(NAME SOURCES FILE... [REQUIRES PACKAGE...] [SYNOPSIS TEXT DESCRIPTION TEXT]) makes a module for

@@ -171,6 +171,7 @@ end
 -- What each form of a statement declares: its pattern, and what that is called.
 local forms = {
     { "^MULL_API[^(]-([%w_]+)%s*%(", "function" },
+    { "^static inline[^(]-(mull__[%w_]+)%s*%(", "part" }, -- of those below it
     { "^static inline[^(]-([%w_]+)%s*%(", "function" },
     { "^typedef%s+[^{]-%(%*([%w_]+)%)%s*%(", "function type" },
     { "^typedef%s+struct%s+[%w_]*%s*%b{}%s*([%w_]+);$", "struct" },

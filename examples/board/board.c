@@ -66,61 +66,15 @@ typedef struct transport {
     int closing;
 } transport;
 
-/* as_it_came is how a message is copied that nobody settles. */
-static const mull_settlement as_it_came = {.as_it_came = 1};
-
 /* ---- Items ----------------------------------------------------------------------------------- */
 
-static size_t text_size(const char *text)
-{
-    return text ? strlen(text) + 1 : 0;
-}
-
-static size_t headers_size(const mull_header *headers, size_t count)
-{
-    size_t size = count * sizeof *headers;
-    for (size_t i = 0; i < count; i++)
-        size += text_size(headers[i].name) + text_size(headers[i].value);
-    return size;
-}
-
-/* text_move copies a text to where `at` is, and moves that on. */
-static const char *text_move(char **at, const char *text)
-{
-    char *copy = *at;
-    *at += text_size(text);
-    return text ? memcpy(copy, text, text_size(text)) : NULL;
-}
-
-/* item_new copies a message as a settlement says. NULL: out of memory. */
+/* item_new copies a message as a settlement makes it (NULL: as it is). NULL: out of memory. */
 static item *item_new(const mull_message *from, const mull_settlement *settlement, int64_t due_ms)
 {
-    const char *id = from->id ? from->id : settlement->id;
-    const char *queue = settlement->queue ? settlement->queue : from->queue;
-    item *made = calloc(1, sizeof *made + headers_size(from->headers, from->header_count) +
-                               headers_size(settlement->ours, settlement->our_count) +
-                               text_size(id) + text_size(from->type) + text_size(from->key) +
-                               text_size(queue) + from->body_size);
+    item *made = calloc(1, sizeof *made + mull_message_size(from, settlement));
     if (!made)
         return NULL;
-    mull_header *headers = (mull_header *)(made + 1);
-    size_t count = mull_settled_headers(headers, from, settlement);
-    char *at = (char *)(headers + count);
-    for (size_t i = 0; i < count; i++) {
-        headers[i].name = text_move(&at, headers[i].name);
-        headers[i].value = text_move(&at, headers[i].value);
-    }
-    made->message = (mull_message){
-        .size = sizeof made->message,
-        .id = text_move(&at, id),
-        .type = text_move(&at, from->type),
-        .key = text_move(&at, from->key),
-        .queue = text_move(&at, queue),
-        .headers = headers,
-        .header_count = count,
-        .body = from->body_size ? memcpy(at, from->body, from->body_size) : NULL,
-        .body_size = from->body_size,
-    };
+    mull_message_copy(&made->message, from, settlement, (mull_header *)(made + 1));
     made->due_ms = due_ms;
     return made;
 }
@@ -179,11 +133,10 @@ static void replace(board *b, item *old, struct items *made)
 
 int board_put(board *b, const mull_message *message)
 {
-    item *made = message->queue ? item_new(message, &as_it_came, AT_ONCE) : NULL;
-    if (!made)
-        return message->queue ? MULL_ENOMEM : MULL_EINVAL;
-    pin(b, made);
-    return 0;
+    item *made = message->queue ? item_new(message, NULL, AT_ONCE) : NULL;
+    if (made)
+        pin(b, made);
+    return made ? 0 : message->queue ? MULL_ENOMEM : MULL_EINVAL;
 }
 
 /* look_over adds what is in a queue at one moment to `depth`, and hands its first message that is
@@ -339,7 +292,7 @@ static int64_t due_at(const transport *t, int64_t wall_ms)
 
 static item *sent_item(transport *t, const mull_outgoing *sent)
 {
-    return item_new(sent->message, &as_it_came, due_at(t, sent->due_ms));
+    return item_new(sent->message, NULL, due_at(t, sent->due_ms));
 }
 
 static void answer_publish(transport *t, item *i)
@@ -354,26 +307,22 @@ static int board_publish(void *self, const mull_outgoing *outgoing, mull_ticket 
     return ask(self, sent_item(self, outgoing), ticket, answer_publish);
 }
 
-static int add(struct items *made, item *one)
-{
-    if (one)
-        TAILQ_INSERT_TAIL(made, one, link);
-    return one != NULL;
-}
-
 /* prepare makes all that a settlement brings about, on no board yet: what takes the message's
  * place, or what its handler sent. 0: not all, out of memory. */
 static int prepare(struct items *made, transport *t, const item *i)
 {
     const mull_settlement *s = i->settlement;
-    int good = 1;
-    if (s->kind != MULL_SETTLE_ACK && s->kind != MULL_SETTLE_DISCARD)
-        good = add(made, item_new(&i->message, s, due_at(t, s->due_ms)));
-    if (good && s->kind == MULL_SETTLE_GIVE_BACK)
-        TAILQ_FIRST(made)->message.deliveries = i->message.deliveries - 1;
-    for (size_t n = 0; good && n < s->send_count; n++)
-        good = add(made, sent_item(t, &s->sends[n]));
-    return good;
+    size_t copies = s->kind != MULL_SETTLE_ACK && s->kind != MULL_SETTLE_DISCARD;
+    for (size_t n = 0; n < copies + s->send_count; n++) {
+        item *one = n < copies ? item_new(&i->message, s, due_at(t, s->due_ms))
+                               : sent_item(t, &s->sends[n - copies]);
+        if (!one)
+            return 0;
+        if (s->kind == MULL_SETTLE_GIVE_BACK)
+            one->message.deliveries = i->message.deliveries - 1;
+        TAILQ_INSERT_TAIL(made, one, link);
+    }
+    return 1;
 }
 
 static void answer_settle(transport *t, item *i)
@@ -420,7 +369,7 @@ static void answer_depth(transport *t, item *i)
 static int board_depth(void *self, const char *queue, mull_ticket ticket)
 {
     const mull_message question = {.size = sizeof question, .queue = queue};
-    return ask(self, item_new(&question, &as_it_came, 0), ticket, answer_depth);
+    return ask(self, item_new(&question, NULL, 0), ticket, answer_depth);
 }
 
 /* ---- The others ------------------------------------------------------------------------------ */
@@ -475,12 +424,12 @@ static int board_subscribe(void *self, mull_ticket consumer, const mull_source *
                            void **subscription)
 {
     transport *t = self;
-    reader *r = calloc(1, sizeof *r + text_size(source->queue));
+    reader *r = calloc(1, sizeof *r + strlen(source->queue) + 1);
     *subscription = r;
     if (!r)
         return MULL_ENOMEM;
     r->consumer = consumer;
-    memcpy(r->queue, source->queue, text_size(source->queue));
+    strcpy(r->queue, source->queue);
     TAILQ_INSERT_TAIL(&t->readers, r, link);
     mull_port_source(t->port, consumer, MULL_SOURCE_READY, NULL, NULL);
     return 0;

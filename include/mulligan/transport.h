@@ -192,6 +192,75 @@ static inline size_t mull_settled_headers(mull_header *out, const mull_message *
     return count;
 }
 
+/* mull_message_size is how many bytes mull_message_copy needs for a message, or for the copy that a
+ * settlement makes of it (NULL: none does). Any thread, as the next. */
+static inline size_t mull_message_size(const mull_message *message,
+                                       const mull_settlement *settlement)
+{
+    size_t size = 1;
+    if (!message)
+        return 0;
+    const char *const texts[] = {
+        message->id || !settlement ? message->id : settlement->id, message->type, message->key,
+        settlement && settlement->queue ? settlement->queue : message->queue};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        size += texts[i] ? strlen(texts[i]) + 1 : 0;
+    for (size_t i = 0; i < message->header_count; i++)
+        size += sizeof *message->headers + strlen(message->headers[i].name) +
+                strlen(message->headers[i].value) + 2;
+    for (size_t i = 0; settlement && i < settlement->our_count; i++)
+        size += sizeof *settlement->ours + strlen(settlement->ours[i].name) +
+                strlen(settlement->ours[i].value) + 2;
+    return size + message->body_size;
+}
+
+#ifdef __cplusplus
+#define MULL__BYTES(pointer) static_cast<char *>(static_cast<void *>(pointer))
+#else
+#define MULL__BYTES(pointer) ((char *)(pointer))
+#endif
+
+/* mull__text_place copies a text to `*at`, and moves that behind it; NULL stays NULL. */
+static inline const char *mull__text_place(char **at, const char *text)
+{
+    char *copy = *at;
+    if (!text)
+        return text;
+    *at += strlen(text) + 1;
+    return strcpy(copy, text);
+}
+
+/* mull_message_copy copies a message with all that it points to into `memory`: as it is, or as a
+ * settlement makes it: with its headers, on its queue, with its id where there was none. A NUL
+ * follows the body. What counts calls and deliveries is 0. */
+static inline void mull_message_copy(mull_message *copy, const mull_message *message,
+                                     const mull_settlement *settlement, mull_header *memory)
+{
+    if (!copy || !message || !memory)
+        return;
+    *copy = *message;
+    copy->attempt = copy->redeliveries = copy->calls = copy->deliveries = 0;
+    copy->headers = memory;
+    if (settlement)
+        copy->header_count = mull_settled_headers(memory, message, settlement);
+    else if (message->header_count > 0)
+        memcpy(memory, message->headers, message->header_count * sizeof *memory);
+    char *at = MULL__BYTES(memory + copy->header_count);
+    for (size_t i = 0; i < copy->header_count; i++) {
+        memory[i].name = mull__text_place(&at, memory[i].name);
+        memory[i].value = mull__text_place(&at, memory[i].value);
+    }
+    copy->id = mull__text_place(&at, message->id || !settlement ? message->id : settlement->id);
+    copy->type = mull__text_place(&at, message->type);
+    copy->key = mull__text_place(&at, message->key);
+    copy->queue =
+        mull__text_place(&at, settlement && settlement->queue ? settlement->queue : message->queue);
+    copy->body = at;
+    if (message->body_size > 0)
+        memcpy(at, message->body, message->body_size);
+    at[message->body_size] = 0;
+}
+
 /* ---- A transport ----------------------------------------------------------------------------- */
 
 /* mull_transport_ops is a transport: one of these and nothing else global. `self` is what open

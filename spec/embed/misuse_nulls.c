@@ -364,6 +364,29 @@ static int settled_headers(stage *s, int null)
     return 0;
 }
 
+static int message_size(stage *s, int null)
+{
+    mull_message message = MULL_INIT(mull_message);
+    mull_settlement settlement = {.size = sizeof settlement, .queue = "q"};
+    (void)s;
+    size_t size = mull_message_size(OR_NULL(0, &message), OR_NULL(1, &settlement));
+    assert_int_equal(size, null == 0 ? 0 : null == 1 ? 1 : 3);
+    return 0;
+}
+
+static int message_copy(stage *s, int null)
+{
+    mull_message message = MULL_INIT(mull_message), copy = MULL_INIT(mull_message);
+    mull_settlement settlement = {.size = sizeof settlement, .queue = "q"};
+    mull_header memory[2];
+    (void)s;
+    mull_message_copy(OR_NULL(0, &copy), OR_NULL(1, &message), OR_NULL(2, &settlement),
+                      OR_NULL(3, memory));
+    assert_int_equal(copy.body != NULL, null < 0 || null == 2);
+    assert_int_equal(copy.queue != NULL, null < 0);
+    return 0;
+}
+
 static int port_delivered(stage *s, int null)
 {
     scripted_transport *q = &s->scripted_transport;
@@ -590,6 +613,8 @@ static const row rows[] = {
     {"mull_engine_close", "engine- closed? data?", engine_close},
     {"mull_is_own_header", "name-", is_own_header},
     {"mull_settled_headers", "out- message- settlement-", settled_headers},
+    {"mull_message_size", "message- settlement?", message_size},
+    {"mull_message_copy", "copy- message- settlement? memory-", message_copy},
     {"mull_port_state", "port- why?", port_state},
     {"mull_port_source", "port- found? why?", port_source},
     {"mull_port_delivered", "port- delivery-", port_delivered},

@@ -118,17 +118,8 @@ static int claim_end(mull__memory_transport *self, mull__memory_claim *claim,
 static int claim_rewrite(mull__memory_transport *self, mull__item *item,
                          const mull_settlement *settlement)
 {
-    mull_message message = item->content->message;
-    mull_header *headers = mull__alloc(
-        &self->allocator, (message.header_count + settlement->our_count + 1) * sizeof *headers);
-    if (!headers)
-        return MULL_ENOMEM;
-    message.header_count = mull_settled_headers(headers, &message, settlement);
-    message.headers = headers;
-    if (!message.id)
-        message.id = settlement->id;
-    mull__content *content = mull__content_new(&self->allocator, &message);
-    mull__free(&self->allocator, headers);
+    mull__content *content =
+        mull__content_new(&self->allocator, &item->content->message, settlement);
     if (!content)
         return MULL_ENOMEM;
     mull__content_drop(&self->allocator, item->content);

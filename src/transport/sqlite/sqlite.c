@@ -4,7 +4,6 @@
  *   mull_port_... <── answers, deliveries ── async ──┘
  */
 #include "base/alloc.h"
-#include "transport/message.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -276,14 +275,14 @@ static int sqlite_publish(void *data, const mull_outgoing *outgoing, mull_ticket
     sqlite *self = data;
     const mull_message *message = outgoing->message;
     mull__publish_job *publishing =
-        mull__alloc(&self->allocator, sizeof *publishing + mull__message_bytes(message));
+        mull__alloc(&self->allocator, sizeof *publishing + mull_message_size(message, NULL));
     if (!publishing)
         return MULL_ENOMEM;
     *publishing = (mull__publish_job){.job.kind = MULL__JOB_PUBLISH, .ticket = ticket};
     publishing->outgoing = (mull_outgoing){.size = sizeof publishing->outgoing,
                                            .message = &publishing->message,
                                            .due_ms = outgoing->due_ms};
-    mull__message_copy(&publishing->message, message, publishing + 1);
+    mull_message_copy(&publishing->message, message, NULL, (mull_header *)(publishing + 1));
     sqlite_give(self, &publishing->job);
     return 0;
 }
