@@ -117,7 +117,7 @@ static void read_all(reading *r, mull_policy *policy)
     consumer.queue = "orders";
     consumer.handler = handle;
     consumer.data = r;
-    if (mull_engine_consumer(engine, &consumer) != 0)
+    if (mull_consumer_add(engine, &consumer) != 0)
         die("no consumer");
     r->began_at = read_clock(CLOCK_MONOTONIC);
     r->cpu_before = read_clock(CLOCK_PROCESS_CPUTIME_ID);

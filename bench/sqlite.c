@@ -260,7 +260,7 @@ static double run_engine(uint32_t concurrency, double *group)
     consumer.concurrency = concurrency;
     if (mull_engine_new(&engine, &options) != 0 ||
         mull_engine_transport(engine, "orders", url) != 0 ||
-        mull_engine_consumer(engine, &consumer) != 0)
+        mull_consumer_add(engine, &consumer) != 0)
         die("engine", "can't be set up");
     double start = now();
     if (mull_engine_start(engine) != 0 || mull_stop_when_empty(engine) != 0 ||

@@ -15,6 +15,7 @@ target_include_directories(libmulligan INTERFACE
     "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 mull_exports(libmulligan libmulligan.map)
 target_link_options(libmulligan PRIVATE LINKER:--gc-sections)
+mull_finds_modules(libmulligan "${CMAKE_INSTALL_LIBDIR}" modules)
 install(TARGETS libmulligan EXPORT mulligan
     LIBRARY COMPONENT library NAMELINK_COMPONENT development)
 
@@ -48,7 +49,7 @@ if(MULL_HAS_STATIC)
     target_include_directories(libmulligan_static INTERFACE
         "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
     target_link_libraries(libmulligan_static INTERFACE
-        "$<BUILD_INTERFACE:PkgConfig::LUA;PkgConfig::UV;PkgConfig::SQLITE>"
+        "$<BUILD_INTERFACE:PkgConfig::LUA;PkgConfig::UV;PkgConfig::SQLITE;${mull_modules_libraries}>"
         "$<INSTALL_INTERFACE:PkgConfig::MULLIGAN_STATIC>" Threads::Threads m)
     install(TARGETS libmulligan_static EXPORT mulligan_static ARCHIVE COMPONENT development)
     install(EXPORT mulligan_static NAMESPACE mulligan:: FILE mulligan-static.cmake
@@ -63,6 +64,10 @@ install(EXPORT mulligan NAMESPACE mulligan:: FILE mulligan-shared.cmake
 
 # What the static library stands on, as mulligan.pc and the CMake package name it.
 set(mull_requires "${LUA_MODULE_NAME}, libuv >= 1.44, sqlite3 >= 3.40")
+foreach(package IN LISTS mull_modules_requires)
+    string(REGEX REPLACE "([<>]?=)" " \\1 " package "${package}")
+    string(APPEND mull_requires ", ${package}")
+endforeach()
 string(REPLACE ", " "\" \"" mull_requires_quoted "${mull_requires}")
 string(REPLACE " >= " ">=" mull_requires_quoted "\"${mull_requires_quoted}\"")
 
@@ -101,3 +106,7 @@ configure_file(cmake/mulligan.pc.in mulligan.pc @ONLY)
 install(FILES "${CMAKE_BINARY_DIR}/mulligan.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
     COMPONENT development)
 install(DIRECTORY include/ TYPE INCLUDE COMPONENT development)
+
+# The source of mulligan/conformance.h, for writers of transports.
+install(FILES spec/transport/conformance.c spec/transport/conformance_stage.h
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/mulligan" COMPONENT development)

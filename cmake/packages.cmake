@@ -1,9 +1,10 @@
-# packages.cmake: `cpack` in a build of the preset "deb" makes four Debian packages:
+# packages.cmake: `cpack` in a build of the preset "deb" makes these Debian packages:
 #
 #   libmulligan0      the shared library
 #   libmulligan-dev   headers, the static library, and what CMake and pkg-config find it by
 #   mulligan          the program with all that is about it
 #   lua-mulligan      the Lua module, and the types for editors
+#   mulligan-NAME     each module, such as a transport that needs a library of its own
 #
 # cmake/debian has what they need beside what is installed anyway.
 
@@ -69,5 +70,12 @@ mull_debian(lua lua-mulligan interpreters
 types for editors that use lua-language-server.")
 set(CPACK_DEBIAN_LUA_PACKAGE_RECOMMENDS lua5.4)
 set(CPACK_DEBIAN_LUA_PACKAGE_PROVIDES lua5.4-mulligan)
+
+# Any one of the three loads it, and none needs it.
+foreach(module IN LISTS mull_modules_packaged)
+    mull_debian(module_${module} mulligan-${module} utils "${mull_module_${module}_synopsis}"
+        "${mull_module_${module}_description}")
+    set(CPACK_DEBIAN_${mull_upper}_PACKAGE_ENHANCES "mulligan, libmulligan${mull_soversion}, lua-mulligan")
+endforeach()
 
 include(CPack)

@@ -12,6 +12,7 @@ complete -c mulligan -n __fish_use_subcommand -l version -d 'say which version t
 
 complete -c mulligan -n __fish_use_subcommand -a run -d 'runs the consumers of a service.lua'
 complete -c mulligan -n '__mulligan_is run' -l until-empty -d 'end, with a summary, once the queues are empty; in 1 if a signal comes first'
+complete -c mulligan -n '__mulligan_is run' -l quiet -x -d 'with it: where a queue can\'t be counted, empty is quiet for so long (10s)'
 complete -c mulligan -n '__mulligan_is run' -l log-format -x -a 'text json' -d 'one line an event, for people or for programs (text)'
 complete -c mulligan -n '__mulligan_is run' -l log-level -x -a 'debug info warning error' -d 'leave out what is below (info)'
 complete -c mulligan -n '__mulligan_is run' -l memory-limit -x -d 'what handlers may use in all: 512MiB (3/4 of what there is)'
@@ -25,6 +26,7 @@ complete -c mulligan -n '__mulligan_is send' -l type -x -d 'its type'
 complete -c mulligan -n '__mulligan_is send' -l key -x -d 'its key'
 complete -c mulligan -n '__mulligan_is send' -l header -x -d 'one of its headers; may be repeated, each name once'
 complete -c mulligan -n '__mulligan_is send' -l delay -x -d 'keep it back for a while, such as "30s" or "1h30m"'
+complete -c mulligan -n '__mulligan_is send' -l wait -x -d 'how long to wait for a transport that is down; 0: not at all (10s)'
 complete -c mulligan -n '__mulligan_is send' -l help -d 'say what it takes'
 complete -c mulligan -n '__mulligan_is send' -F
 

@@ -157,7 +157,7 @@ static int set_up(program *p, mull_policy *policy)
     consumer.concurrency = 4;
     status = mull_engine_transport(p->engine, "bank", "memory:");
     if (!status)
-        status = mull_engine_consumer(p->engine, &consumer);
+        status = mull_consumer_add(p->engine, &consumer);
     if (!status)
         status = mull_engine_start(p->engine);
     if (status)

@@ -104,7 +104,7 @@ static int work_off(board *b, mull_policy *policy)
     if (!status)
         status = mull_engine_transport(engine, "shop", "board:");
     if (!status)
-        status = mull_engine_consumer(engine, &consumer);
+        status = mull_consumer_add(engine, &consumer);
     if (!status)
         status = mull_engine_run(engine);
     print_counts(engine);

@@ -113,7 +113,7 @@ static int run(mull_engine *engine)
 
     int status = mull_engine_transport(engine, "bank", "memory:");
     if (!status)
-        status = mull_engine_consumer(engine, &consumer);
+        status = mull_consumer_add(engine, &consumer);
     if (!status)
         status = publish(engine);
     return status ? status : mull_engine_run(engine);

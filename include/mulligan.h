@@ -4,11 +4,11 @@
  * aside for a person, or drop it. There are two ways in:
  *
  *   decide   mull_policy_load -> mull_decider_new -> mull_decide            no loop, no I/O
- *   run      mull_engine_new -> _transport -> _consumer -> mull_engine_run  the whole of it
+ *   run      mull_engine_new, _transport, mull_consumer_add, mull_engine_run     the whole of it
  *
  * Ten calls to know: mull_policy_load, _free; mull_decider_new, mull_decide; mull_engine_new,
- * _transport, _consumer, _run, _close; and mull_done, by which a handler ends a call. docs/api.md
- * lists the others by what they are for, docs/embedding.md leads through examples.
+ * _transport, _run, _close; mull_consumer_add; and mull_done, by which a handler ends a call.
+ * docs/api.md lists the others by what they are for, docs/embedding.md leads through examples.
  *
  * Conventions, which hold for every function here:
  *
@@ -85,11 +85,12 @@ template <typename T> inline T mull_init()
     X(MULL_EIO, -6, "io", "the transport could not carry it out")                                  \
     X(MULL_ESTATE, -7, "state", "not possible in the state that the engine is in")                 \
     X(MULL_ETOOBIG, -8, "too_big", "larger, or more, than allowed")                                \
-    X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")
+    X(MULL_EREFUSED, -9, "refused", "the engine would not work like this")                         \
+    X(MULL_EDOWN, -10, "down", "the transport is down")
 
 /* What functions return; 0 is success. */
 #define MULL__ERROR_ENUM(name, value, lua, text) name = value,
-enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -10 };
+enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -11 };
 #undef MULL__ERROR_ENUM
 
 /* mull_strerror says in a few words what a code means; static, never NULL. */
@@ -310,7 +311,8 @@ typedef struct mull_verdict {
     X(MULL_EVENT_NOTIFY_FAILED, "notify_failed")                                                   \
     X(MULL_EVENT_HEADER_IGNORED, "header_ignored")                                                 \
     X(MULL_EVENT_POLICY_LOADED, "policy_loaded")                                                   \
-    X(MULL_EVENT_POLICY_REFUSED, "policy_refused")
+    X(MULL_EVENT_POLICY_REFUSED, "policy_refused")                                                 \
+    X(MULL_EVENT_TRANSPORT_UP, "transport_up")
 
 /* mull_event_kind is one of MULL_EVENTS. */
 #define MULL__EVENT_ENUM(name, text) name,
@@ -325,8 +327,9 @@ MULL_API const char *mull_event_name(mull_event_kind kind);
  * `rule` and `text` where they say more: the rule whose matcher failed and why, or the first of
  * those that were skipped since the decision's budget was spent, and how many; why an override or a
  * notify failed, the header that was ignored, what was loaded, the first reason why a policy was
- * refused and how many more there are. The verdict of override_failed is the one that stands.
- * `generation` is the one in force, also after one was refused. */
+ * refused and how many more there are, the name of the transport that is up. The verdict of
+ * override_failed is the one that stands. `generation` is the one in force, also after one was
+ * refused. */
 typedef struct mull_event {
     mull_event_kind kind;
     const mull_failure *failure;
@@ -454,8 +457,9 @@ typedef struct mull_engine_options {
     int reload_on_change;    /* so does a change of one of them; 0. See below */
     mull_log_fn log;         /* what goes on, for people; verdicts come by `event` alone; NULL */
     mull_event_fn event;     /* decided, after a verdict is carried out; header_ignored;
-                                notify_failed, which is logged where this is NULL; on the engine's
-                                thread; NULL */
+                                notify_failed, which is logged where this is NULL; transport_up,
+                                when one comes up after the start, for the first time or again; on
+                                the engine's thread; NULL */
     mull_problem_fn problem; /* why a call that sets the engine up was refused, or it stops by
                                 itself; NULL */
     void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
@@ -463,6 +467,7 @@ typedef struct mull_engine_options {
     const mull_clock *clock;     /* a test's clock, with mull_engine_turn; NULL: the real ones */
     uint64_t seed;               /* for ids given to messages without one; 0: from the system */
     mull_allocator allocator;    /* of the engine and its transports */
+    int64_t quiet_ms;            /* see mull_stop_when_empty; 0: 10 s */
 } mull_engine_options;
 
 /* mull_engine_new makes an engine. MULL_EINVAL: an option is out of range, or reloads are asked for
@@ -504,12 +509,64 @@ typedef struct mull_consumer_options {
     uint32_t prefetch;     /* claimed but not started; 0: 2 * concurrency */
     int64_t timeout_ms;    /* a call may last; MULL_NEVER: no limit; 0: 30 s */
     size_t max_body;       /* a larger message is dead-lettered on arrival; 0: 16 MiB */
+    int paused;            /* it begins as mull_consumer_pause leaves it; 0 */
 } mull_consumer_options;
 
-/* mull_engine_consumer adds a consumer. Strings are copied. MULL_EINVAL: something required is
- * missing, a name is taken, or there is no such transport, which `problem` says; MULL_ESTATE: the
- * engine has started, or is being closed. */
-MULL_API int mull_engine_consumer(mull_engine *engine, const mull_consumer_options *options);
+/* mull_consumer_add adds a consumer, before the start or while the engine runs. Strings are copied.
+ * MULL_EINVAL: something required is missing, a name is taken, or there is no such transport;
+ * MULL_EREFUSED: it runs, and the policy in force can't work with this consumer. `problem` says
+ * why. MULL_ESTATE: the engine has stopped, or is being closed. */
+MULL_API int mull_consumer_add(mull_engine *engine, const mull_consumer_options *options);
+
+/* mull_consumer_removed_fn: nothing of the consumer is claimed any more, and its name is free (0).
+ * MULL_ESTATE: the engine is closed instead. */
+typedef void (*mull_consumer_removed_fn)(int status, void *data);
+
+/* mull_consumer_remove lets a consumer's handlers that are at work end, calls none of it any more,
+ * and gives back the rest: what waits for a retry with its calls counted. Told on a later turn,
+ * when the last handler has ended and all is settled. MULL_EINVAL: there is none of this name;
+ * MULL_ESTATE: it is being removed, or the engine closed. */
+MULL_API int mull_consumer_remove(mull_engine *engine, const char *name,
+                                  mull_consumer_removed_fn removed, void *data);
+
+/* mull_consumer_pause begins no more calls of a consumer, and gives back what waits here: what
+ * waits for a retry with its calls counted. Handlers at work end as usual. mull_consumer_resume
+ * goes on. Paused already, or not at all: nothing. Errors as of mull_consumer_remove. */
+MULL_API int mull_consumer_pause(mull_engine *engine, const char *name);
+MULL_API int mull_consumer_resume(mull_engine *engine, const char *name);
+
+/* mull_consumer_concurrency sets how many handlers of a consumer may be at work; where `prefetch`
+ * was left to its default, that follows. Handlers beyond it end as usual. More than it ever had
+ * takes a new subscription: the messages that wait go back for it, and it is there once the
+ * handlers at work have ended. MULL_EINVAL: 0; else as mull_consumer_remove. */
+MULL_API int mull_consumer_concurrency(mull_engine *engine, const char *name, uint32_t concurrency);
+
+/* MULL_WHY_NOTS lists why a consumer's handler isn't called just now, the first that holds. */
+#define MULL_WHY_NOTS(X)                                                                           \
+    X(MULL_WHY_STOPPING, "stopping") /* the engine, or it is being removed */                      \
+    X(MULL_WHY_TRANSPORT_DOWN, "transport_down")                                                   \
+    X(MULL_WHY_QUEUE_REFUSED, "queue_refused")   /* until a person acts */                         \
+    X(MULL_WHY_QUEUE_WAITING, "queue_waiting")   /* its subscription isn't ready */                \
+    X(MULL_WHY_SETTLING_FAILS, "settling_fails") /* and is tried again */                          \
+    X(MULL_WHY_PAUSED, "paused")                                                                   \
+    X(MULL_WHY_CANDIDATE_ALONE, "candidate_alone") /* a poison candidate is called, or waits */    \
+    X(MULL_WHY_CONCURRENCY, "concurrency")         /* as many handlers are at work as may be */    \
+    X(MULL_WHY_NOTHING_THERE, "nothing_there")
+
+/* mull_why_not is one of MULL_WHY_NOTS, or MULL_WHY_CALLED: it is called. */
+#define MULL__WHY_ENUM(name, text) name,
+typedef enum mull_why_not {
+    MULL_WHY_CALLED,
+    MULL_WHY_NOTS(MULL__WHY_ENUM) MULL_WHY_LAST
+} mull_why_not;
+#undef MULL__WHY_ENUM
+
+/* mull_why_not_name gives the word for it; static; NULL: there is no such one, or it is called. */
+MULL_API const char *mull_why_not_name(mull_why_not why);
+
+/* mull_consumer_why_not says why a consumer isn't called. Before the start: MULL_WHY_STOPPING, as
+ * after the end. MULL_EINVAL: there is none of this name; MULL_ESTATE: the engine is closed. */
+MULL_API int mull_consumer_why_not(mull_engine *engine, const char *name, mull_why_not *why);
 
 /* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`
  * says; without a consumer it starts, to send, and the log says so. MULL_EREFUSED, with nothing
@@ -538,8 +595,10 @@ typedef void (*mull_published_fn)(int status, void *data);
  * on a later turn of the loop, if this returns 0. MULL_EINVAL: no such transport, no queue, text
  * that isn't UTF-8, or two headers of one name; MULL_ETOOBIG: the body exceeds 16 MiB, there are
  * more than 1,000 headers, or these and the other texts have more than 1 MiB in all;
- * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EIO: it is broken for good;
- * MULL_ESTATE: the engine is being closed. */
+ * MULL_EREFUSED: the transport can't delay, or not for so long; MULL_EDOWN: it doesn't work now,
+ * which the event transport_up ends; MULL_EIO: it is broken for good; MULL_ESTATE: the engine is
+ * being closed. Where it isn't said within a minute whether it is safe, `published` is told
+ * MULL_EIO. */
 MULL_API int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                           int64_t delay_ms, mull_published_fn published, void *data);
 
@@ -563,11 +622,13 @@ MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *er
 MULL_API void mull_stop(mull_engine *engine);
 
 /* mull_stop_when_empty stops the engine once nothing is ready, delayed or claimed, by anyone, in
- * the queues that its consumers read. While a transport that isn't down answers a depth with an
- * error, it is asked again ever more rarely, which the log says once; after a minute of nothing but
- * errors the engine stops, and its status is MULL_EIO. Where all that is left is due in more than
- * 366 days, which no policy can say, it stops as well: that status is MULL_EREFUSED, and `problem`
- * says how many. */
+ * the queues that its consumers read. Where a transport can't count them exactly: once nothing was
+ * ready there, in flight here, or put off here and still due, for `quiet_ms`. While a transport
+ * that isn't down answers a depth with an error, it is asked again ever more rarely, which the log
+ * says once; after a minute of nothing but errors the engine stops, and its status is MULL_EIO.
+ * Where all that is left is due in more than 366 days, which no policy can say, is parked, or waits
+ * for consumers that are paused, or a queue can't be read, it stops as well: that status is
+ * MULL_EREFUSED, and `problem` says what is left. */
 MULL_API int mull_stop_when_empty(mull_engine *engine);
 
 /* mull_counts: messages acknowledged (`done`), verdicts carried out (`retried`, `redelivered`,
@@ -582,9 +643,101 @@ typedef struct mull_counts {
 /* mull_engine_counts writes the counts so far, on the loop's thread. */
 MULL_API int mull_engine_counts(const mull_engine *engine, mull_counts *counts);
 
+/* MULL_HEALTHS lists how a transport can be. */
+#define MULL_HEALTHS(X)                                                                            \
+    X(MULL_DOWN, "down")     /* it doesn't work now, and tries again by itself: no connection, a   \
+                                login refused, a broker that takes nothing; claims hold */         \
+    X(MULL_UP, "up")         /* it works */                                                        \
+    X(MULL_BROKEN, "broken") /* nothing will help until a person acts, and to go on would lose     \
+                                messages */
+
+/* mull_health is one of MULL_HEALTHS. */
+#define MULL__HEALTH_ENUM(name, text) name,
+typedef enum mull_health { MULL_HEALTHS(MULL__HEALTH_ENUM) MULL_HEALTH_LAST } mull_health;
+#undef MULL__HEALTH_ENUM
+
+/* mull_health_name gives the word for it; static; NULL: there is no such one. */
+MULL_API const char *mull_health_name(mull_health health);
+
+/* mull_transport_snapshot is a transport, in a snapshot. */
+typedef struct mull_transport_snapshot {
+    size_t size;
+    const char *name; /* as it was added */
+    mull_health health;
+    const char *why;    /* why it isn't up, in its own words; NULL: it is, or hasn't said */
+    int64_t since_ms;   /* its health is so, wall clock */
+    uint64_t claimed;   /* messages that it handed out, and that aren't settled yet */
+    uint64_t parked;    /* messages that it never settles, and keeps claimed; see the log */
+    uint64_t abandoned; /* messages that can't be settled any more, since it is broken */
+} mull_transport_snapshot;
+
+/* Bucket i of a consumer's `times` counts the calls that lasted at most 4^i ms and longer than the
+ * bucket before it allows: 1, 4, 16, 64, 256 ms, 1, 4.1, 16.4, 66 s, 4.4, 17.5 min. The last bucket
+ * counts all that lasted longer. */
+enum { MULL_TIME_BUCKETS = 12 };
+
+/* mull_consumer_snapshot is a consumer, in a snapshot. It counts from its mull_consumer_add on. */
+typedef struct mull_consumer_snapshot {
+    size_t size;
+    const char *name, *transport, *queue; /* as it was added */
+    uint32_t concurrency;                 /* as it is now */
+    int paused;                           /* by mull_consumer_pause, or from the beginning */
+    uint64_t in_flight;                   /* handlers at work, also those that timed out */
+    uint64_t waiting;                     /* messages claimed here that wait for a call */
+    uint64_t retrying;                    /* messages that wait for a retry */
+    uint64_t settling;                    /* messages that the transport is settling */
+    uint64_t taken;                       /* messages that it was handed so far */
+    mull_why_not why_not;                 /* as of mull_consumer_why_not */
+    const char *why_not_text;             /* what the transport says of that; NULL: nothing */
+    int64_t why_not_since_ms;             /* it is so, wall clock */
+    uint64_t done;                        /* messages acknowledged */
+    uint64_t retried, redelivered, dead_lettered, discarded; /* verdicts carried out */
+    const uint64_t *reasons; /* [mull_reason]: the dead letters and discards with this reason */
+    size_t reason_count;     /* of these; a later library knows more of them */
+    const char *error_type;  /* of the last failure, cut at 127 bytes; NULL: there was none */
+    const char *error_text;  /* its message, cut at 255 bytes; NULL: there was none */
+    int64_t error_ms;        /* when that was, wall clock; 0: there was none */
+    uint64_t times[MULL_TIME_BUCKETS]; /* how long calls lasted, from the call to mull_done */
+} mull_consumer_snapshot;
+
+/* mull_rule_snapshot is a rule of the policy, in a snapshot: by its file and the line of its `on`
+ * or `default`, through every reload. Only rules by which a verdict was carried out are counted,
+ * the first 10,000 of them. */
+typedef struct mull_rule_snapshot {
+    size_t size;
+    const char *file; /* relative to the policy's folder */
+    int line;
+    uint64_t retried, redelivered, dead_lettered, discarded; /* verdicts carried out */
+} mull_rule_snapshot;
+
+/* mull_snapshot is an engine at one moment. It is one block, which needs neither the engine nor its
+ * policy any more. The library makes it and all that it points to: read only what each `size` says
+ * is there, if you may run with an earlier library. */
+typedef struct mull_snapshot {
+    size_t size;
+    int64_t time_ms;                                  /* wall clock */
+    char generation[33];                              /* of the policy, in force: 32 hex digits */
+    const mull_transport_snapshot *const *transports; /* `transport_count`, as they were added */
+    size_t transport_count;
+    const mull_consumer_snapshot *const *consumers; /* `consumer_count`, as they were added */
+    size_t consumer_count;
+    const mull_rule_snapshot *const *rules; /* `rule_count`, by file and line */
+    size_t rule_count;
+} mull_snapshot;
+
+/* mull_engine_snapshot says how an engine is, on the loop's thread, also in a handler. It goes once
+ * over the messages that are here, and asks no transport. MULL_EINVAL: a NULL; MULL_ENOMEM. */
+MULL_API int mull_engine_snapshot(mull_engine *engine, mull_snapshot **snapshot);
+
+/* mull_snapshot_free frees a snapshot, on any thread, be its engine closed or not. NULL is fine. */
+MULL_API void mull_snapshot_free(mull_snapshot *snapshot);
+
+/* MULL_UNKNOWN is a number of mull_depth that its transport can't tell. */
+#define MULL_UNKNOWN UINT64_MAX
+
 /* mull_depth is how many messages of a queue are `ready`, wait for their time (`delayed`), or are
  * `claimed`, and when the next one that waits is due (`next_due_ms`, of the wall clock; INT64_MAX:
- * none). */
+ * none, or unknown). */
 typedef struct mull_depth {
     uint64_t ready, delayed, claimed;
     int64_t next_due_ms;

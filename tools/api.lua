@@ -1,6 +1,7 @@
 -- api.lua: is all of the public headers described? Every function, type, field, value and macro of include/ has a
 -- comment: its own, or that of the list that it stands in; a comment begins with the name of what it is for. Each
--- function is in docs/api.md too, and has a row in spec/embed/misuse_nulls.c, which names its pointers.
+-- function is in docs/api.md too, and has a row in spec/embed/misuse_nulls.c, which names its pointers. module.h
+-- is left out: it only lists what transport.h declares. So is conformance.h: it is no part of the library.
 --
 --   lua5.4 tools/api.lua [ROOT]
 
@@ -25,6 +26,10 @@ end
 
 -- ---- Reading ------------------------------------------------------------------------------------
 
+local function has_body(statement)
+    return statement:find("^template") or statement:find("^static inline")
+end
+
 -- A statement ends at a semicolon outside of all braces and parentheses, or with the body of a function.
 local function statement_end(text, from)
     local depth, at = 0, from
@@ -37,7 +42,7 @@ local function statement_end(text, from)
             depth = depth + 1
         elseif c == "}" or c == ")" then
             depth = depth - 1
-            if depth == 0 and c == "}" and text:sub(from, at):find("^template") then
+            if depth == 0 and c == "}" and has_body(text:sub(from, at)) then
                 return at
             end
         elseif c == ";" and depth == 0 then
@@ -166,6 +171,8 @@ end
 -- What each form of a statement declares: its pattern, and what that is called.
 local forms = {
     { "^MULL_API[^(]-([%w_]+)%s*%(", "function" },
+    { "^static inline[^(]-(mull__[%w_]+)%s*%(", "part" }, -- of those below it
+    { "^static inline[^(]-([%w_]+)%s*%(", "function" },
     { "^typedef%s+[^{]-%(%*([%w_]+)%)%s*%(", "function type" },
     { "^typedef%s+struct%s+[%w_]*%s*%b{}%s*([%w_]+);$", "struct" },
     { "^typedef%s+enum%s+[%w_]*%s*%b{}%s*([%w_]+);$", "enum" },

@@ -7,14 +7,15 @@
 local order = {
     runtime = {
         "engine_state stall_watchdog",
-        "transitions timers copy",
-        "calls",
+        "transitions timers tickets copy counting",
+        "calls questions",
         "events admission",
         "settlement",
         "delivery",
         "port check",
+        "consumers",
         "setup reload stop",
-        "stop_when_empty",
+        "stop_when_empty snapshot",
         "loop",
     },
 }

@@ -17,6 +17,7 @@ local outside = {
     xxhash = "xxhash",
     jansson = "jansson",
     sqlite3 = "sqlite3",
+    loader = "dlfcn",
 }
 
 -- What each room may include: groups of the above, headers, and rooms ("base/"). A "-" before a
@@ -29,9 +30,10 @@ local rooms = {
     ["decide"] = "c policy/ base/ mulligan.h threads",
     ["wire"] = "c base/ mulligan.h",
     ["net"] = "c system base/ uv",
-    ["transport"] = "c system mulligan.h mulligan/transport.h base/ net/ wire/ uv",
+    ["transport"] = "c system mulligan.h mulligan/transport.h mulligan/module.h base/ net/ wire/ uv",
     ["handler"] = "c system mulligan.h base/ wire/ uv",
-    ["runtime"] = "c system base/ policy/ decide/ wire/ mulligan.h mulligan/transport.h transport/transports.h uv",
+    ["runtime"] = "c system base/ policy/ decide/ wire/ mulligan.h mulligan/transport.h mulligan/module.h "
+        .. "transport/transports.h uv",
     ["lua/values"] = "c system mulligan.h base/ runtime/calls.h lua",
     ["lua/machine"] = "c system mulligan.h base/ lua",
     ["lua/language"] = "c system mulligan.h decide/ policy/ base/ lua/machine/ lua/values/ lua threads",
@@ -42,8 +44,9 @@ local rooms = {
 }
 
 -- A transport is one file or folder, named here with its client library. It sees transports.h and
--- message.h of its room and what begins with its own name; the registry sees all.
-local client_libraries = { sqlite = "sqlite3" }
+-- message.h of its room and what begins with its own name; the registry sees all. What loads modules
+-- stands among them, and nothing else calls the dynamic linker.
+local client_libraries = { sqlite = "sqlite3", modules = "loader" }
 local registry = "transports"
 local shared = "message"
 

@@ -20,6 +20,9 @@ uint64_t board_count(board *b, const char *queue);
 /* board_free frees a board, which no engine has any more, with what is left on it. NULL is fine. */
 void board_free(board *b);
 
+/* board_attach is what `open` does, for a board that was found in another way. MULL_ENOMEM. */
+int board_attach(board *b, void **self, mull_port *port);
+
 /* The transport for mull_engine_scheme; its `data` is the board. The one URL is "board:". */
 extern const mull_transport_ops board_transport;
 

@@ -4,6 +4,7 @@
 -- without a second word a flag; `many` may be repeated, `later` isn't in this version; and how many
 -- other words: at_least, at_most.
 
+local duration = require "mulligan.policy.duration"
 local text = require "mulligan.policy.text"
 local url = require "mulligan.url"
 
@@ -114,6 +115,16 @@ function arguments.read(command, words)
         return nil, "usage: mulligan " .. command.usage
     end
     return read
+end
+
+-- span gives the value of an option that is a span of time, or 0; else nil and what is wrong.
+function arguments.span(name, value)
+    local span = value ~= "0" and value or 0
+    local ms, why = duration.read(span)
+    if not ms then
+        return nil, ("%s %s"):format(name, why)
+    end
+    return span
 end
 
 -- help is what --help shows of a command.

@@ -12,6 +12,7 @@ return {
             .. "The log goes to stderr.",
         options = {
             { "--until-empty", help = "end, with a summary, once the queues are empty; in 1 if a signal comes first" },
+            { "--quiet", "SPAN", help = "with it: where a queue can't be counted, empty is quiet for so long (10s)" },
             { "--log-format", "text|json", help = "one line an event, for people or for programs (text)" },
             { "--log-level", "debug|info|warning|error", help = "leave out what is below (info)" },
             { "--memory-limit", "SIZE", help = "what handlers may use in all: 512MiB (3/4 of what there is)" },
@@ -31,6 +32,7 @@ return {
             { "--key", "KEY", help = "its key" },
             { "--header", "NAME=VALUE", many = true, help = "one of its headers; may be repeated, each name once" },
             { "--delay", "SPAN", help = 'keep it back for a while, such as "30s" or "1h30m"' },
+            { "--wait", "SPAN", help = "how long to wait for a transport that is down; 0: not at all (10s)" },
         },
         at_least = 1,
     },

@@ -101,6 +101,7 @@ function mulligan.engine(given)
     local read = options.demand("mulligan.engine", given, {
         policy = "policy!",
         grace = "span",
+        quiet = "span",
         log = "callback",
         event = "callback",
         stop_on_signals = "flag",
@@ -111,8 +112,8 @@ function mulligan.engine(given)
         clock = "clock",
     }, 2)
     read.count_patterns = read.patterns == "counted"
-    if read.grace_ms == 0 then
-        read.grace_ms = 1 -- to C, 0 is the default
+    for _, span in ipairs { "grace_ms", "quiet_ms" } do
+        read[span] = read[span] == 0 and 1 or read[span] -- to C, 0 is the default
     end
     return outcome.of("engine", pcall(core.engine, read))
 end

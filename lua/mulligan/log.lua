@@ -309,7 +309,9 @@ function log.new(format, level, write)
     end
 
     function made.event(event)
-        if event.name == "policy_refused" then
+        if event.name == "transport_up" then
+            return -- the log says so in words, where it had said that it was down
+        elseif event.name == "policy_refused" then
             event.text = ("%s; generation %s runs on"):format(event.text, event.generation)
         end
         local verdict = event.name == "decided" and event.verdict

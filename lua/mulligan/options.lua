@@ -228,6 +228,7 @@ options.consumer = {
     prefetch = "count",
     timeout = "timeout",
     max_body = "bytes",
+    paused = "flag",
 }
 
 return options

@@ -67,6 +67,16 @@ not JSON
         assert.equal(1, queues.depth("sqlite:" .. folder:path("orders.db"), "aside").ready)
     end)
 
+    it("doesn't wait for what only a paused consumer would take, and ends in 1", function()
+        folder:write("service.lua", (MULLIGAN:gsub('queue = "work"', '%0, paused = true')))
+        send(WORK)
+        local run = folder:mulligan { "run", "--until-empty" }
+        assert.equal(1, run.code, run.err)
+        assert.is_truthy(run.err:find("mulligan: 7 message(s) are left to consumers that are paused; it isn't waited "
+            .. "for them\n", 1, true), run.err)
+        assert.equal(7, queues.depth("sqlite:" .. folder:path("orders.db"), "work").ready)
+    end)
+
     it("has nothing to do with an empty queue", function()
         local run = folder:mulligan { "run", "--until-empty" }
         assert.same({ 0, "done 0, retried 0, redelivered 0, dead-lettered 0, discarded 0\n" }, { run.code, run.out })
@@ -263,17 +273,19 @@ policy.consumer("Elsewhere"):default():retry()]])
             m.consumer("Slow", { transport = "orders", queue = "slow", handler = function(msg)
                 local file = assert(io.open("ledger", "a"))
                 file:write("began\n"):flush()
-                m.sleep("300ms")
+                repeat m.sleep("20ms") until io.open("go")
                 file:write("ended\n"):close()
             end })]])
         for _, signal in ipairs { "TERM", "INT" } do
             os.remove(folder:path("ledger"))
+            os.remove(folder:path("go"))
             local job = folder:start_mulligan { "run" }
             assert.equal(0, folder:mulligan({ "send", "slow", "--transport", "orders" }, { stdin = "x\n" }).code)
             process.await("the handler", function()
                 return folder:read("ledger") == "began\n"
             end)
             job.kill(signal)
+            folder:write("go", "")
             assert.equal(0, job.wait(), job.err())
             assert.equal("began\nended\n", folder:read("ledger"))
             assert.equal("", job.out())
@@ -467,7 +479,7 @@ mulligan: service.lua:7: consumer "B": there is no transport "orders"
 mulligan: service.lua:8: 1 is no word of a service.lua; ]]
                 .. [[there are policy, transport, consumer, patterns, error, json, send and sleep
 mulligan: service.lua:9: consumer "C": unknown option "x"; ]]
-                .. [[there are concurrency, handler, max_body, prefetch, queue, timeout and transport
+                .. [[there are concurrency, handler, max_body, paused, prefetch, queue, timeout and transport
 mulligan: service.lua:9: consumer "C": there is no transport "orders"
 ]])
         end)
@@ -477,10 +489,10 @@ mulligan: service.lua:9: consumer "C": there is no transport "orders"
             folder:write("service.lua", (MULLIGAN:gsub('"sqlite:orders.db"', '"amqp://u:secret@h"')))
             local policy_mistake = 'the rule for "A" has no action; :retry, :redeliver, :dead_letter or :discard '
                 .. "must follow\n"
-            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
+            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' needs the package mulligan-amqp\n"
                 .. "mulligan: policy.lua:1: " .. policy_mistake)
             os.remove(folder:path("policy.lua"))
-            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' is not in this version yet\n"
+            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' needs the package mulligan-amqp\n"
                 .. "mulligan: policy.lua: there is no file policy.lua\n")
             folder:write("service.lua", (MULLIGAN:gsub('queue = "work"', "queue = 1")))
             refused('mulligan: service.lua:4: consumer "OrderHandler": queue must be a name in UTF-8, not 1\n'

@@ -217,8 +217,12 @@ describe("mulligan send", function()
             { "work", "--transport", "sqlite:q.db", "--delay", "366d" }, '--delay "366d" is longer than 365 days',
         },
         ["a scheme of a later version"] = {
+            { "work", "--transport", "nats://u:secret@h" },
+            "transport 'nats://***@h': 'nats:' is not in this version yet",
+        },
+        ["a scheme whose module isn't there"] = {
             { "work", "--transport", "amqp://u:secret@h" },
-            "transport 'amqp://***@h': 'amqp:' is not in this version yet",
+            "transport 'amqp://***@h': 'amqp:' needs the package mulligan-amqp",
         },
         ["a password with an @"] = { { "work", "--transport", "redis://:secret@1@h" }, "'redis://***@h': 'redis:'" },
         ["a password with a /"] = { { "work", "--transport", "redis://:p/secret@h" }, "'redis://***@h': 'redis:'" },

@@ -270,7 +270,7 @@ static void a_call_sends_64_mebibytes_at_most(void **state)
     test_engine r;
     test_engine_open(&r, "require('mulligan.policy').bus():default():retry(1, 0)", "memory:", NULL);
     mull_consumer_options consumer = test_engine_consumer(send_all_it_may, &s);
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
     for (uint64_t calls = 1; calls <= 2; calls++) {
         test_engine_publish(&r, "q", "1");
@@ -347,7 +347,7 @@ static mull_engine *real_engine(mull_policy *policy, uv_loop_t *loop, mull_handl
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
     mull_consumer_options consumer = test_engine_consumer(handler, data);
-    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(engine, &consumer), 0);
     mull_message message = MULL_INIT(mull_message);
     message.queue = "q";
     assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
@@ -507,7 +507,7 @@ static void handlers_may_work_on_other_threads(void **state)
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
     mull_consumer_options consumer = test_engine_consumer(to_pool, &p);
     consumer.concurrency = 64;
-    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(engine, &consumer), 0);
     int retries = 0;
     for (int i = 0; i < MESSAGES; i++) {
         char id[] = {(char)('a' + i % 26), 0};

@@ -181,7 +181,7 @@ static void what_lists_share_is_copied_within_bounds(void **state)
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
     mull_consumer_options consumer = test_engine_consumer(fail_with_shared, NULL);
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
     test_engine_publish(&r, "q", "a");
     test_engine_advance(&r, 0);
@@ -248,7 +248,7 @@ static void loop_open(loop_rig *l, mull_handler handler)
     assert_int_equal(mull_engine_new(&l->engine, &options), 0);
     assert_int_equal(mull_engine_transport(l->engine, "t", "memory:"), 0);
     mull_consumer_options consumer = test_engine_consumer(handler, &l->note);
-    assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(l->engine), 0);
 }
 
@@ -367,7 +367,7 @@ static void a_handler_that_was_cut_off_keeps_nobody_waiting(void **state)
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
     mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.timeout_ms = 1000;
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
     test_engine_publish(&r, "q", "a");
     test_engine_advance(&r, 0);

@@ -56,7 +56,7 @@ static void open_engine(host *h, uv_prepare_cb before)
     mull_consumer_options consumer = test_engine_consumer(end_well, h);
     assert_int_equal(mull_engine_new(&h->engine, &options), 0);
     assert_int_equal(mull_engine_transport(h->engine, "t", "memory:"), 0);
-    assert_int_equal(mull_engine_consumer(h->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(h->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(h->engine), 0);
 }
 

@@ -290,7 +290,7 @@ static inline void life_add(life *l, const char *name, const char *queue, mull_h
     consumer.cancel = let_go;
     consumer.concurrency = 4;
     consumer.prefetch = 2;
-    assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l->engine, &consumer), 0);
 }
 
 /* life_open makes an engine without a transport. */

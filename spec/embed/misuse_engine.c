@@ -53,7 +53,7 @@ static mull_engine *plain_engine(mull_policy *policy, note *n, void (*stopped)(v
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
     mull_consumer_options consumer = test_engine_consumer(keep, n);
-    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(engine, &consumer), 0);
     return engine;
 }
 
@@ -70,20 +70,20 @@ static void names_are_texts_and_not_taken(void **state)
         assert_int_equal(mull_engine_transport(r.engine, wrong[i], "memory:"), MULL_EINVAL);
         mull_consumer_options consumer = test_engine_consumer(keep, &n);
         consumer.name = wrong[i];
-        assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+        assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_EINVAL);
         consumer = test_engine_consumer(keep, &n);
         consumer.queue = wrong[i];
-        assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+        assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_EINVAL);
         consumer = test_engine_consumer(keep, &n);
         consumer.transport = wrong[i];
-        assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+        assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_EINVAL);
     }
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), MULL_EINVAL);
     mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.timeout_ms = -2;
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_EINVAL);
     consumer = test_engine_consumer(NULL, &n);
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_EINVAL);
     test_engine_close(&r);
 }
 
@@ -120,19 +120,19 @@ static void what_options_lack_is_told(void **state)
 
     note n = {0};
     mull_consumer_options consumer = test_engine_consumer(NULL, &n);
-    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_consumer_add(engine, &consumer), MULL_EINVAL);
     assert_non_null(strstr(told, "`handler` is required"));
     consumer.handler = keep;
     consumer.queue = NULL;
-    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_consumer_add(engine, &consumer), MULL_EINVAL);
     assert_non_null(strstr(told, "`queue` is required"));
     consumer.queue = "q";
     consumer.timeout_ms = -2;
-    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_consumer_add(engine, &consumer), MULL_EINVAL);
     assert_non_null(strstr(told, "`timeout_ms` is below 0"));
     consumer.timeout_ms = 0;
     consumer.size = 0;
-    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_consumer_add(engine, &consumer), MULL_EINVAL);
     assert_non_null(strstr(told, "their `size` isn't set"));
     mull_engine_close(engine, NULL, NULL);
     mull_policy_free(options.policy);
@@ -160,7 +160,7 @@ static void options_out_of_range_are_refused(void **state)
     test_engine_close(&r);
 }
 
-static void consumers_come_before_the_start_and_it_starts_once(void **state)
+static void it_starts_once_and_takes_no_consumer_once_it_stops(void **state)
 {
     (void)state;
     test_engine r;
@@ -168,7 +168,6 @@ static void consumers_come_before_the_start_and_it_starts_once(void **state)
     test_engine_open_plain(&r, keep, &n);
     mull_consumer_options consumer = test_engine_consumer(keep, &n);
     consumer.name = "Late";
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_ESTATE);
     assert_int_equal(mull_engine_start(r.engine), MULL_ESTATE);
     assert_int_equal(test_engine_publish(&r, "q", NULL), 0);
     test_engine_advance(&r, 0);
@@ -176,7 +175,7 @@ static void consumers_come_before_the_start_and_it_starts_once(void **state)
     mull_done(r.engine, n.call, NULL);
     mull_stop(r.engine);
     test_engine_advance(&r, 0);
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_ESTATE);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_ESTATE);
     assert_int_equal(mull_engine_start(r.engine), MULL_ESTATE);
     test_engine_close(&r);
 }
@@ -202,7 +201,7 @@ static mull_engine *run_one(mull_policy *policy, mull_handler handler, note *n)
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
     mull_consumer_options consumer = test_engine_consumer(handler, n);
-    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(engine, &consumer), 0);
     mull_message message = message_to("q");
     assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), 0);
     assert_int_equal(mull_engine_run(engine), 0);
@@ -473,7 +472,7 @@ static void errors_are_copied_with_care(void **state)
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", "memory:"), 0);
     const mull_consumer_options consumer = test_engine_consumer(fail_oddly, &error);
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
     test_engine_publish(&r, "q", NULL);
     test_engine_advance(&r, 0);
@@ -500,11 +499,11 @@ static void names_may_be_long(void **state)
     assert_int_equal(mull_engine_transport(r.engine, text, "memory:"), MULL_EINVAL);
     assert_int_equal(mull_engine_transport(r.engine, "u", text), MULL_EINVAL);
     consumer.name = consumer.transport = text;
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_EINVAL);
     consumer.name = "Unfit";
     consumer.transport = text + 1;
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), MULL_EINVAL);
     assert_int_equal(mull_engine_start(r.engine), 0);
     mull_message message = message_to("q");
     assert_int_equal(mull_publish(r.engine, text, &message, 0, test_engine_published, &r), 0);
@@ -527,7 +526,7 @@ static void try_all(mull_engine *engine)
     assert_int_equal(mull_publish(engine, "t", &message, 0, NULL, NULL), MULL_ESTATE);
     assert_int_equal(mull_queue_depth(engine, "t", "q", answer_depth, &n), MULL_ESTATE);
     assert_int_equal(mull_engine_transport(engine, "u", "memory:"), MULL_ESTATE);
-    assert_int_equal(mull_engine_consumer(engine, &consumer), MULL_ESTATE);
+    assert_int_equal(mull_consumer_add(engine, &consumer), MULL_ESTATE);
     assert_int_equal(mull_engine_start(engine), MULL_ESTATE);
     assert_int_equal(mull_done(engine, 4711, NULL), MULL_EDONE);
     assert_int_equal(mull_send(engine, 4711, &message, 0), MULL_EDONE);
@@ -626,7 +625,7 @@ int main(void)
         cmocka_unit_test(names_are_texts_and_not_taken),
         cmocka_unit_test(what_options_lack_is_told),
         cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(consumers_come_before_the_start_and_it_starts_once),
+        cmocka_unit_test(it_starts_once_and_takes_no_consumer_once_it_stops),
         cmocka_unit_test(it_runs_once_and_not_within_itself),
         cmocka_unit_test(a_stop_before_the_start_ends_the_run_at_once),
         cmocka_unit_test(or_is_a_stop_without_a_start),

@@ -28,7 +28,7 @@ static void note_depth(int status, const mull_depth *depth, void *data)
 {
     stage *s = data;
     assert_non_null(depth);
-    assert_int_equal(depth->ready, status == 0);
+    assert_int_equal(depth->ready, status == 0 ? 1 : MULL_UNKNOWN);
     if (!s)
         return;
     s->answers++;
@@ -57,6 +57,11 @@ static int words_for_numbers(stage *s, int null)
     assert_null(mull_fallback_name((mull_fallback)-1));
     assert_null(mull_event_name((mull_event_kind)1000));
     assert_null(mull_event_name((mull_event_kind)-1));
+    assert_null(mull_why_not_name(MULL_WHY_CALLED));
+    assert_null(mull_why_not_name(MULL_WHY_LAST));
+    assert_null(mull_why_not_name((mull_why_not)-1));
+    assert_null(mull_health_name(MULL_HEALTH_LAST));
+    assert_null(mull_health_name((mull_health)-1));
     return 0;
 }
 
@@ -171,6 +176,15 @@ static int engine_scheme(stage *s, int null)
     return mull_engine_scheme(OR_NULL(0, s->engine), OR_NULL(1, &another), OR_NULL(2, s));
 }
 
+static int transport_ops_of(stage *s, int null)
+{
+    (void)s;
+    const mull_transport_ops *ops = mull_transport_ops_of(OR_NULL(0, "memory:"));
+    assert_true(null == 0 ? !ops : ops && strcmp(ops->scheme, "memory") == 0);
+    assert_null(mull_transport_ops_of("nowhere:"));
+    return 0;
+}
+
 static int engine_transport(stage *s, int null)
 {
     return mull_engine_transport(OR_NULL(0, s->engine), OR_NULL(1, "u"), OR_NULL(2, "memory:"));
@@ -181,9 +195,55 @@ static int engine_consumer(stage *s, int null)
     mull_engine *fresh = scripted_engine(s);
     assert_int_equal(mull_engine_transport(fresh, "t", "memory:"), 0);
     const mull_consumer_options options = test_engine_consumer(scripted_keep_call, s);
-    int status = mull_engine_consumer(OR_NULL(0, fresh), OR_NULL(1, &options));
+    int status = mull_consumer_add(OR_NULL(0, fresh), OR_NULL(1, &options));
     mull_engine_close(fresh, NULL, NULL);
     return status;
+}
+
+static int consumer_remove(stage *s, int null)
+{
+    return mull_consumer_remove(OR_NULL(0, s->engine), OR_NULL(1, "C"), OR_NULL(2, count_published),
+                                OR_NULL(3, &s->answers));
+}
+
+static int consumer_pause(stage *s, int null)
+{
+    return mull_consumer_pause(OR_NULL(0, s->engine), OR_NULL(1, "C"));
+}
+
+static int consumer_resume(stage *s, int null)
+{
+    return mull_consumer_resume(OR_NULL(0, s->engine), OR_NULL(1, "C"));
+}
+
+static int consumer_concurrency(stage *s, int null)
+{
+    return mull_consumer_concurrency(OR_NULL(0, s->engine), OR_NULL(1, "C"), 1);
+}
+
+static int consumer_why_not(stage *s, int null)
+{
+    mull_why_not why;
+    return mull_consumer_why_not(OR_NULL(0, s->engine), OR_NULL(1, "C"), OR_NULL(2, &why));
+}
+
+static int engine_snapshot(stage *s, int null)
+{
+    mull_snapshot *snapshot = NULL;
+    int status = mull_engine_snapshot(OR_NULL(0, s->engine), OR_NULL(1, &snapshot));
+    assert_int_equal(snapshot != NULL, null < 0);
+    mull_snapshot_free(snapshot);
+    return status;
+}
+
+static int snapshot_free(stage *s, int null)
+{
+    mull_snapshot *snapshot;
+    assert_int_equal(mull_engine_snapshot(s->engine, &snapshot), 0);
+    mull_snapshot_free(OR_NULL(0, snapshot));
+    if (null == 0)
+        mull_snapshot_free(snapshot);
+    return 0;
 }
 
 static int engine_start(stage *s, int null)
@@ -277,64 +337,124 @@ static int engine_close(stage *s, int null)
 
 /* ---- Transports ------------------------------------------------------------------------------ */
 
+static int is_own_header(stage *s, int null)
+{
+    (void)s;
+    assert_int_equal(mull_is_own_header(OR_NULL(0, "mulligan-calls")), null < 0);
+    assert_int_equal(mull_is_own_header("mull"), 0);
+    return 0;
+}
+
+static int settled_headers(stage *s, int null)
+{
+    static const mull_header own = {"mulligan-calls", "1"},
+                             came[] = {{"a", "b"}, {"mulligan-calls", "0"}};
+    const mull_settlement settlement = {.size = sizeof settlement, .ours = &own, .our_count = 1};
+    mull_message message = MULL_INIT(mull_message);
+    mull_header out[3] = {{"untouched", NULL}};
+    (void)s;
+    message.headers = came;
+    message.header_count = 2;
+    size_t count =
+        mull_settled_headers(OR_NULL(0, out), OR_NULL(1, &message), OR_NULL(2, &settlement));
+    assert_int_equal(count, null < 0 ? 2 : 0);
+    assert_string_equal(out[0].name, null < 0 ? "a" : "untouched");
+    if (null < 0)
+        assert_ptr_equal(out[1].value, own.value);
+    return 0;
+}
+
+static int message_size(stage *s, int null)
+{
+    mull_message message = MULL_INIT(mull_message);
+    mull_settlement settlement = {.size = sizeof settlement, .queue = "q"};
+    (void)s;
+    size_t size = mull_message_size(OR_NULL(0, &message), OR_NULL(1, &settlement));
+    assert_int_equal(size, null == 0 ? 0 : null == 1 ? 1 : 3);
+    return 0;
+}
+
+static int message_copy(stage *s, int null)
+{
+    mull_message message = MULL_INIT(mull_message), copy = MULL_INIT(mull_message);
+    mull_settlement settlement = {.size = sizeof settlement, .queue = "q"};
+    mull_header memory[2];
+    (void)s;
+    mull_message_copy(OR_NULL(0, &copy), OR_NULL(1, &message), OR_NULL(2, &settlement),
+                      OR_NULL(3, memory));
+    assert_int_equal(copy.body != NULL, null < 0 || null == 2);
+    assert_int_equal(copy.queue != NULL, null < 0);
+    return 0;
+}
+
 static int port_delivered(stage *s, int null)
 {
-    mull_port_delivered(OR_NULL(0, s->scripted_transport.port),
-                        OR_NULL(1, &s->scripted_transport.delivery));
+    scripted_transport *q = &s->scripted_transport;
+    q->delivery = (mull_delivery){.size = sizeof q->delivery, .message = &q->message};
+    mull_port_delivered(OR_NULL(0, q->port), q->consumer, OR_NULL(1, &q->delivery));
     mull_engine_turn(s->engine);
     assert_int_equal(s->call != 0, null < 0);
     return 0;
 }
 
-static int port_settled(stage *s, int null)
+static int port_answer(stage *s, int null)
 {
+    scripted_transport *q = &s->scripted_transport;
     scripted_begin_call(s);
     mull_done(s->engine, s->call, NULL);
-    mull_engine_turn(s->engine);
-    assert_true(s->scripted_transport.settling);
-    mull_port_settled(OR_NULL(0, s->scripted_transport.port),
-                      OR_NULL(1, &s->scripted_transport.delivery), 0);
-    mull_engine_turn(s->engine);
-    assert_int_equal(s->scripted_transport.releases, null < 0);
-    s->scripted_transport.settling = null >= 0;
-    return 0;
-}
-
-static int port_published(stage *s, int null)
-{
-    if (!s->scripted_transport.publishing)
+    if (!q->publishing)
         assert_int_equal(publish(s, -1), 0);
-    mull_port_published(OR_NULL(0, s->scripted_transport.port),
-                        OR_NULL(1, s->scripted_transport.publishing), 0);
-    assert_int_equal(s->answers, null < 0);
-    if (null < 0)
-        s->scripted_transport.publishing = NULL;
+    mull_engine_turn(s->engine);
+    assert_true(q->settling != 0);
+    mull_port_answer(OR_NULL(0, q->port), q->publishing, 0, OR_NULL(1, "safe"));
+    mull_port_answer(OR_NULL(0, q->port), q->settling, 0, OR_NULL(1, "safe"));
+    mull_engine_turn(s->engine);
+    assert_int_equal(s->answers, null != 0);
+    assert_int_equal(q->releases, null != 0);
+    if (null != 0)
+        q->settling = q->publishing = 0;
     return 0;
 }
 
 static int port_depth(stage *s, int null)
 {
     const mull_depth depth = {.ready = 1};
-    if (!s->scripted_transport.asking)
+    scripted_transport *q = &s->scripted_transport;
+    if (!q->asking)
         assert_int_equal(queue_depth(s, -1), 0);
-    mull_port_depth(OR_NULL(0, s->scripted_transport.port),
-                    OR_NULL(1, s->scripted_transport.asking), 0, OR_NULL(2, &depth));
-    assert_int_equal(s->answers, null < 0 || null == 2);
-    assert_int_equal(s->refused, null == 2);
+    mull_port_depth(OR_NULL(0, q->port), q->asking, 0, OR_NULL(1, &depth), OR_NULL(2, "why"));
+    assert_int_equal(s->answers, null != 0);
+    assert_int_equal(s->refused, null == 1);
     if (s->answers)
-        s->scripted_transport.asking = NULL;
+        q->asking = 0;
     return 0;
 }
 
 static int port_lost(stage *s, int null)
 {
+    scripted_transport *q = &s->scripted_transport;
     scripted_begin_call(s);
-    mull_port_lost(OR_NULL(0, s->scripted_transport.port),
-                   OR_NULL(1, &s->scripted_transport.delivery));
-    if (null < 0)
-        assert_int_equal(mull_done(s->engine, s->call, NULL), MULL_EDONE);
+    mull_port_lost(OR_NULL(0, q->port), q->delivery.ticket, OR_NULL(1, "too slow"));
+    if (null == 0)
+        return 0;
+    assert_string_equal(s->said, null == 1
+                                     ? "C: the claim on message m is gone; it will be handed out "
+                                       "again"
+                                     : "C: the claim on message m is gone: too slow; it will be "
+                                       "handed out again");
+    assert_int_equal(mull_done(s->engine, s->call, NULL), MULL_EDONE);
     mull_engine_turn(s->engine);
-    assert_int_equal(s->scripted_transport.releases, null < 0);
+    assert_int_equal(q->releases, 1);
+    return 0;
+}
+
+static int port_source(stage *s, int null)
+{
+    const mull_abilities found = MULL_INIT(mull_abilities);
+    mull_port_source(OR_NULL(0, s->scripted_transport.port), s->scripted_transport.consumer,
+                     MULL_SOURCE_WAITING, OR_NULL(1, &found), OR_NULL(2, "fog"));
+    assert_string_equal(s->said,
+                        null == 0 || null == 2 ? "" : "consumer 'C' waits for its queue 'q': fog");
     return 0;
 }
 
@@ -352,27 +472,6 @@ static int port_closed(stage *s, int null)
     mull_port_closed(OR_NULL(0, s->scripted_transport.port));
     mull_engine_turn(s->engine);
     assert_string_equal(s->said, null == 0 ? "" : "transport t: it closed without being asked to");
-    return 0;
-}
-
-static int port_after(stage *s, int null)
-{
-    mull_timer *timer = mull_port_after(OR_NULL(0, s->scripted_transport.port), 0,
-                                        OR_NULL(1, count), OR_NULL(2, &s->fired));
-    assert_int_equal(timer != NULL, null < 0 || null == 2);
-    mull_engine_turn(s->engine);
-    assert_int_equal(s->fired, null < 0);
-    return 0;
-}
-
-static int port_cancel(stage *s, int null)
-{
-    mull_timer *timer = mull_port_after(s->scripted_transport.port, 0, count, &s->fired);
-    assert_non_null(timer);
-    mull_port_cancel(OR_NULL(0, s->scripted_transport.port), OR_NULL(1, timer));
-    s->fired = 0;
-    mull_engine_turn(s->engine);
-    assert_int_equal(s->fired, null >= 0);
     return 0;
 }
 
@@ -476,6 +575,8 @@ static const row rows[] = {
     {"mull_tier_name", "", words_for_numbers},
     {"mull_fallback_name", "", words_for_numbers},
     {"mull_event_name", "", words_for_numbers},
+    {"mull_health_name", "", words_for_numbers},
+    {"mull_why_not_name", "", words_for_numbers},
     {"mull_policy_load", "out! options!", policy_load},
     {"mull_policy_reload", "policy! text?", policy_reload},
     {"mull_policy_generation", "policy- name-", policy_generation},
@@ -488,8 +589,14 @@ static const row rows[] = {
     {"mull_decide", "decider! failure! verdict!", decide},
     {"mull_engine_new", "out! options!", engine_new},
     {"mull_engine_scheme", "engine! ops! data?", engine_scheme},
+    {"mull_transport_ops_of", "url-", transport_ops_of},
     {"mull_engine_transport", "engine! name! url!", engine_transport},
-    {"mull_engine_consumer", "engine! options!", engine_consumer},
+    {"mull_consumer_add", "engine! options!", engine_consumer},
+    {"mull_consumer_remove", "engine! name! removed? data?", consumer_remove},
+    {"mull_consumer_pause", "engine! name!", consumer_pause},
+    {"mull_consumer_resume", "engine! name!", consumer_resume},
+    {"mull_consumer_concurrency", "engine! name!", consumer_concurrency},
+    {"mull_consumer_why_not", "engine! name! why!", consumer_why_not},
     {"mull_engine_start", "engine!", engine_start},
     {"mull_engine_run", "engine!", engine_run},
     {"mull_engine_status", "engine!", engine_status},
@@ -499,18 +606,22 @@ static const row rows[] = {
     {"mull_stop", "engine-", stop},
     {"mull_stop_when_empty", "engine!", stop_when_empty},
     {"mull_engine_counts", "engine! counts!", engine_counts},
+    {"mull_engine_snapshot", "engine! snapshot!", engine_snapshot},
+    {"mull_snapshot_free", "snapshot-", snapshot_free},
     {"mull_queue_depth", "engine! transport! queue! answer! data?", queue_depth},
     {"mull_engine_turn", "engine-", engine_turn},
     {"mull_engine_close", "engine- closed? data?", engine_close},
-    {"mull_port_delivered", "port- delivery-", port_delivered},
-    {"mull_port_settled", "port- delivery-", port_settled},
-    {"mull_port_published", "port- ticket-", port_published},
-    {"mull_port_depth", "port- ticket- depth?", port_depth},
-    {"mull_port_lost", "port- delivery-", port_lost},
+    {"mull_is_own_header", "name-", is_own_header},
+    {"mull_settled_headers", "out- message- settlement-", settled_headers},
+    {"mull_message_size", "message- settlement?", message_size},
+    {"mull_message_copy", "copy- message- settlement? memory-", message_copy},
     {"mull_port_state", "port- why?", port_state},
+    {"mull_port_source", "port- found? why?", port_source},
+    {"mull_port_delivered", "port- delivery-", port_delivered},
+    {"mull_port_lost", "port- why?", port_lost},
+    {"mull_port_answer", "port- why?", port_answer},
+    {"mull_port_depth", "port- depth? why?", port_depth},
     {"mull_port_closed", "port-", port_closed},
-    {"mull_port_after", "port- fire- data?", port_after},
-    {"mull_port_cancel", "port- timer-", port_cancel},
     {"mull_port_timer_new", "port- fire- data?", port_timer_new},
     {"mull_port_timer_set", "port- timer-", port_timer_set},
     {"mull_port_timer_free", "port- timer-", port_timer_free},

@@ -111,7 +111,7 @@ static void an_engine_goes_on_by_a_policy_that_is_freed(void **state)
     mull_policy_free(r.policy);
     r.policy = NULL;
     mull_consumer_options consumer = test_engine_consumer(end_badly, &error);
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(r.engine), 0);
     assert_int_equal(test_engine_publish(&r, "q", NULL), 0);
     test_engine_advance(&r, 0);

@@ -74,7 +74,7 @@ static int add_consumer(stage *s, void *given)
     mull_engine *engine;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:"), 0);
-    int status = mull_engine_consumer(engine, given);
+    int status = mull_consumer_add(engine, given);
     mull_engine_close(engine, NULL, NULL);
     return status;
 }

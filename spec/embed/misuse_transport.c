@@ -17,8 +17,7 @@ static void settle_well(stage *s)
     assert_int_equal(mull_done(s->engine, s->call, NULL), 0);
     mull_engine_turn(s->engine);
     assert_true(s->scripted_transport.settling);
-    s->scripted_transport.settling = 0;
-    mull_port_settled(s->scripted_transport.port, &s->scripted_transport.delivery, 0);
+    scripted_settled(&s->scripted_transport, 0, NULL);
     mull_engine_turn(s->engine);
     assert_string_equal(s->said, "");
     assert_int_equal(s->scripted_transport.releases, 1);
@@ -34,7 +33,8 @@ static void a_delivery_that_is_not_new_is_let_be(void **state)
     scripted_stage_open(&s);
     scripted_begin_call(&s);
     mull_call call = s.call;
-    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
+    mull_port_delivered(s.scripted_transport.port, s.scripted_transport.consumer,
+                        &s.scripted_transport.delivery);
     assert_told(&s, "it delivered a message that isn't new");
     mull_engine_turn(s.engine);
     assert_int_equal(s.call, call);
@@ -42,40 +42,54 @@ static void a_delivery_that_is_not_new_is_let_be(void **state)
     scripted_stage_close(&s);
 }
 
+/* deliver_as hands a message out for a consumer that isn't this transport's. */
+static void deliver_as(stage *s, scripted_transport *q, mull_ticket consumer)
+{
+    q->delivery = (mull_delivery){.size = sizeof q->delivery, .message = &q->message};
+    mull_port_delivered(q->port, consumer, &q->delivery);
+    assert_non_null(strstr(s->said, "it delivered a message that belongs to none of its "));
+    assert_null(q->delivery.runtime);
+    s->said[0] = '\0';
+}
+
 static void a_delivery_of_somebody_elses_is_let_be(void **state)
 {
     (void)state;
+    scripted_transport other = {0};
+    mull_transport_ops ops = scripted_ops;
+    ops.scheme = "other";
     stage s;
     scripted_stage_open(&s);
-    assert_int_equal(mull_engine_transport(s.engine, "u", "memory:"), 0);
-    mull_subscription *own = s.scripted_transport.delivery.subscription;
-    s.scripted_transport.delivery.subscription = NULL;
-    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
-    assert_told(&s, "it delivered a message that belongs to none of its subscriptions");
-    stage t;
-    scripted_stage_open(&t);
-    s.scripted_transport.delivery.subscription = t.scripted_transport.subscription;
-    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
-    assert_told(&s, "it delivered a message that belongs to none of its subscriptions");
-    scripted_stage_close(&t);
-    s.scripted_transport.delivery.subscription = own;
+    assert_int_equal(mull_engine_scheme(s.engine, &ops, &other), 0);
+    assert_int_equal(mull_engine_transport(s.engine, "u", "other:"), 0);
+    scripted_make_message(&other);
+    deliver_as(&s, &s.scripted_transport, 0);
+    deliver_as(&s, &s.scripted_transport, s.scripted_transport.consumer + 1000);
+    deliver_as(&s, &other, s.scripted_transport.consumer);
     settle_well(&s);
+    scripted_later(&other, scripted_answer, &other);
     scripted_stage_close(&s);
 }
 
-static void a_settlement_that_nobody_asked_for_is_let_be(void **state)
+static void an_answer_that_nobody_asked_for_is_let_be(void **state)
 {
     (void)state;
+    static const mull_depth none = {.next_due_ms = INT64_MAX};
     stage s;
     scripted_stage_open(&s);
-    mull_port_settled(s.scripted_transport.port, &s.scripted_transport.delivery, 0);
-    assert_told(&s, "it settled a message that it wasn't asked to settle");
+    scripted_transport *q = &s.scripted_transport;
     scripted_begin_call(&s);
-    mull_port_settled(s.scripted_transport.port, &s.scripted_transport.delivery, 0);
-    assert_told(&s, "it settled a message that it wasn't asked to settle");
-    mull_port_settled(s.scripted_transport.port, &s.scripted_transport.delivery, MULL_ELOST);
-    assert_told(&s, "it settled a message that it wasn't asked to settle");
-    assert_int_equal(s.scripted_transport.releases, 0);
+    const mull_ticket wrong[] = {0, q->consumer, q->delivery.ticket, q->delivery.ticket + 1000,
+                                 UINT64_MAX};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        mull_port_answer(q->port, wrong[i], 0, NULL);
+        assert_told(&s, "it answered what it wasn't asked");
+        mull_port_answer(q->port, wrong[i], MULL_ELOST, "gone");
+        assert_told(&s, "it answered what it wasn't asked");
+        mull_port_depth(q->port, wrong[i], 0, &none, NULL);
+        assert_told(&s, "it answered what it wasn't asked");
+    }
+    assert_int_equal(q->releases, 0);
     settle_well(&s);
     scripted_stage_close(&s);
 }
@@ -85,8 +99,11 @@ static void only_what_was_delivered_can_be_lost(void **state)
     (void)state;
     stage s;
     scripted_stage_open(&s);
-    mull_port_lost(s.scripted_transport.port, &s.scripted_transport.delivery);
-    assert_told(&s, "it lost a message that it never delivered");
+    const mull_ticket wrong[] = {0, s.scripted_transport.consumer, 1000};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        mull_port_lost(s.scripted_transport.port, wrong[i], NULL);
+        assert_told(&s, "it lost a message that it never delivered");
+    }
     settle_well(&s);
     scripted_stage_close(&s);
 }
@@ -96,13 +113,12 @@ static void what_was_released_is_over(void **state)
     (void)state;
     stage s;
     scripted_stage_open(&s);
+    scripted_transport *q = &s.scripted_transport;
     settle_well(&s);
     s.call = 0;
-    mull_port_settled(s.scripted_transport.port, &s.scripted_transport.delivery, 0);
-    assert_told(&s, "it settled a message that it wasn't asked to settle");
-    mull_port_lost(s.scripted_transport.port, &s.scripted_transport.delivery);
+    mull_port_lost(q->port, q->delivery.ticket, NULL);
     assert_told(&s, "it lost a message that it never delivered");
-    assert_int_equal(s.scripted_transport.releases, 1);
+    assert_int_equal(q->releases, 1);
     scripted_stage_close(&s);
 }
 
@@ -114,27 +130,27 @@ static void nor_is_one_that_waits_for_memory_new(void **state)
     counting_allocator p = {0};
     stage s;
     scripted_stage_open_with(&s, counting_allocator_ops(&p));
-    s.scripted_transport.delivery.message.headers =
-        headers; /* three: taken for a flow, it would be settling */
-    s.scripted_transport.delivery.message.header_count = 3;
+    scripted_transport *q = &s.scripted_transport;
+    q->message.headers = headers; /* three: taken for a flow, it would be settling */
+    q->message.header_count = 3;
     p.fail_at = p.asked + 1;
-    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
-    mull_delivery second = s.scripted_transport.delivery;
+    scripted_deliver(q);
+    mull_delivery second = {.size = sizeof second, .message = &q->message};
     p.fail_at = p.asked + 1;
-    mull_port_delivered(s.scripted_transport.port, &second);
+    mull_port_delivered(q->port, q->consumer, &second);
     assert_string_equal(s.said, "");
-    mull_delivery *both[] = {&s.scripted_transport.delivery, &second};
+    mull_delivery *both[] = {&q->delivery, &second};
     for (size_t i = 0; i < 2; i++) {
-        mull_port_delivered(s.scripted_transport.port, both[i]);
+        mull_port_delivered(q->port, q->consumer, both[i]);
         assert_told(&s, "it delivered a message that isn't new");
-        mull_port_settled(s.scripted_transport.port, both[i], 0);
-        assert_told(&s, "it settled a message that it wasn't asked to settle");
+        mull_port_answer(q->port, both[i]->ticket, 0, NULL);
+        assert_told(&s, "it answered what it wasn't asked");
     }
-    mull_port_lost(s.scripted_transport.port, &second);
-    assert_int_equal(s.scripted_transport.releases, 1);
-    mull_port_lost(s.scripted_transport.port, &second);
+    mull_port_lost(q->port, second.ticket, NULL);
+    assert_int_equal(q->releases, 1);
+    mull_port_lost(q->port, second.ticket, NULL);
     assert_told(&s, "it lost a message that it never delivered");
-    s.scripted_transport.releases = 0;
+    q->releases = 0;
     s.now_ms += 100;
     mull_engine_turn(s.engine);
     assert_true(s.call != 0);
@@ -147,14 +163,16 @@ static void nor_is_one_that_waits_for_memory_new(void **state)
 static void deliver_late(void *data)
 {
     stage *s = data;
-    if (!s->scripted_transport.closes) {
-        assert_non_null(mull_port_after(s->scripted_transport.port, 0, deliver_late, s));
+    scripted_transport *q = &s->scripted_transport;
+    if (!q->closes) {
+        scripted_later(q, deliver_late, s);
         return;
     }
-    mull_port_delivered(s->scripted_transport.port, &s->scripted_transport.delivery);
+    scripted_deliver(q);
     assert_told(s, "it delivered a message after it was told to close");
-    assert_int_equal(s->scripted_transport.settling, 0);
-    mull_port_closed(s->scripted_transport.port);
+    assert_int_equal(q->settling, 0);
+    assert_int_equal(q->closes, 1);
+    scripted_closed(q);
 }
 
 static void nothing_is_taken_from_one_that_closes(void **state)
@@ -162,11 +180,29 @@ static void nothing_is_taken_from_one_that_closes(void **state)
     (void)state;
     stage s;
     scripted_stage_open(&s);
-    assert_non_null(mull_port_after(s.scripted_transport.port, 0, deliver_late, &s));
+    scripted_later(&s.scripted_transport, deliver_late, &s);
     mull_engine_close(s.engine, NULL, NULL);
-    assert_int_equal(s.scripted_transport.closes, 1);
+    assert_int_equal(s.scripted_transport.closes, 0);
     assert_int_equal(s.scripted_transport.releases, 0);
     decide_fixture_close(&s.decide_fixture);
+}
+
+static void only_its_own_subscriptions_have_a_state(void **state)
+{
+    (void)state;
+    stage s;
+    scripted_stage_open(&s);
+    scripted_transport *q = &s.scripted_transport;
+    scripted_begin_call(&s);
+    const mull_ticket wrong[] = {0, q->delivery.ticket, 1000};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        mull_port_source(q->port, wrong[i], MULL_SOURCE_REFUSED, NULL, "why");
+        assert_told(&s, "it speaks of a subscription that isn't one of its own");
+    }
+    mull_port_source(q->port, q->consumer, MULL_SOURCE_ENDED, NULL, NULL);
+    assert_told(&s, "it ended a subscription without being asked to");
+    settle_well(&s);
+    scripted_stage_close(&s);
 }
 
 static void healths_that_are_none_are_let_be(void **state)
@@ -192,10 +228,10 @@ static void a_depth_that_is_missing_is_an_error(void **state)
     scripted_stage_open(&s);
     mull_stop_when_empty(s.engine); /* asks for it by itself */
     mull_engine_turn(s.engine);
-    assert_non_null(s.scripted_transport.asking);
-    void *ticket = s.scripted_transport.asking;
-    s.scripted_transport.asking = NULL;
-    mull_port_depth(s.scripted_transport.port, ticket, 0, NULL);
+    mull_ticket ticket = s.scripted_transport.asking;
+    assert_true(ticket != 0);
+    s.scripted_transport.asking = 0;
+    mull_port_depth(s.scripted_transport.port, ticket, 0, NULL, NULL);
     mull_engine_turn(s.engine);
     assert_string_equal(s.said, "transport t can't say how many messages are in the queue q: an "
                                 "argument is missing or out of range; it is asked again");
@@ -209,11 +245,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_delivery_that_is_not_new_is_let_be),
         cmocka_unit_test(a_delivery_of_somebody_elses_is_let_be),
-        cmocka_unit_test(a_settlement_that_nobody_asked_for_is_let_be),
+        cmocka_unit_test(an_answer_that_nobody_asked_for_is_let_be),
         cmocka_unit_test(only_what_was_delivered_can_be_lost),
         cmocka_unit_test(what_was_released_is_over),
         cmocka_unit_test(nor_is_one_that_waits_for_memory_new),
         cmocka_unit_test(nothing_is_taken_from_one_that_closes),
+        cmocka_unit_test(only_its_own_subscriptions_have_a_state),
         cmocka_unit_test(healths_that_are_none_are_let_be),
         cmocka_unit_test(a_depth_that_is_missing_is_an_error),
     };

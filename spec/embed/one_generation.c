@@ -67,7 +67,7 @@ static void stage_open(stage *s)
     assert_int_equal(mull_engine_new(&s->test_engine.engine, &options), 0);
     assert_int_equal(mull_engine_transport(s->test_engine.engine, "t", url), 0);
     mull_consumer_options consumer = test_engine_consumer(end_badly, s);
-    assert_int_equal(mull_engine_consumer(s->test_engine.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(s->test_engine.engine, &consumer), 0);
 }
 
 /* publish_dead leaves a message in the file that died with its owner once. */

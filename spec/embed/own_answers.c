@@ -12,19 +12,27 @@ static struct {
     int events;
 } told;
 
-static void settle(void *self, mull_delivery *delivery, const mull_settlement *settlement)
+static void settle(void *self, mull_delivery *delivery, const mull_settlement *settlement,
+                   mull_ticket ticket)
 {
-    (void)delivery;
-    ((scripted_transport *)self)->settling = 1;
+    scripted_settle(self, delivery, settlement, ticket);
     told.kind = settlement->kind;
     snprintf(told.queue, sizeof told.queue, "%s", settlement->queue);
     if (settlement->kind == MULL_SETTLE_DEAD_LETTER) {
         snprintf(told.error_type, sizeof told.error_type, "%s", settlement->error_type);
         snprintf(told.reason, sizeof told.reason, "%s", settlement->reason);
     }
-    for (size_t i = 0; i < settlement->header_count; i++)
-        if (strcmp(settlement->headers[i].name, "mulligan-error-message") == 0)
-            snprintf(told.message, sizeof told.message, "%s", settlement->headers[i].value);
+    for (size_t i = 0; i < settlement->our_count; i++)
+        if (strcmp(settlement->ours[i].name, "mulligan-error-message") == 0)
+            snprintf(told.message, sizeof told.message, "%s", settlement->ours[i].value);
+}
+
+/* look_counting: what is handed out once more had an owner that died. */
+static int look_counting(const char *url, const char *queue, mull_abilities *floor, char *why,
+                         size_t why_size)
+{
+    floor->deliveries = MULL_COUNTS_DEATHS;
+    return scripted_look(url, queue, floor, why, why_size);
 }
 
 static void on_event(const mull_event *event, void *data)
@@ -36,40 +44,26 @@ static void on_event(const mull_event *event, void *data)
     told.body_size = event->failure->message->body_size;
 }
 
-static void open_with(stage *s, const mull_transport_ops *ops, int consumers)
+static void open_with(stage *s, const mull_transport_ops *ops, size_t consumers)
 {
-    static const char *const names[] = {"A", "B", "C"}, *const queues[] = {"q", "r", "q"};
-    *s = (stage){.now_ms = 1};
-    decide_fixture_open(&s->decide_fixture);
-    mull_engine_options options = scripted_engine_options(s);
-    options.event = on_event;
-    assert_int_equal(mull_engine_new(&s->engine, &options), 0);
-    assert_int_equal(mull_engine_scheme(s->engine, ops, &s->scripted_transport), 0);
-    assert_int_equal(mull_engine_transport(s->engine, "t", "scripted:"), 0);
-    mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
-    for (int i = 0; i < consumers; i++) {
-        consumer.name = names[i];
-        consumer.queue = queues[i];
-        assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
-    }
-    assert_int_equal(mull_engine_start(s->engine), 0);
-    scripted_make_delivery(&s->scripted_transport);
+    scripted_stage_open_on(s, ops, consumers, on_event, (mull_allocator){0});
 }
 
 /* lose_body delivers a message whose body is lost. */
 static void lose_body(mull_header *headers, size_t count, int64_t deliveries)
 {
     mull_transport_ops ops = scripted_ops;
+    ops.look = look_counting;
     ops.settle = settle;
     memset(&told, 0, sizeof told);
     stage s;
     open_with(&s, &ops, 1);
-    mull_message *message = &s.scripted_transport.delivery.message;
+    mull_message *message = &s.scripted_transport.message;
     message->body_size = MULL_BODY_MISSING;
     message->headers = headers;
     message->header_count = count;
     message->deliveries = deliveries;
-    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
+    scripted_deliver(&s.scripted_transport);
     mull_engine_turn(s.engine);
     assert_int_equal(s.call, 0);
     assert_true(s.scripted_transport.settling);
@@ -78,8 +72,7 @@ static void lose_body(mull_header *headers, size_t count, int64_t deliveries)
     assert_string_equal(told.error_type, "MessageDeserializationError");
     assert_string_equal(told.reason, "unrecoverable");
     assert_string_equal(told.message, "the body is missing: the transport has lost it");
-    s.scripted_transport.settling = 0;
-    mull_port_settled(s.scripted_transport.port, &s.scripted_transport.delivery, 0);
+    scripted_settled(&s.scripted_transport, 0, NULL);
     mull_engine_turn(s.engine);
     assert_int_equal(told.events, 1);
     assert_int_equal(told.body_size, 0);
@@ -107,18 +100,10 @@ static void a_stop_gives_it_back(void **state)
     open_with(&s, &ops, 1);
     mull_stop(s.engine);
     mull_engine_turn(s.engine);
-    s.scripted_transport.delivery.message.body_size = MULL_BODY_MISSING;
-    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
+    s.scripted_transport.message.body_size = MULL_BODY_MISSING;
+    scripted_deliver(&s.scripted_transport);
     assert_int_equal(told.kind, MULL_SETTLE_GIVE_BACK);
     scripted_stage_close(&s);
-}
-
-static int open_counting(void **self, mull_port *port, const char *url, mull_abilities *abilities,
-                         char *why, size_t why_size)
-{
-    int status = scripted_open(self, port, url, abilities, why, why_size);
-    abilities->counts_deliveries = 1;
-    return status;
 }
 
 /* Its calls and deliveries together would overflow, and a failure that can't be judged would be
@@ -127,23 +112,22 @@ static void a_count_beyond_all_numbers_is_judged(void **state)
 {
     (void)state;
     mull_transport_ops ops = scripted_ops;
-    ops.open = open_counting;
+    ops.look = look_counting;
     ops.settle = settle;
     memset(&told, 0, sizeof told);
     stage s;
     open_with(&s, &ops, 1);
     mull_header calls = {.name = "mulligan-calls", .value = "5"};
-    mull_message *message = &s.scripted_transport.delivery.message;
+    mull_message *message = &s.scripted_transport.message;
     message->headers = &calls;
     message->header_count = 1;
     message->deliveries = INT64_MAX;
-    mull_port_delivered(s.scripted_transport.port, &s.scripted_transport.delivery);
+    scripted_deliver(&s.scripted_transport);
     mull_engine_turn(s.engine);
     assert_true(s.scripted_transport.settling);
     assert_int_equal(told.kind, MULL_SETTLE_DEAD_LETTER);
     assert_string_equal(told.error_type, "HandlerCrashError");
-    s.scripted_transport.settling = 0;
-    mull_port_settled(s.scripted_transport.port, &s.scripted_transport.delivery, 0);
+    scripted_settled(&s.scripted_transport, 0, NULL);
     mull_engine_turn(s.engine);
     assert_int_equal(told.events, 1);
     scripted_stage_close(&s);
@@ -154,11 +138,11 @@ static void a_count_beyond_all_numbers_is_judged(void **state)
 enum { QUESTIONS = 16 };
 
 static struct {
-    void *tickets[QUESTIONS];
+    mull_ticket tickets[QUESTIONS];
     int open, total;
 } asked;
 
-static int depth(void *self, const char *queue, void *ticket)
+static int depth(void *self, const char *queue, mull_ticket ticket)
 {
     (void)self;
     (void)queue;
@@ -168,12 +152,11 @@ static int depth(void *self, const char *queue, void *ticket)
     return 0;
 }
 
-static int open_at_once(void **self, mull_port *port, const char *url, mull_abilities *abilities,
-                        char *why, size_t why_size)
+static int look_at_once(const char *url, const char *queue, mull_abilities *floor, char *why,
+                        size_t why_size)
 {
-    int status = scripted_open(self, port, url, abilities, why, why_size);
-    abilities->counts_at_once = 1;
-    return status;
+    floor->counts_at_once = 1;
+    return scripted_look(url, queue, floor, why, why_size);
 }
 
 /* answer_round answers all questions that are open; how many these were. */
@@ -181,12 +164,12 @@ static int answer_round(stage *s)
 {
     static const mull_depth none = {.next_due_ms = INT64_MAX};
     mull_engine_turn(s->engine);
-    void *tickets[QUESTIONS]; /* the last answer may ask anew */
+    mull_ticket tickets[QUESTIONS]; /* the last answer may ask anew */
     int count = asked.open;
     memcpy(tickets, asked.tickets, sizeof tickets);
     asked.open = 0;
     for (int i = 0; i < count; i++)
-        mull_port_depth(s->scripted_transport.port, tickets[i], 0, &none);
+        mull_port_depth(s->scripted_transport.port, tickets[i], 0, &none, NULL);
     return count;
 }
 
@@ -196,7 +179,7 @@ static int ask_until_empty(int at_once)
     mull_transport_ops ops = scripted_ops;
     ops.depth = depth;
     if (at_once)
-        ops.open = open_at_once;
+        ops.look = look_at_once;
     memset(&asked, 0, sizeof asked);
     stage s;
     open_with(&s, &ops, 3);

@@ -82,7 +82,7 @@ static mull_engine *new_engine(hall *h, mull_policy *policy)
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_scheme(engine, &board_transport, h->board), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "board:"), 0);
-    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(engine, &consumer), 0);
     return engine;
 }
 

@@ -109,7 +109,7 @@ static int start_engine(stage *s, mull_engine **engine, const char *url)
         status = mull_engine_transport(*engine, "t", url);
     mull_consumer_options consumer = test_engine_consumer(end_badly, NULL);
     if (status == 0)
-        status = mull_engine_consumer(*engine, &consumer);
+        status = mull_consumer_add(*engine, &consumer);
     return status ? status : mull_engine_start(*engine);
 }
 
@@ -259,7 +259,7 @@ static mull_engine *engine_without_delay(mull_policy *policy)
     options.policy = policy;
     assert_int_equal(mull_engine_new(&engine, &options), 0);
     assert_int_equal(mull_engine_transport(engine, "t", "memory:?delay=no"), 0);
-    assert_int_equal(mull_engine_consumer(engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(engine, &consumer), 0);
     return engine;
 }
 

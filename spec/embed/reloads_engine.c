@@ -129,7 +129,7 @@ static int add_consumer(plant *p, const char *name, const char *queue, mull_hand
     options.handler = handler;
     options.data = p;
     options.concurrency = 4;
-    return mull_engine_consumer(p->engine, &options);
+    return mull_consumer_add(p->engine, &options);
 }
 
 static int add_consumers(plant *p)

@@ -157,7 +157,7 @@ static inline void open_live(live *l, mull_handler handler, uint32_t concurrency
         return;
     mull_consumer_options consumer = test_engine_consumer(handler, l);
     consumer.concurrency = concurrency;
-    assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l->engine, &consumer), 0);
 }
 
 static inline void run_live(live *l)

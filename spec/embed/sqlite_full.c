@@ -245,7 +245,7 @@ static void what_is_there_is_handled_beside_those_who_send_again_at_once(void **
     int safe = fill(20 * KB);
     make_on_loop(&l, 1);
     mull_consumer_options consumer = test_engine_consumer(handle, &l);
-    assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l.engine, &consumer), 0);
     l.wanted = safe;
     for (int i = 0; i < EAGER; i++)
         put_eagerly(0, &l);

@@ -171,7 +171,7 @@ static void open_fate(fate *f)
     if (mull_engine_transport(f->l.engine, "t", url) != 0)
         fail_msg("%s", f->l.log);
     mull_consumer_options consumer = test_engine_consumer(handle, f);
-    assert_int_equal(mull_engine_consumer(f->l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(f->l.engine, &consumer), 0);
 }
 
 /* suffer runs five messages, which are in the log only, into what happens. */
@@ -392,7 +392,7 @@ static void a_log_that_others_empty_is_in_order(void **state)
     make_on_loop(&f.l, 1);
     mull_consumer_options consumer = test_engine_consumer(succeed, &f);
     consumer.concurrency = 2;
-    assert_int_equal(mull_engine_consumer(f.l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(f.l.engine, &consumer), 0);
     f.l.db = db;
     assert_int_equal(mull_engine_start(f.l.engine), 0);
     int emptied = 0;
@@ -523,7 +523,7 @@ static void a_commit_into_a_file_that_is_gone_is_not_safe(void **state)
     new_engine(&l);
     assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
     mull_consumer_options consumer = test_engine_consumer(arm, &l);
-    assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l.engine, &consumer), 0);
     publish(&l, "b", "body");
     assert_int_equal(mull_engine_run(l.engine), MULL_EIO);
     mull_counts counts = MULL_INIT(mull_counts);
@@ -605,11 +605,11 @@ static void open_pair(pair *p)
     make_on_loop(&p->l, 60000);
     assert_int_equal(mull_engine_transport(p->l.engine, "u", "memory:"), 0);
     mull_consumer_options consumer = test_engine_consumer(lose, p);
-    assert_int_equal(mull_engine_consumer(p->l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(p->l.engine, &consumer), 0);
     consumer = test_engine_consumer(hold, p);
     consumer.name = "D";
     consumer.transport = "u";
-    assert_int_equal(mull_engine_consumer(p->l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(p->l.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(p->l.engine), 0);
 }
 

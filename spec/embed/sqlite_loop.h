@@ -65,7 +65,7 @@ static inline void start_on_loop(live *l, mull_handler handler, uint32_t concurr
     make_on_loop(l, 1);
     mull_consumer_options consumer = test_engine_consumer(handler, l);
     consumer.concurrency = concurrency;
-    assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(l->engine), 0);
 }
 

@@ -59,11 +59,11 @@ static void version_1_is_handled_to_its_end(void **state)
     assert_int_equal(mull_engine_new(&r.engine, &options), 0);
     assert_int_equal(mull_engine_transport(r.engine, "t", url), 0);
     mull_consumer_options consumer = test_engine_consumer(take, &orders);
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), 0);
     consumer = test_engine_consumer(take, &dead);
     consumer.name = "D";
     consumer.queue = "error";
-    assert_int_equal(mull_engine_consumer(r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r.engine, &consumer), 0);
     mull_stop_when_empty(r.engine);
     assert_int_equal(mull_engine_run(r.engine), 0);
     assert_int_equal(test_engine_counts(&r).done, 6);

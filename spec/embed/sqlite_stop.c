@@ -28,7 +28,7 @@ static void open_stopping(live *l, const char *policy, mull_handler handler)
     assert_int_equal(mull_engine_transport(l->engine, "t", url), 0);
     l->db = look_in();
     mull_consumer_options consumer = test_engine_consumer(handler, l);
-    assert_int_equal(mull_engine_consumer(l->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l->engine, &consumer), 0);
 }
 
 static void nothing_is_claimed_when_it_has_stopped(void **state)

@@ -75,7 +75,7 @@ static inline void test_engine_open(test_engine *r, const char *policy, const ch
     assert_int_equal(mull_engine_new(&r->engine, &options), 0);
     assert_int_equal(mull_engine_transport(r->engine, "t", url), 0);
     if (consumer) {
-        assert_int_equal(mull_engine_consumer(r->engine, consumer), 0);
+        assert_int_equal(mull_consumer_add(r->engine, consumer), 0);
         assert_int_equal(mull_engine_start(r->engine), 0);
     }
 }

@@ -11,7 +11,7 @@ typedef struct wait {
     int asked;
 } wait;
 
-static int refuse_depth(void *self, const char *queue, void *ticket)
+static int refuse_depth(void *self, const char *queue, mull_ticket ticket)
 {
     (void)self;
     (void)queue;
@@ -28,7 +28,7 @@ static void keep_problem(const char *file, int line, const char *text, void *dat
 }
 
 /* open_wait waits for empty queues by the answers of `depth`. */
-static void open_wait(wait *w, int (*depth)(void *self, const char *queue, void *ticket))
+static void open_wait(wait *w, int (*depth)(void *self, const char *queue, mull_ticket ticket))
 {
     *w = (wait){.stage = {.now_ms = 1}, .ops = scripted_ops};
     stage *s = &w->stage;
@@ -40,7 +40,7 @@ static void open_wait(wait *w, int (*depth)(void *self, const char *queue, void 
     assert_int_equal(mull_engine_scheme(s->engine, &w->ops, &s->scripted_transport), 0);
     assert_int_equal(mull_engine_transport(s->engine, "t", "scripted:"), 0);
     const mull_consumer_options consumer = test_engine_consumer(scripted_keep_call, s);
-    assert_int_equal(mull_engine_consumer(s->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(s->engine, &consumer), 0);
     assert_int_equal(mull_engine_start(s->engine), 0);
     assert_int_equal(mull_stop_when_empty(s->engine), 0);
 }
@@ -51,13 +51,13 @@ static void pass(wait *w, int64_t ms, int status)
     stage *s = &w->stage;
     for (int64_t end_ms = s->now_ms + ms; s->now_ms < end_ms; s->now_ms += 10) {
         mull_engine_turn(s->engine);
-        void *ticket = s->scripted_transport.asking;
-        s->scripted_transport.asking = NULL;
+        mull_ticket ticket = s->scripted_transport.asking;
+        s->scripted_transport.asking = 0;
         if (!ticket)
             continue;
         const mull_depth some = {.claimed = 1, .next_due_ms = INT64_MAX};
         w->asked++;
-        mull_port_depth(s->scripted_transport.port, ticket, status, &some);
+        mull_port_depth(s->scripted_transport.port, ticket, status, &some, NULL);
     }
     mull_engine_turn(s->engine);
 }

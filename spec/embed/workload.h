@@ -181,7 +181,7 @@ static inline int workload_consume(workload *l, const char *name, const char *qu
     options.cancel = workload_cancel;
     options.concurrency = 3;
     options.timeout_ms = timeout_ms;
-    return mull_engine_consumer(l->engine, &options);
+    return mull_consumer_add(l->engine, &options);
 }
 
 static inline void workload_open(workload *l)

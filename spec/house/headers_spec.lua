@@ -13,7 +13,7 @@ local function slurp(path)
     return text
 end
 
-local headers = { "mulligan.h", "mulligan/transport.h" }
+local headers = { "mulligan.h", "mulligan/transport.h", "mulligan/module.h", "mulligan/conformance.h" }
 
 -- All that a careful host may have switched on.
 local warnings = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wundef "
@@ -52,13 +52,21 @@ local function compiles(text, wanted)
 end
 
 local sized = {
-    "mull_message", "mull_error", "mull_failure", "mull_verdict", "mull_policy_options", "mull_engine_options",
-    "mull_consumer_options", "mull_counts",
+    ["mulligan.h"] = {
+        "mull_message", "mull_error", "mull_failure", "mull_verdict", "mull_policy_options", "mull_engine_options",
+        "mull_consumer_options", "mull_counts", "mull_transport_snapshot", "mull_consumer_snapshot",
+        "mull_rule_snapshot", "mull_snapshot",
+    },
+    ["mulligan/transport.h"] = {
+        "mull_abilities", "mull_source", "mull_delivery", "mull_outgoing", "mull_settlement", "mull_transport_ops",
+    },
+    ["mulligan/module.h"] = { "struct mull_module" },
+    ["mulligan/conformance.h"] = { "mull_conformance_options" },
 }
 
-local function made_structs()
+local function made_structs(names)
     local lines = {}
-    for i, name in ipairs(sized) do
+    for i, name in ipairs(names) do
         lines[i] = ("    %s s%d = MULL_INIT(%s);\n    sum += s%d.size;\n"):format(name, i, name, i)
     end
     local body = "    size_t sum = 0;\n" .. table.concat(lines) .. "    return sum;\n"
@@ -72,14 +80,17 @@ describe("a public header", function()
         end)
     end
 
-    it("has MULL_INIT for each struct with a size, in each language", function()
-        local _, count = slurp("include/mulligan.h"):gsub("\n    size_t size;", "")
-        assert.equal(#sized, count)
-        assert.is_true(compiles("#include <mulligan.h>\n" .. made_structs()) >= 3)
-    end)
+    for _, header in ipairs(headers) do
+        it(header .. " has MULL_INIT for each struct with a size, in each language", function()
+            local _, count = slurp("include/" .. header):gsub("\n    size_t size;", "")
+            assert.equal(#sized[header], count)
+            assert.is_true(compiles(("#include <%s>\n"):format(header) .. made_structs(sized[header])) >= 3)
+        end)
+    end
 
     it("may be included within extern C, and twice", function()
-        local text = 'extern "C" {\n#include <mulligan/transport.h>\n#include <mulligan.h>\n}\n' .. made_structs()
+        local text = 'extern "C" {\n#include <mulligan/transport.h>\n#include <mulligan.h>\n}\n'
+            .. made_structs(sized["mulligan.h"])
         assert.is_true(compiles(text, function(language) return language.is_cpp end) >= 1)
     end)
 

@@ -46,7 +46,7 @@ local foreign = {
         perror psignal syslog write writev warn warnx vwarn vwarnx __printf_chk __fprintf_chk __vfprintf_chk]],
     ["handles signals"] = "signal sigaction sigset bsd_signal __sysv_signal",
     ["changes what the whole process has"] = [[setenv putenv unsetenv clearenv setlocale chdir fchdir umask setrlimit
-        setuid setgid daemon fork vfork execve system popen dlopen]],
+        setuid setgid daemon fork vfork execve system popen]],
     ["keeps something between calls"] = [[strtok rand srand random srandom drand48 localtime gmtime ctime asctime
         getpwuid getpwnam gethostbyname tmpnam getopt getopt_long]],
 }

@@ -119,6 +119,17 @@ describe("the installed library", function()
         assert.not_matches("libmulligan", libraries_of("./beside"), 1, true)
     end)
 
+    it("brings the conformance suite, which a transport passes by its URL", function()
+        place:sh("cc -DMULL_CONFORMANCE_MAIN moved/share/mulligan/conformance.c -o conformance "
+            .. "$(pkg-config --cflags --libs mulligan) -Wl,-rpath,$PWD/$LIB")
+        local out = place:sh("./conformance --forgets memory:")
+        assert.matches("ok 2 - publish: a message keeps what it says", out, 1, true)
+        assert.not_matches("not ok", out, 1, true)
+        local ended = place.folder:run({ "./conformance", "--forgets", "memory:?settle=refused" })
+        assert.equal(1, ended.code)
+        assert.matches("not ok %d+ %- settle: a dead letter", ended.out)
+    end)
+
     it("names no folder of the build or of the first prefix", function()
         local line = "! grep -rF -e first -e '%s' $LIB/cmake $LIB/pkgconfig"
         assert.equal("", place:sh(line:format(process.here)))

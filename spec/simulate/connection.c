@@ -1,7 +1,6 @@
-/* connection.c: the broker as an engine sees it: the slots of a transport. What they are asked goes
- * over a wire: it reaches the broker some time later, and the answer comes back later still.
- *
- *   settle ── wire ── reach: the broker does it, or not ── answer: mull_port_settled
+/* connection.c: the broker as an engine sees it: the slots of a transport. It connects now or
+ * later, goes down and comes back, and reads its queues, or is refused one of them. What it is
+ * asked goes over a wire (wire.c).
  *
  * A connection that is dead changes nothing at the broker any more; its engine doesn't know. */
 #include "sim.h"
@@ -10,24 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef enum asked { SETTLE, PUBLISH, DEPTH, CLOSE } asked;
-
-typedef struct wire {
-    mull__link link;
-    connection *connection;
-    asked asked;
-    handout *handout;
-    const mull_settlement *settlement; /* the engine's, until it is answered */
-    message *message;
-    mull_message content;
-    int64_t due_ms;
-    int queue;
-    void *ticket;
-    mull_depth depth;
-    int reached, status;
-    event *next;
-} wire;
 
 static process *opening;
 
@@ -41,7 +22,7 @@ static sim *sim_of(const connection *c)
     return c->broker->sim;
 }
 
-static void call_off(event **e)
+void call_off(event **e)
 {
     if (*e)
         (*e)->fire = NULL;
@@ -50,7 +31,7 @@ static void call_off(event **e)
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
-static void free_handout(handout *h)
+void handout_free(handout *h)
 {
     call_off(&h->on_its_way);
     call_off(&h->deadline);
@@ -66,25 +47,32 @@ static void on_lost(sim *s, void *data)
     s->totals->lost++;
     h->process->touched = 1;
     model_lost(h);
-    mull_port_lost(h->connection->port, &h->delivery); /* which may release it */
+    mull_port_lost(h->connection->port, h->delivery.ticket,
+                   one_in(s, 2) ? "its time is over" : NULL);
+    /* which may have released it */
 }
 
-/* tells_of says whether the engine is yet to learn that a claim is gone. */
+/* to_be_told says whether the engine is yet to learn that a claim is gone. */
 static int to_be_told(const handout *h)
 {
     return !h->told_lost && h->stage != SETTLED && !h->lost;
 }
 
-void connection_lose(handout *h)
+static void lose(handout *h, int64_t rests_ms)
 {
     sim *s = sim_of(h->connection);
     note(s, "process %lld loses its claim on message %lld", h->process->index, h->message->number,
          0, 0);
-    broker_take_back(h, between(s, 0, 500));
+    broker_take_back(h, rests_ms);
     if (h->stage == ON_ITS_WAY)
-        free_handout(h);
+        handout_free(h);
     else if (to_be_told(h))
         h->lost = at_time(s, some_time(s), on_lost, h);
+}
+
+void connection_lose(handout *h)
+{
+    lose(h, between(sim_of(h->connection), 0, 500));
 }
 
 static void on_deadline(sim *s, void *data)
@@ -122,7 +110,7 @@ static void on_delivered(sim *s, void *data)
         return;
     h->process->touched = 1;
     model_delivered(h);
-    mull_port_delivered(h->connection->port, &h->delivery);
+    mull_port_delivered(h->connection->port, h->reader->ticket, &h->delivery);
     model_looked(h);
     if (h->stage == STRAYED && happens(s, 300)) {
         connection_lose(h);
@@ -148,19 +136,21 @@ static const char *id_of(const copy *c)
     return c->id ? c->id : "";
 }
 
-static void describe(handout *h, const reader *r)
+static void describe(handout *h)
 {
     const copy *c = h->copy;
     take_id(h->id, id_of(c));
-    h->delivery.subscription = r->subscription;
-    h->delivery.message = (mull_message){
+    int counts = h->connection->broker->abilities.deliveries != MULL_COUNTS_NOTHING;
+    h->content = (mull_message){
+        .size = sizeof h->content,
         .id = c->id ? h->id : NULL,
         .body = message_body(c->message, h->body),
         .body_size = message_body_size(c->message),
         .headers = c->headers,
         .header_count = c->header_count,
-        .deliveries = h->connection->broker->abilities.counts_deliveries ? c->deliveries : 1,
+        .deliveries = counts ? c->deliveries : 1,
     };
+    h->delivery = (mull_delivery){.size = sizeof h->delivery, .message = &h->content};
 }
 
 static void claim(connection *c, reader *r, copy *taken)
@@ -170,6 +160,7 @@ static void claim(connection *c, reader *r, copy *taken)
     if (!h)
         violation(s, "out of memory");
     h->connection = c;
+    h->reader = r;
     h->process = c->process;
     h->consumer = r->consumer;
     h->message = taken->message;
@@ -178,7 +169,7 @@ static void claim(connection *c, reader *r, copy *taken)
     taken->claim = h;
     taken->deliveries++;
     r->out++;
-    describe(h, r);
+    describe(h);
     mull__list_push(&c->handouts, &h->link);
     note(s, "message %lld (delivery %lld) goes to process %lld", taken->message->number,
          taken->deliveries, c->process->index, 0);
@@ -195,8 +186,8 @@ static void on_hand_out(sim *s, void *data)
         return;
     uint64_t first = draw(s, (uint64_t)c->reader_count);
     for (int i = 0; i < c->reader_count; i++) {
-        reader *r = &c->readers[(first + (uint64_t)i) % (uint64_t)c->reader_count];
-        while (r->out < r->credit) {
+        reader *r = c->readers[(first + (uint64_t)i) % (uint64_t)c->reader_count];
+        while (r->state == MULL_SOURCE_READY && r->out < r->credit) {
             copy *taken = broker_next(c->broker, r->queue, &next_ms);
             if (!taken)
                 break;
@@ -216,182 +207,100 @@ void connection_stir(connection *c, int64_t delay_ms)
     c->hand_out = at_time(s, delay_ms, on_hand_out, c);
 }
 
-/* ---- Over the wire --------------------------------------------------------------------------- */
+/* ---- How it is, and its queues --------------------------------------------------------------- */
 
-static void count_depth(wire *w)
+/* held_from_now: what isn't read isn't held either. */
+static void held_from_now(const reader *r)
 {
-    sim *s = sim_of(w->connection);
-    w->depth = (mull_depth){.next_due_ms = INT64_MAX};
-    mull__list *copies = &w->connection->broker->copies;
-    for (mull__link *at = mull__list_first(copies); at; at = mull__list_after(copies, at)) {
-        const copy *c = MULL__ENTRY(at, copy, link);
-        if (c->queue != w->queue)
-            continue;
-        if (c->claim || c->rests_ms > s->now_ms)
-            w->depth.claimed++;
-        else if (c->due_ms <= wall_ms(s))
-            w->depth.ready++;
-        else {
-            w->depth.delayed++;
-            if (c->due_ms < w->depth.next_due_ms)
-                w->depth.next_due_ms = c->due_ms;
-        }
+    mull__list *all = &r->connection->handouts;
+    for (mull__link *at = mull__list_first(all); at; at = mull__list_after(all, at)) {
+        handout *h = MULL__ENTRY(at, handout, link);
+        if (h->reader == r)
+            h->held_ms = sim_of(r->connection)->now_ms;
     }
 }
 
-/* reach has the broker do what was asked. */
-static void reach(wire *w, int half)
+static void tell_source(reader *r, mull_source_state state)
 {
-    broker *b = w->connection->broker;
-    w->reached = 1;
-    if (w->asked == SETTLE)
-        w->status = broker_settle(w->handout, w->settlement, half);
-    else if (w->asked == PUBLISH)
-        broker_put(b, w->message, w->due_ms, &w->content);
-    else if (w->asked == DEPTH)
-        count_depth(w);
-}
-
-static void answer(wire *w)
-{
-    connection *c = w->connection;
-    handout *h = w->handout;
-    call_off(&w->next);
-    mull__list_remove(&c->wires, &w->link);
+    connection *c = r->connection;
+    const mull_abilities *found =
+        r->tells && state == MULL_SOURCE_READY ? &c->broker->abilities : NULL;
+    note(sim_of(c), "process %lld, queue %lld: its source is %lld", c->process->index, r->queue,
+         state, 0);
+    r->state = state;
+    if (found)
+        r->can = *found;
+    held_from_now(r);
+    mull_port_source(c->port, r->ticket, state, found,
+                     state == MULL_SOURCE_READY ? NULL : "as the seed wants it");
     c->process->touched = 1;
-    switch (w->asked) {
-    case SETTLE:
-        if (h->told_lost && w->status != 0)
-            w->status = MULL_ELOST;
-        h->wire = NULL;
-        model_answered(h, w->status);
-        if (h->stage == SETTLED)
-            call_off(&h->lost);
-        mull_port_settled(c->port, &h->delivery, w->status);
-        if (w->status != 0 && !c->dead)
-            process_troubled(c->process);
-        break;
-    case PUBLISH:
-        mull_port_published(c->port, w->ticket, w->status);
-        break;
-    case DEPTH:
-        mull_port_depth(c->port, w->ticket, w->status, &w->depth);
-        break;
-    case CLOSE:
-        mull_port_closed(c->port);
-        c->port = NULL;
-        break;
-    }
+    connection_stir(c, 0);
 }
 
-static void on_answer(sim *s, void *data)
+/* find_queue: it is read, or not until a person acts. */
+static void find_queue(reader *r)
+{
+    sim *s = sim_of(r->connection);
+    int refused = happens(s, s->faults.refuses);
+    s->totals->sources_refused += refused != 0;
+    tell_source(r, refused ? MULL_SOURCE_REFUSED : MULL_SOURCE_READY);
+}
+
+static void on_found(sim *s, void *data)
 {
     (void)s;
-    wire *w = data;
-    w->next = NULL;
-    answer(w);
+    reader *r = data;
+    connection *c = r->connection;
+    int open = c->port && !c->dead && !c->down && !c->closing && !r->over;
+    if (open && r->state == MULL_SOURCE_WAITING)
+        find_queue(r);
 }
 
-static void on_reach(sim *s, void *data)
+/* look_for finds a queue now, where `now` allows it, or some time later. */
+static void look_for(reader *r, int now)
 {
-    wire *w = data;
-    uint32_t chance = w->asked == SETTLE ? s->faults.settle_fails : s->faults.publish_fails;
-    if (process_is_stopping(w->connection->process))
-        chance *= 3; /* the end is where it hurts */
-    int fails = w->connection->down || happens(s, chance);
-    if (fails) {
-        w->reached = 1;
-        w->status = MULL_EIO;
-    } else {
-        reach(w, 0);
-    }
-    /* A publish that fails may have got there all the same. */
-    if (fails && w->asked == PUBLISH && one_in(s, 3))
-        reach(w, 0);
-    w->next = at_time(s, some_time(s), on_answer, w);
-}
-
-static wire *ask(connection *c, asked what)
-{
-    wire *w = keep(sim_of(c), sizeof *w);
-    w->connection = c;
-    w->asked = what;
-    mull__list_push(&c->wires, &w->link);
-    return w;
-}
-
-/* send_off: what a dead connection was asked is answered when its engine is taken down. */
-static void send_off(wire *w)
-{
-    sim *s = sim_of(w->connection);
-    if (w->connection->dead)
-        return;
-    if (happens(s, s->faults.kill_inside))
-        process_kill(w->connection->process);
+    sim *s = sim_of(r->connection);
+    int64_t after_ms = some_time(s);
+    if (now && after_ms == 0)
+        find_queue(r);
     else
-        w->next = at_time(s, some_time(s), on_reach, w);
+        at_time(s, after_ms, on_found, r);
 }
 
-/* ---- Death, and trouble ---------------------------------------------------------------------- */
-
-static wire *first_wire(connection *c)
+static void come_up(connection *c)
 {
-    mull__link *link = mull__list_first(&c->wires);
-    return link ? MULL__ENTRY(link, wire, link) : NULL;
-}
-
-/* last_words: some of what was asked reaches the broker, and nobody will know. */
-static void last_words(connection *c)
-{
-    sim *s = sim_of(c);
-    for (mull__link *at = mull__list_first(&c->wires); at; at = mull__list_after(&c->wires, at)) {
-        wire *w = MULL__ENTRY(at, wire, link);
-        call_off(&w->next);
-        if (!w->reached && one_in(s, 3))
-            reach(w, w->asked == SETTLE && c->broker->halves && one_in(s, 2));
-    }
-}
-
-void connection_die(connection *c)
-{
-    sim *s = sim_of(c);
-    last_words(c);
-    c->dead = 1;
-    call_off(&c->hand_out);
-    mull__list_remove(&c->broker->connections, &c->link);
-    mull__link *next;
-    for (mull__link *at = mull__list_first(&c->handouts); at; at = next) {
-        handout *h = MULL__ENTRY(at, handout, link);
-        next = mull__list_after(&c->handouts, at);
-        if (h->copy)
-            broker_take_back(h, one_in(s, 2) ? 0 : between(s, 0, 3000));
-        call_off(&h->deadline);
-        call_off(&h->lost);
-        if (h->stage == ON_ITS_WAY)
-            free_handout(h);
-    }
-}
-
-void connection_flush(connection *c)
-{
-    while (c->port && c->port->deferred)
-        mull_port_lost(c->port, c->port->deferred);
-    for (wire *w; (w = first_wire(c));) {
-        w->status = w->asked == SETTLE ? MULL_ELOST : w->asked == CLOSE ? 0 : MULL_EIO;
-        answer(w);
-    }
+    c->down = 0;
+    mull_port_state(c->port, MULL_UP, NULL);
+    c->process->touched = 1;
+    for (int i = 0; i < c->reader_count; i++)
+        if (c->readers[i]->state == MULL_SOURCE_WAITING)
+            look_for(c->readers[i], 1);
+    connection_stir(c, 0);
 }
 
 static void on_up(sim *s, void *data)
 {
     connection *c = data;
-    if (c->dead || !c->down)
+    c->up = NULL;
+    if (c->dead || !c->down || !c->port)
         return;
-    note(s, "broker %lld is up again for process %lld", c->broker->index, c->process->index, 0, 0);
-    c->down = 0;
-    mull_port_state(c->port, 1, NULL);
-    c->process->touched = 1;
-    connection_stir(c, 0);
+    note(s, "broker %lld is up for process %lld", c->broker->index, c->process->index, 0, 0);
+    come_up(c);
+}
+
+/* lose_claims: what a broker hands out again since the connection was lost counts as no death. */
+static void lose_claims(connection *c)
+{
+    mull__link *next;
+    for (mull__link *at = mull__list_first(&c->handouts); at; at = next) {
+        handout *h = MULL__ENTRY(at, handout, link);
+        next = mull__list_after(&c->handouts, at);
+        if (!h->copy)
+            continue;
+        if (c->broker->abilities.deliveries == MULL_COUNTS_DEATHS)
+            h->copy->deliveries--;
+        connection_lose(h);
+    }
 }
 
 void connection_drop(connection *c, int64_t for_ms)
@@ -402,14 +311,47 @@ void connection_drop(connection *c, int64_t for_ms)
     note(s, "broker %lld is down for process %lld, for %lld ms", c->broker->index,
          c->process->index, for_ms, 0);
     c->down = 1;
-    mull_port_state(c->port, 0, "as the seed wants it");
+    mull_port_state(c->port, MULL_DOWN, "as the seed wants it");
     c->process->touched = 1;
-    at_time(s, for_ms, on_up, c);
+    for (int i = 0; i < c->reader_count; i++)
+        if (c->readers[i]->state == MULL_SOURCE_READY && one_in(s, 2))
+            tell_source(c->readers[i], MULL_SOURCE_WAITING);
+    if (c->broker->drops_claims)
+        lose_claims(c);
+    c->up = at_time(s, for_ms, on_up, c);
 }
 
+/* connection_calm: it is up, and reads all queues but those that it was refused. */
 void connection_calm(connection *c)
 {
+    call_off(&c->up);
     on_up(sim_of(c), c);
+    for (int i = 0; i < c->reader_count && !c->dead && !c->closing; i++)
+        if (c->readers[i]->state == MULL_SOURCE_WAITING)
+            tell_source(c->readers[i], MULL_SOURCE_READY);
+}
+
+/* ---- Death ----------------------------------------------------------------------------------- */
+
+void connection_die(connection *c)
+{
+    sim *s = sim_of(c);
+    wires_last_words(c);
+    c->dead = 1;
+    call_off(&c->hand_out);
+    call_off(&c->up);
+    mull__list_remove(&c->broker->connections, &c->link);
+    mull__link *next;
+    for (mull__link *at = mull__list_first(&c->handouts); at; at = next) {
+        handout *h = MULL__ENTRY(at, handout, link);
+        next = mull__list_after(&c->handouts, at);
+        if (h->copy)
+            broker_take_back(h, one_in(s, 2) ? 0 : between(s, 0, 3000));
+        call_off(&h->deadline);
+        call_off(&h->lost);
+        if (h->stage == ON_ITS_WAY)
+            handout_free(h);
+    }
 }
 
 /* ---- The slots ------------------------------------------------------------------------------- */
@@ -421,112 +363,194 @@ static void asked_in_time(const connection *c, const char *slot)
         violation(sim_of(c), "a transport that was closed is asked to %s", slot);
 }
 
-static int sim_open(void **self, mull_port *port, const char *url, mull_abilities *abilities,
-                    char *why, size_t why_size)
+static broker *broker_at(const char *url)
+{
+    return &opening->sim->brokers[atoi(url + strlen("simulated:"))];
+}
+
+static int sim_look(const char *url, const char *queue, mull_abilities *floor, char *why,
+                    size_t why_size)
+{
+    (void)queue, (void)why, (void)why_size;
+    *floor = broker_at(url)->floor;
+    return 0;
+}
+
+static int sim_open(void **self, mull_port *port, const char *url, char *why, size_t why_size)
 {
     (void)why, (void)why_size;
     process *p = opening;
-    broker *b = &p->sim->brokers[atoi(url + strlen("simulated:"))];
-    connection *c = keep(p->sim, sizeof *c);
+    sim *s = p->sim;
+    broker *b = broker_at(url);
+    connection *c = keep(s, sizeof *c);
     c->broker = b;
     c->process = p;
     c->port = port;
+    c->down = 1;
     mull__list_init(&c->handouts);
     mull__list_init(&c->wires);
     mull__list_push(&b->connections, &c->link);
     p->connections[b->index] = c;
-    *abilities = b->abilities;
     *self = c;
+    if (happens(s, s->faults.drops * 2)) {
+        s->totals->late_connects++;
+        mull_port_state(port, MULL_DOWN, "it isn't there yet");
+        c->up = at_time(s, between(s, 0, 20000), on_up, c);
+    } else if (one_in(s, 2)) {
+        c->up = at_time(s, some_time(s), on_up, c);
+    } else {
+        come_up(c);
+    }
     return 0;
 }
 
-static int sim_subscribe(void *self, mull_subscription *subscription, const char *queue)
+static int sim_subscribe(void *self, mull_ticket ticket, const mull_source *source,
+                         void **subscription)
 {
     connection *c = self;
-    int number = queue_number(queue);
-    c->readers[c->reader_count++] =
-        (reader){.subscription = subscription, .queue = number, .consumer = number};
+    sim *s = sim_of(c);
+    int number = queue_number(source->queue);
+    reader *r = keep(s, sizeof *r);
+    c->readers[c->reader_count++] = r;
+    *r = (reader){.connection = c,
+                  .ticket = ticket,
+                  .queue = number,
+                  .consumer = number,
+                  .most = source->most,
+                  .can = c->broker->floor};
+    r->tells = one_in(s, 2);
+    *subscription = r;
+    ticket_given(c->process, ticket);
+    model_subscribed(c->process, r, source);
+    if (!c->down)
+        look_for(r, 1);
     return 0;
 }
 
-static void sim_credit(void *self, mull_subscription *subscription, uint32_t deliveries)
+/* not_over: a subscription that was ended is the transport's. */
+static void not_over(const reader *r, const char *what)
 {
-    connection *c = self;
-    asked_in_time(c, "take a credit");
-    for (int i = 0; i < c->reader_count; i++) {
-        reader *r = &c->readers[i];
-        if (r->subscription != subscription)
+    if (r->over)
+        violation(sim_of(r->connection), "queue %d is %s after its subscription was ended",
+                  r->queue, what);
+}
+
+static void on_ended(sim *s, void *data)
+{
+    (void)s;
+    const reader *r = data;
+    connection *c = r->connection;
+    if (!c->port || c->dead || c->closing)
+        return;
+    mull_port_source(c->port, r->ticket, MULL_SOURCE_ENDED, NULL, NULL);
+    c->process->touched = 1;
+}
+
+/* take_back_strays: what is on its way to a reader that is no more. */
+static void take_back_strays(reader *r)
+{
+    mull__list *all = &r->connection->handouts;
+    mull__link *next;
+    for (mull__link *at = mull__list_first(all); at; at = next) {
+        handout *h = MULL__ENTRY(at, handout, link);
+        next = mull__list_after(all, at);
+        if (h->reader != r)
             continue;
-        note(sim_of(c), "process %lld, queue %lld: credit %lld", c->process->index, r->queue,
-             deliveries, 0);
-        if (deliveries > r->credit && !c->dead)
-            connection_stir(c, 0);
-        r->credit = deliveries;
+        if (h->stage != ON_ITS_WAY)
+            violation(sim_of(r->connection), "queue %d is given up before message %d is released",
+                      r->queue, h->message->number);
+        if (h->copy)
+            broker_take_back(h, 0);
+        handout_free(h);
     }
 }
 
-/* keep_content copies what the broker needs of a message. */
-static mull_message keep_content(sim *s, const mull_message *content)
+static void sim_unsubscribe(void *self, void *subscription)
 {
-    mull_message kept = *content;
-    mull_header *headers = keep(s, (content->header_count + 1) * sizeof *headers);
-    for (size_t i = 0; i < content->header_count; i++)
-        headers[i] = (mull_header){keep_text(s, content->headers[i].name),
-                                   keep_text(s, content->headers[i].value)};
-    kept.headers = headers;
-    kept.id = keep_text(s, content->id);
-    return kept;
+    connection *c = self;
+    reader *r = subscription;
+    sim *s = sim_of(c);
+    asked_in_time(c, "end a subscription");
+    not_over(r, "ended again");
+    note(s, "process %lld gives up queue %lld", c->process->index, r->queue, 0, 0);
+    model_unsubscribed(c->process, r);
+    take_back_strays(r);
+    r->over = 1;
+    for (int i = 0; i < c->reader_count; i++)
+        if (c->readers[i] == r)
+            c->readers[i] = c->readers[--c->reader_count];
+    if (!happens(s, s->faults.mute))
+        at_time(s, some_time(s), on_ended, r);
 }
 
-static int sim_publish(void *self, const mull_outgoing *outgoing, void *ticket)
+static void sim_credit(void *self, void *subscription, uint32_t deliveries)
+{
+    connection *c = self;
+    reader *r = subscription;
+    asked_in_time(c, "take a credit");
+    not_over(r, "given credit");
+    note(sim_of(c), "process %lld, queue %lld: credit %lld", c->process->index, r->queue,
+         deliveries, 0);
+    if (deliveries > r->most + model_parked(r))
+        violation(sim_of(c), "queue %d has a credit of %u, and %u is the most", r->queue,
+                  deliveries, r->most);
+    if (deliveries > r->credit && !c->dead)
+        connection_stir(c, 0);
+    r->credit = deliveries;
+}
+
+static int sim_publish(void *self, const mull_outgoing *outgoing, mull_ticket ticket)
 {
     connection *c = self;
     sim *s = sim_of(c);
     asked_in_time(c, "publish");
+    if (c->down && one_in(s, 2))
+        return MULL_EDOWN;
     if (happens(s, s->faults.publish_fails / 4))
         return MULL_EIO;
-    wire *w = ask(c, PUBLISH);
-    w->message = model_published(c, outgoing);
-    w->content = keep_content(s, &outgoing->message);
-    w->due_ms = outgoing->due_ms;
-    w->ticket = ticket;
-    send_off(w);
+    wire_publish(c, model_published(c, outgoing), outgoing, ticket);
     return 0;
 }
 
-static void sim_settle(void *self, mull_delivery *delivery, const mull_settlement *settlement)
+static void sim_settle(void *self, mull_delivery *delivery, const mull_settlement *settlement,
+                       mull_ticket ticket)
 {
-    connection *c = self;
     handout *h = (handout *)(void *)delivery;
-    asked_in_time(c, "settle");
+    asked_in_time(self, "settle");
     if (h->wire)
-        violation(sim_of(c), "message %d is settled twice at once", h->message->number);
+        violation(sim_of(self), "message %d is settled twice at once", h->message->number);
     model_settle(h, settlement);
-    wire *w = ask(c, SETTLE);
-    w->handout = h;
-    w->settlement = settlement;
-    h->wire = w;
-    send_off(w);
+    wire_settle(h, settlement, ticket);
 }
 
-static void sim_hold(void *self, mull_delivery *delivery)
+/* sim_hold keeps what is claimed of a queue, delivered or not. */
+static void sim_hold(void *self, void *subscription)
 {
     connection *c = self;
-    handout *h = (handout *)(void *)delivery;
+    const reader *r = subscription;
     sim *s = sim_of(c);
-    asked_in_time(c, "hold a claim");
-    h->held_ms = s->now_ms;
-    if (!c->dead && h->copy && !c->down && !happens(s, s->faults.forgets_hold))
-        h->deadline_ms = s->now_ms + c->broker->abilities.claim_timeout_ms;
+    asked_in_time(c, "hold claims");
+    not_over(r, "held");
+    for (mull__link *at = mull__list_first(&c->handouts); at;
+         at = mull__list_after(&c->handouts, at)) {
+        handout *h = MULL__ENTRY(at, handout, link);
+        if (h->reader != r)
+            continue;
+        h->held_ms = s->now_ms;
+        if (!c->dead && h->copy && !c->down && !happens(s, s->faults.forgets_hold))
+            h->deadline_ms = s->now_ms + c->broker->abilities.claim_timeout_ms;
+    }
 }
 
-static int sim_depth(void *self, const char *queue, void *ticket)
+static int sim_depth(void *self, const char *queue, mull_ticket ticket)
 {
-    asked_in_time(self, "count");
-    wire *w = ask(self, DEPTH);
-    w->queue = queue_number(queue);
-    w->ticket = ticket;
-    send_off(w);
+    connection *c = self;
+    asked_in_time(c, "count");
+    if (c->down && one_in(sim_of(c), 2))
+        return MULL_EDOWN;
+    if (happens(sim_of(c), sim_of(c)->faults.publish_fails / 4))
+        return MULL_EIO;
+    wire_depth(c, queue_number(queue), ticket);
     return 0;
 }
 
@@ -535,62 +559,42 @@ static void sim_release(void *self, mull_delivery *delivery)
 {
     connection *c = self;
     handout *h = (handout *)(void *)delivery;
+    if (h->wire)
+        violation(sim_of(c), "message %d is released while it is settled", h->message->number);
     model_released(h);
     if (h->copy && !c->dead)
         broker_take_back(h, 0);
-    free_handout(h);
+    stray_loss(c, delivery->ticket);
+    handout_free(h);
 }
 
-/* on_close carries out and answers what was taken; what is on its way never arrives. */
-static void on_close(sim *s, void *data)
-{
-    connection *c = data;
-    wire *closing = NULL;
-    for (wire *w; (w = first_wire(c));) {
-        mull__list_remove(&c->wires, &w->link);
-        if (w->asked == CLOSE) {
-            closing = w;
-            continue;
-        }
-        mull__list_push(&c->wires, &w->link);
-        if (!w->reached)
-            reach(w, 0);
-        answer(w);
-    }
-    for (mull__link *at; (at = mull__list_first(&c->handouts));) {
-        handout *h = MULL__ENTRY(at, handout, link);
-        if (h->stage != ON_ITS_WAY)
-            violation(s, "message %d isn't released when its transport is closed",
-                      h->message->number);
-        if (h->copy)
-            broker_take_back(h, 0);
-        free_handout(h);
-    }
-    call_off(&c->hand_out);
-    mull__list_remove(&c->broker->connections, &c->link);
-    c->dead = 1;
-    answer(closing);
-}
-
-static void sim_close(void *self)
+static void sim_close(void *self, int64_t drain_ms)
 {
     connection *c = self;
     c->closing = 1;
-    wire *w = ask(c, CLOSE);
-    if (!c->dead)
-        w->next = at_time(sim_of(c), some_time(sim_of(c)), on_close, c);
+    call_off(&c->up);
+    wire_close(c, drain_ms);
+}
+
+static void sim_flush(void *self)
+{
+    wires_leave(self);
 }
 
 const mull_transport_ops simulated = {
+    .size = sizeof simulated,
     .version = MULL_TRANSPORT_VERSION,
     .scheme = "simulated",
+    .look = sim_look,
     .open = sim_open,
     .subscribe = sim_subscribe,
     .credit = sim_credit,
+    .unsubscribe = sim_unsubscribe,
     .publish = sim_publish,
     .settle = sim_settle,
-    .hold = sim_hold,
     .depth = sim_depth,
     .release = sim_release,
     .close = sim_close,
+    .hold = sim_hold,
+    .flush = sim_flush,
 };

@@ -38,10 +38,34 @@ static const consumer *consumer_of(const handout *h)
     return &h->process->consumers[h->consumer];
 }
 
+/* accepts says whether the engine keeps a message until its handler can be called. */
+static int accepts(const handout *h)
+{
+    return process_accepts(consumer_of(h));
+}
+
+/* is_read says whether new messages of a consumer may be called. */
+static int is_read(const process *p, int queue)
+{
+    const reader *r = process_reader(p, queue);
+    return r && r->state == MULL_SOURCE_READY && !r->connection->down &&
+           process_accepts(&p->consumers[queue]);
+}
+
+/* can_of is what a hand-out's broker can do, as far as the engine knows. */
+static const mull_abilities *can_of(const handout *h)
+{
+    return &h->reader->can;
+}
+
+int64_t deliveries_of(const handout *h)
+{
+    return can_of(h)->deliveries == MULL_COUNTS_NOTHING ? 1 : h->content.deliveries;
+}
+
 /* ---- All hand-outs of a process -------------------------------------------------------------- */
 
-/* next_handout: NULL begins, and ends. */
-static handout *next_handout(const process *p, const handout *after)
+handout *model_next(const process *p, const handout *after)
 {
     mull__link *link = NULL;
     int b = 0;
@@ -63,6 +87,7 @@ typedef struct tally {
     uint32_t failing[QUEUES]; /* settlements that failed */
     uint32_t waiting[QUEUES]; /* for their first call */
     uint32_t settling[QUEUES];
+    uint32_t parked[QUEUES]; /* their broker refuses each settlement */
     uint32_t candidates[QUEUES];
     int alone; /* a candidate's first call is at work */
     int open;  /* calls that weren't cut off */
@@ -87,12 +112,13 @@ static int is_failing(const handout *h)
 static tally take_tally(const process *p)
 {
     tally t = {0};
-    for (handout *h = NULL; (h = next_handout(p, h));) {
+    for (handout *h = NULL; (h = model_next(p, h));) {
         int c = h->consumer;
         int gone = h->told_lost && !h->under_way;
         t.at_work[c] += h->at_work != 0;
         t.slots[c] += h->at_work || (h->stage == RETRYING && !gone);
         t.settling[c] += is_settling(h) != 0;
+        t.parked[c] += h->stage == PARKED && !h->told_lost;
         t.failing[c] += is_failing(h) != 0;
         t.waiting[c] += h->stage == ARRIVED && h->crashes == 0 && !gone;
         t.candidates[c] += h->stage == ARRIVED && h->crashes > 0 && !gone;
@@ -108,18 +134,36 @@ static tally take_tally(const process *p)
 static int candidate_may_run(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
-        if (t->candidates[c] > 0 && t->slots[c] < p->consumers[c].concurrency && t->failing[c] == 0)
+        if (t->candidates[c] > 0 && t->slots[c] < p->consumers[c].concurrency &&
+            t->failing[c] == 0 && is_read(p, c))
             return 1;
     return 0;
 }
 
 /* ---- It arrives ------------------------------------------------------------------------------ */
 
+void model_unsubscribed(const process *p, const reader *r)
+{
+    int changes = p->consumers[r->consumer].place != WORKS;
+    if (!p->dead && !changes)
+        violation(p->sim, "queue %d is given up, and nobody asked to", r->queue);
+}
+
+void model_subscribed(process *p, const reader *r, const mull_source *source)
+{
+    consumer *c = &p->consumers[r->consumer];
+    p->sim->totals->renewals += c->place == RENEWS;
+    c->place = WORKS;
+    uint32_t most = c->concurrency + 2 * c->prefetch;
+    if (source->most != most || (c->max_body > 0 && source->max_body != c->max_body))
+        violation(p->sim, "queue %d is to be read up to %u messages, not %u, or other sizes",
+                  r->queue, source->most, most);
+}
+
 void model_delivered(handout *h)
 {
     const sim *s = h->process->sim;
     counters *c = &h->counters;
-    const mull_abilities *can = &h->connection->broker->abilities;
     h->counters = h->claimed;
     note(h->process->sim, "message %lld arrives at process %lld", number_of(h), h->process->index,
          0, 0);
@@ -127,7 +171,8 @@ void model_delivered(handout *h)
     h->fresh = 1;
     h->held_ms = s->now_ms;
     h->arrived_under = h->process->generation;
-    h->crashes = can->counts_deliveries ? h->delivery.message.deliveries - 1 : 0;
+    h->process->busy_ms = s->now_ms;
+    h->crashes = can_of(h)->deliveries == MULL_COUNTS_DEATHS ? deliveries_of(h) - 1 : 0;
     /* A dead letter that somebody put back counts from the start. */
     if (c->record > 0 && (c->record == h->consumer + 1 || c->counting != h->consumer + 1))
         c->redeliveries = c->calls = c->first_failure_ms = 0;
@@ -146,6 +191,8 @@ void model_looked(handout *h)
     } else if (h->stage == STRAYED && !connection_strayed(h)) {
         model_delivered(h);
     }
+    if (h->fresh && h->stage == ARRIVED)
+        ticket_given(h->process, h->delivery.ticket);
     int fresh = h->fresh && h->stage == ARRIVED;
     h->fresh = 0;
     if (s->counting_allocator.failed_ms < s->now_ms || h->told_lost)
@@ -170,16 +217,16 @@ static void check_counters(const handout *h, const mull_message *m)
               (int)c->redeliveries);
     if (m->calls != calls)
         WRONG(h, "message %d: %d calls, not %d", number_of(h), (int)m->calls, (int)calls);
-    if (m->deliveries != h->delivery.message.deliveries)
+    if (m->deliveries != deliveries_of(h))
         WRONG(h, "message %d: %d deliveries, not %d", number_of(h), (int)m->deliveries,
-              (int)h->delivery.message.deliveries);
+              (int)deliveries_of(h));
 }
 
 /* check_headers: all that it came with, but for a dead letter that is back where it came from: its
  * record is of an earlier life. */
 static void check_headers(const handout *h, const mull_message *m)
 {
-    const mull_message *from = &h->delivery.message;
+    const mull_message *from = &h->content;
     int returned = h->counters.record == h->consumer + 1;
     size_t count = 0;
     for (size_t i = 0; i < from->header_count; i++) {
@@ -210,20 +257,20 @@ static void check_content(const handout *h, const mull_message *m)
 static void check_limits(const handout *h)
 {
     const generation *g = h->stage == ARRIVED ? h->arrived_under : h->judged_under;
-    if (h->stage == ARRIVED && h->crashes == 0)
-        return;
     const mull__settings in_force =
         mull__effective_settings_of(g->table, consumer_of(h)->name,
                                     h->connection->broker->index ? "t1" : "t0")
             .settings;
     int64_t calls = h->counters.calls + h->crashes + h->attempt;
-    if (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts)
+    int counts = h->stage != ARRIVED || h->crashes > 0; /* a stop counts no call of its own */
+    if (counts && in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts)
         WRONG(h, "message %d is called after %d calls, of %d allowed", number_of(h), (int)calls,
               (int)in_force.max_attempts);
-    if (h->stage == ARRIVED && in_force.max_deliveries != MULL__OFF &&
-        h->delivery.message.deliveries > in_force.max_deliveries)
+    int64_t deliveries = deliveries_of(h);
+    if (h->stage == ARRIVED && deliveries > 1 && in_force.max_deliveries != MULL__OFF &&
+        deliveries > in_force.max_deliveries)
         WRONG(h, "message %d is called in hand-out %d, of %d allowed", number_of(h),
-              (int)h->delivery.message.deliveries, (int)in_force.max_deliveries);
+              (int)deliveries, (int)in_force.max_deliveries);
 }
 
 enum { PATIENCE_MS = 5000 };
@@ -235,7 +282,7 @@ static void check_alone(const handout *called, const tally *t)
     const sim *s = called->process->sim;
     if (t->alone)
         WRONG(called, "message %d is called beside a candidate", number_of(called));
-    for (handout *h = NULL; is_candidate(called) && (h = next_handout(called->process, h));)
+    for (handout *h = NULL; is_candidate(called) && (h = model_next(called->process, h));)
         if (h->stage == WORKING && h->at_work && !h->cancelled &&
             s->now_ms - h->started_ms < PATIENCE_MS)
             WRONG(called, "candidate %d is called beside message %d", number_of(called),
@@ -250,8 +297,10 @@ static void check_start(const handout *h)
     if (h->stage != ARRIVED && h->stage != RETRYING)
         WRONG(h, "message %d is called in stage %d", number_of(h), h->stage);
     /* What a handler asks for takes effect on the next turn. */
-    if (process_is_stopping(h->process) && h->process->asked_in != s->steps)
-        WRONG(h, "message %d is called while the engine stops", number_of(h));
+    if (!accepts(h) && h->process->asked_in != s->steps && consumer_of(h)->changed_in != s->steps)
+        WRONG(h, "message %d is called while its consumer takes none", number_of(h));
+    if (h->stage == ARRIVED && accepts(h) && !is_read(h->process, h->consumer))
+        WRONG(h, "message %d is called, and its queue isn't read", number_of(h));
     if (h->at_work)
         WRONG(h, "message %d is called before its last call was ended", number_of(h));
     if (h->stage == RETRYING && s->now_ms < h->retry_not_before_ms)
@@ -355,8 +404,9 @@ void model_lost(handout *h)
 /* is_abandoned: it couldn't be settled before the end, or there was no memory to take it in. */
 static int is_abandoned(const handout *h)
 {
-    int left = h->stage == STRAYED || (is_failing(h) && !h->under_way);
-    return h->connection->closing && left && !h->told_lost;
+    int left = h->stage == STRAYED || h->stage == PARKED || (is_failing(h) && !h->under_way);
+    int leaves = consumer_of(h)->place != WORKS && h->stage == PARKED;
+    return (h->connection->closing || leaves) && left && !h->told_lost;
 }
 
 static int may_be_released(const handout *h)
@@ -379,35 +429,63 @@ void model_released(handout *h)
         WRONG(h, "notify heard nothing of the verdict on message %d", number_of(h));
 }
 
+int model_stuck(const handout *h)
+{
+    return h->stage == PARKED || h->mute;
+}
+
+int model_is_stuck(const process *p)
+{
+    for (handout *h = NULL; (h = model_next(p, h));)
+        if (model_stuck(h))
+            return 1;
+    for (int c = 0; c < QUEUES; c++)
+        if (p->consumers[c].place > RENEWS)
+            return 1;
+    for (int b = 0; b < p->sim->broker_count; b++)
+        for (int i = 0; i < p->connections[b]->reader_count; i++)
+            if (p->connections[b]->readers[i]->state == MULL_SOURCE_REFUSED)
+                return 1;
+    return 0;
+}
+
 /* ---- Publishing ------------------------------------------------------------------------------ */
 
 message *model_published(const connection *c, const mull_outgoing *outgoing)
 {
     sim *s = c->broker->sim;
-    long number = strtol(outgoing->message.body, NULL, 10);
+    const mull_message *given = outgoing->message;
+    long number = strtol(given->body, NULL, 10);
     if (number < 0 || number >= s->message_count)
         violation(s, "a message is published that nobody made");
     message *m = s->messages[number];
     int64_t due_ms = m->delay_ms > 0 ? wall_ms(s) + m->delay_ms : 0;
     if (m->origin != PUBLISHED || m->exists)
         violation(s, "message %d is published, which it should not", m->number);
-    if (!outgoing->message.id || (m->id[0] && strcmp(m->id, outgoing->message.id) != 0) ||
-        strcmp(outgoing->message.queue, queue_name(m->queue)) != 0 || outgoing->due_ms != due_ms)
+    if (!given->id || (m->id[0] && strcmp(m->id, given->id) != 0) ||
+        strcmp(given->queue, queue_name(m->queue)) != 0 || outgoing->due_ms != due_ms)
         violation(s, "message %d isn't published as it should", m->number);
-    take_id(m->id, outgoing->message.id);
+    take_id(m->id, given->id);
     return m;
 }
 
 /* ---- After a turn ---------------------------------------------------------------------------- */
 
-/* right_credit: those at work, a reserve, and some more for what is being settled; nothing while
- * settlements fail. */
-static uint32_t right_credit(const process *p, const tally *t, int c)
+uint32_t model_parked(const reader *r)
 {
+    return take_tally(r->connection->process).parked[r->consumer];
+}
+
+/* right_credit: those at work, a reserve, and some more for what is being settled; nothing while
+ * settlements fail, or the queue isn't read. */
+static uint32_t right_credit(const process *p, const tally *t, const reader *r)
+{
+    int c = r->consumer;
     uint32_t reserve = p->consumers[c].prefetch;
-    if (process_is_stopping(p) || t->failing[c] > 0)
+    if (!process_accepts(&p->consumers[c]) || t->failing[c] > 0 || r->state != MULL_SOURCE_READY)
         return 0;
-    return t->slots[c] + reserve + (t->settling[c] < reserve ? t->settling[c] : reserve);
+    return t->parked[c] + t->slots[c] + reserve +
+           (t->settling[c] < reserve ? t->settling[c] : reserve);
 }
 
 static void check_credit(const process *p, const tally *t)
@@ -415,8 +493,8 @@ static void check_credit(const process *p, const tally *t)
     for (int b = 0; b < p->sim->broker_count; b++) {
         const connection *c = p->connections[b];
         for (int i = 0; i < c->reader_count && !c->closing; i++) {
-            const reader *r = &c->readers[i];
-            uint32_t right = right_credit(p, t, r->consumer);
+            const reader *r = c->readers[i];
+            uint32_t right = right_credit(p, t, r);
             if (r->credit != right)
                 violation(p->sim, "queue %d has a credit of %u, not %u", r->queue, r->credit,
                           right);
@@ -427,9 +505,10 @@ static void check_credit(const process *p, const tally *t)
 /* check_held: but for what the engine gave up to settle before its end. */
 static void check_held(const handout *h)
 {
-    const mull_abilities *can = &h->connection->broker->abilities;
+    const mull_abilities *can = can_of(h);
     int given_up = is_failing(h) && !h->under_way && process_is_stopping(h->process);
-    int held = h->stage >= ARRIVED && h->stage < SETTLED && !given_up && !h->connection->closing;
+    int held = h->stage >= ARRIVED && h->stage < SETTLED && !given_up && !h->connection->closing &&
+               h->reader->state == MULL_SOURCE_READY;
     if (can->can_hold && held && h->process->sim->now_ms - h->held_ms > can->claim_timeout_ms / 2)
         WRONG(h, "the claim on message %d isn't held", number_of(h));
 }
@@ -444,7 +523,7 @@ static void check_tried_again(const handout *h)
     if (!process_is_stopping(p) && p->sim->now_ms >= h->try_not_before_ms)
         WRONG(h, "message %d isn't settled again when it is time", number_of(h));
     if (p->life == CLOSING && p->sim->faults.no_memory == 0 && h->tries <= TRIES_WHEN_STOPPING &&
-        !h->hopeless)
+        !h->hopeless && !process_drained(p))
         WRONG(h, "message %d isn't settled again, and the engine closes", number_of(h));
 }
 
@@ -460,10 +539,10 @@ static void check_left(const handout *h, int gate_open)
         WRONG(h, "message %d isn't cut off at its timeout", number_of(h));
     if (h->stage == WORKING && !h->cancelled && s->now_ms > h->process->grace_ends_ms)
         WRONG(h, "message %d isn't cut off when the grace is over", number_of(h));
-    if (h->told_lost)
+    if (h->told_lost || h->stage == PARKED)
         return;
-    if (h->stage == ARRIVED && process_is_stopping(h->process))
-        WRONG(h, "message %d waits, and the engine stops", number_of(h));
+    if (h->stage == ARRIVED && !accepts(h))
+        WRONG(h, "message %d waits, and its consumer takes none", number_of(h));
     check_held(h);
     if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms)
         WRONG(h, "message %d isn't retried when it is time", number_of(h));
@@ -473,7 +552,8 @@ static void check_left(const handout *h, int gate_open)
 static void check_idle(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
-        if (t->waiting[c] > 0 && t->failing[c] == 0 && t->slots[c] < p->consumers[c].concurrency)
+        if (t->waiting[c] > 0 && t->failing[c] == 0 && is_read(p, c) &&
+            t->slots[c] < p->consumers[c].concurrency)
             violation(p->sim, "consumer %d has %u messages waiting and %u of %u handlers at work",
                       c, t->waiting[c], t->slots[c], p->consumers[c].concurrency);
 }
@@ -516,9 +596,9 @@ static void check_candidates_wait(process *p, const tally *t, int candidate_wait
 static void check_ends(const process *p, const tally *t)
 {
     int works = 0;
-    for (handout *h = NULL; (h = next_handout(p, h));)
+    for (handout *h = NULL; (h = model_next(p, h));)
         if (h->stage == STRAYED || h->stage == SETTLING ||
-            (h->stage != ON_ITS_WAY && h->stage != SETTLED && !h->told_lost))
+            (h->stage != ON_ITS_WAY && h->stage < PARKED && !h->told_lost))
             return;
     for (int c = 0; c < QUEUES; c++)
         works |= t->at_work[c] > 0;
@@ -526,21 +606,37 @@ static void check_ends(const process *p, const tally *t)
         violation(p->sim, "process %d has nothing left to wait for, and doesn't end", p->index);
 }
 
+/* drain: its engine has waited long enough for answers. What isn't answered stays claimed. */
+static void drain(process *p)
+{
+    p->drained = process_drained(p);
+    if (!p->drained)
+        return;
+    for (handout *h = NULL; (h = model_next(p, h));)
+        if (h->stage == SETTLING && h->under_way) {
+            h->unanswered = 1;
+            h->under_way = 0;
+            h->stage = PARKED;
+            p->sim->totals->unanswered++;
+        }
+}
+
 void model_turned(process *p)
 {
     if (p->dead)
         return;
-    for (handout *h = NULL; (h = next_handout(p, h));) {
+    drain(p);
+    for (handout *h = NULL; (h = model_next(p, h));) {
         model_looked(h);
-        if (process_is_stopping(p) && h->stage == RETRYING && !h->told_lost)
+        if (!accepts(h) && h->stage == RETRYING && !h->told_lost)
             model_unwritten(h); /* it goes back */
     }
     tally t = take_tally(p);
     int candidate_waits = candidate_may_run(p, &t);
     int short_of_calls = p->sim->now_ms <= p->sim->counting_allocator.failed_ms + CALL_AGAIN_MS;
     int gate_open = !process_is_stopping(p) && !t.alone && !candidate_waits && !short_of_calls;
-    for (handout *h = NULL; (h = next_handout(p, h));)
-        check_left(h, gate_open);
+    for (handout *h = NULL; (h = model_next(p, h));)
+        check_left(h, gate_open && t.at_work[h->consumer] < consumer_of(h)->concurrency);
     if (gate_open)
         check_idle(p, &t);
     check_candidates_wait(p, &t, candidate_waits);
@@ -549,16 +645,39 @@ void model_turned(process *p)
     check_counts(p);
 }
 
+/* counts_exactly says whether an engine knows what is in the queues of a broker. */
+static int counts_exactly(const connection *c)
+{
+    for (int i = 0; i < c->reader_count; i++)
+        if (c->readers[i]->can.depth != MULL_DEPTH_EXACT)
+            return 0;
+    return 1;
+}
+
+/* check_quiet: where a queue can't be counted, nothing may have happened for a while. */
+static void check_quiet(const process *p)
+{
+    const sim *s = p->sim;
+    if (s->now_ms < p->busy_ms + QUIET_MS || wall_ms(s) < p->put_off_ms + QUIET_MS)
+        violation(p->sim, "process %d stops since there is nothing left, but it isn't quiet",
+                  p->index);
+}
+
 /* check_empty: it stopped because nothing was left. Whoever puts more there meanwhile is too late.
  */
 static void check_empty(const process *p)
 {
     sim *s = p->sim;
+    for (int b = 0; b < s->broker_count; b++)
+        if (!counts_exactly(p->connections[b]))
+            check_quiet(p);
     if (s->now_ms < s->published_ms + 100)
         return;
     for (int b = 0; b < s->broker_count; b++) {
         mull__list *copies = &s->brokers[b].copies;
-        for (mull__link *at = mull__list_first(copies); at; at = mull__list_after(copies, at))
+        int exactly = counts_exactly(p->connections[b]);
+        for (mull__link *at = mull__list_first(copies); exactly && at;
+             at = mull__list_after(copies, at))
             if (MULL__ENTRY(at, copy, link)->queue < QUEUES)
                 violation(s, "process %d stops since there is nothing left, but message %d",
                           p->index, MULL__ENTRY(at, copy, link)->message->number);
@@ -566,18 +685,20 @@ static void check_empty(const process *p)
 }
 
 /* model_stopped: what it leaves behind is settled, or can't be. */
-void model_stopped(const process *p)
+void model_stopped(process *p)
 {
     sim *s = p->sim;
     if (p->dead)
         return;
-    if (!process_is_stopping(p))
+    int cut_short = p->until_empty && model_is_stuck(p);
+    if (!process_is_stopping(p) && !cut_short)
         violation(s, "process %d stops by itself", p->index);
-    for (handout *h = NULL; (h = next_handout(p, h));)
-        if (h->stage > STRAYED && h->stage != SETTLED && !h->told_lost && !is_failing(h))
+    drain(p);
+    for (handout *h = NULL; (h = model_next(p, h));)
+        if (h->stage > STRAYED && h->stage < PARKED && !h->told_lost && !is_failing(h))
             violation(s, "process %d has stopped, and message %d is in stage %d", p->index,
                       number_of(h), h->stage);
-    if (p->life == RUNNING) {
+    if (p->life == RUNNING && !cut_short) {
         s->totals->emptied++;
         check_empty(p);
     }

@@ -21,7 +21,8 @@ const char *const type_names[] = {"Type0",
                                   "Type5",
                                   "HandlerCrashError",
                                   "HandlerTimeoutError",
-                                  "MessageDeserializationError"};
+                                  "MessageDeserializationError",
+                                  "Error"};
 
 static const char *const rule_types[] = {"Type0",
                                          "Type1",

@@ -28,7 +28,18 @@ void processes_init(sim *s)
 
 int process_is_stopping(const process *p)
 {
-    return p->life != RUNNING || (p->engine && mull__engine_emptied(p->engine));
+    return p->life != RUNNING ||
+           (p->engine && (mull__engine_emptied(p->engine) || mull_engine_status(p->engine) != 0));
+}
+
+int process_accepts(const consumer *c)
+{
+    return !process_is_stopping(c->process) && c->place == WORKS && !c->paused;
+}
+
+int process_drained(const process *p)
+{
+    return process_is_stopping(p) && p->sim->now_ms >= p->drain_ends_ms;
 }
 
 /* ---- Starting -------------------------------------------------------------------------------- */
@@ -41,6 +52,12 @@ static int64_t engine_now(void *data)
 static int64_t engine_wall(void *data)
 {
     return wall_ms(((process *)data)->sim);
+}
+
+static void on_log(mull_level level, const char *text, void *data)
+{
+    (void)text;
+    ((process *)data)->errors += level == MULL_ERROR_LEVEL;
 }
 
 static void on_event(const mull_event *told, void *data)
@@ -61,7 +78,8 @@ static void on_depth(int status, const mull_depth *depth, void *data)
     s->totals->depths++;
     note(s, "process %lld is told: %lld ready, %lld delayed, %lld claimed", p->index,
          (int64_t)depth->ready, (int64_t)depth->delayed, (int64_t)depth->claimed);
-    if (status != 0 && depth->ready + depth->delayed + depth->claimed > 0)
+    if (status != 0 && (depth->ready != MULL_UNKNOWN || depth->delayed != MULL_UNKNOWN ||
+                        depth->claimed != MULL_UNKNOWN))
         violation(s, "a depth that isn't known");
 }
 
@@ -101,6 +119,8 @@ static void on_stopped(void *data)
     if (p->life == CLOSING)
         return;
     p->life = STOPPED;
+    if (!p->drained)
+        p->drain_ends_ms = INT64_MAX;
     if (one_in(s, 2))
         process_close(p);
     else
@@ -155,7 +175,9 @@ static uint64_t draw_policy(sim *s)
     return 1 + draw(s, 1 << 20);
 }
 
-static void draw_consumer(process *p, int queue)
+/* add_consumer gives the engine one; while that runs, its policy may be one that can't do with it.
+ */
+static int add_consumer(process *p, int queue)
 {
     static const size_t sizes[] = {0, 0, 8, 16};
     static const int64_t timeouts_ms[] = {MULL_NEVER, 20, 150, 900, 30000};
@@ -182,8 +204,13 @@ static void draw_consumer(process *p, int queue)
     options.prefetch = c->prefetch;
     options.timeout_ms = c->timeout_ms;
     options.max_body = c->max_body;
-    if (mull_engine_consumer(p->engine, &options) != 0)
-        violation(s, "there is no consumer");
+    uint64_t failures = s->counting_allocator.failures;
+    int status = mull_consumer_add(p->engine, &options);
+    c->place = status == 0 ? WORKS : ABSENT;
+    if (status != 0 && (p->life != RUNNING ||
+                        (status != MULL_EREFUSED && s->counting_allocator.failures == failures)))
+        violation(s, "there is no consumer: %d", status);
+    return status;
 }
 
 static void make_engine(process *p)
@@ -195,6 +222,7 @@ static void make_engine(process *p)
     options.policy = p->policy;
     options.loop = p->loop;
     options.grace_ms = p->grace_ms;
+    options.log = on_log;
     options.event = on_event;
     options.stopped = on_stopped;
     options.data = p;
@@ -214,7 +242,7 @@ static void make_engine(process *p)
             violation(s, "there is no transport");
     }
     for (int queue = 0; queue < QUEUES; queue++)
-        draw_consumer(p, queue);
+        add_consumer(p, queue);
 }
 
 /* start: a policy that the engine refuses is replaced by another, at last by a tame one. */
@@ -242,7 +270,8 @@ void process_start(sim *s, void *data)
                    .loop = p->loop,
                    .touched = 1,
                    .epoch = p->epoch + 1,
-                   .grace_ends_ms = INT64_MAX};
+                   .grace_ends_ms = INT64_MAX,
+                   .drain_ends_ms = INT64_MAX};
     note(s, "process %lld starts", p->index, 0, 0, 0);
     int scarce = s->counting_allocator.scarce;
     s->counting_allocator.scarce = 0;
@@ -266,7 +295,7 @@ static void bury(process *p)
     p->life = CLOSING;
     for (int turns = 0; p->engine; turns++) {
         for (int i = 0; i < s->broker_count; i++)
-            connection_flush(p->connections[i]);
+            wires_answer(p->connections[i]);
         mull_engine_turn(p->engine);
         if (turns > 1000)
             violation(s, "a dead engine can't be taken down");
@@ -301,6 +330,7 @@ void process_stop(process *p)
     p->life = STOPPING;
     p->asked_in = s->steps;
     p->grace_ends_ms = s->now_ms + p->grace_ms;
+    p->drain_ends_ms = p->grace_ends_ms + DRAIN_MS;
     p->touched = 1;
     mull_stop(p->engine);
     if (one_in(s, 2))
@@ -320,14 +350,18 @@ void process_close(process *p)
     p->asked_in = s->steps;
     if (s->now_ms < p->grace_ends_ms)
         p->grace_ends_ms = s->now_ms;
+    if (s->now_ms + DRAIN_MS < p->drain_ends_ms)
+        p->drain_ends_ms = s->now_ms + DRAIN_MS;
     p->touched = 1;
     mull_engine_close(p->engine, on_closed, p);
 }
 
-/* process_troubled: who waits for it to stop may lose patience. */
+/* process_troubled: who waits for it to stop may lose patience; or the policy is mended. */
 void process_troubled(process *p)
 {
     sim *s = p->sim;
+    if (happens(s, 80))
+        process_reload(p);
     if ((p->life == STOPPING || p->life == STOPPED) && one_in(s, 3))
         at_time(s, between(s, 0, 200), process_close_later, p);
 }
@@ -358,6 +392,97 @@ void process_reload(process *p)
         s->totals->reloads_refused++;
     else
         s->totals->reloads++;
+}
+
+/* ---- Consumers come and go ------------------------------------------------------------------- */
+
+static void on_removed(int status, void *data)
+{
+    consumer *c = data;
+    process *p = c->process;
+    note(p->sim, "process %lld, queue %lld: its consumer is removed: %lld", p->index, c->queue,
+         status, 0);
+    if (c->place != LEAVES || status != (p->life == CLOSING ? MULL_ESTATE : 0))
+        violation(p->sim, "consumer %d is removed: %d", c->queue, status);
+    c->place = ABSENT;
+    for (const handout *h = NULL; (h = model_next(p, h));)
+        if (h->consumer == c->queue && h->stage != ON_ITS_WAY && !p->dead && status == 0)
+            violation(p->sim, "consumer %d is removed, and has message %d", c->queue,
+                      h->message->number);
+}
+
+static void begins_to_refuse(consumer *c)
+{
+    c->changed_in = c->process->sim->steps;
+    c->process->touched = 1;
+}
+
+static void pause_or_resume(consumer *c)
+{
+    process *p = c->process;
+    note(p->sim, "process %lld, queue %lld: its consumer is paused: %lld", p->index, c->queue,
+         !c->paused, 0);
+    p->sim->totals->pauses++;
+    c->paused = !c->paused; /* what is done at once is to be right */
+    int status = c->paused ? mull_consumer_pause(p->engine, c->name)
+                           : mull_consumer_resume(p->engine, c->name);
+    if (status != 0)
+        violation(p->sim, "consumer %d can't be paused: %d", c->queue, status);
+    begins_to_refuse(c);
+}
+
+static void set_concurrency(consumer *c)
+{
+    process *p = c->process;
+    c->concurrency = (uint32_t)between(p->sim, 1, 6);
+    note(p->sim, "process %lld, queue %lld: concurrency %lld", p->index, c->queue, c->concurrency,
+         0);
+    const reader *r = process_reader(p, c->queue);
+    if (r && c->place == WORKS && c->concurrency + 2 * c->prefetch > r->most)
+        c->place = RENEWS;
+    int status = mull_consumer_concurrency(p->engine, c->name, c->concurrency);
+    if (status != 0)
+        violation(p->sim, "consumer %d can't have another concurrency: %d", c->queue, status);
+    begins_to_refuse(c);
+}
+
+static void remove_consumer(consumer *c)
+{
+    process *p = c->process;
+    note(p->sim, "process %lld, queue %lld: its consumer is to leave", p->index, c->queue, 0, 0);
+    p->sim->totals->removals++;
+    c->place = LEAVES;
+    int status = mull_consumer_remove(p->engine, c->name, on_removed, c);
+    if (status != 0)
+        violation(p->sim, "consumer %d can't be removed: %d", c->queue, status);
+    begins_to_refuse(c);
+}
+
+const reader *process_reader(const process *p, int queue)
+{
+    const connection *c = p->connections[queue % p->sim->broker_count];
+    for (int i = 0; i < c->reader_count; i++)
+        if (c->readers[i]->consumer == queue)
+            return c->readers[i];
+    return NULL;
+}
+
+void process_consumers(process *p)
+{
+    sim *s = p->sim;
+    consumer *c = &p->consumers[draw(s, QUEUES)];
+    uint64_t change = draw(s, 4);
+    if (p->life != RUNNING || process_is_stopping(p) || c->place == LEAVES)
+        return;
+    if (c->place == ABSENT)
+        s->totals->additions += add_consumer(p, c->queue) == 0;
+    else if (change == 0)
+        remove_consumer(c);
+    else if (change == 1)
+        set_concurrency(c);
+    else
+        pause_or_resume(c);
+    p->touched = 1;
 }
 
 /* ---- What happens to them -------------------------------------------------------------------- */
@@ -399,7 +524,7 @@ void process_changes(sim *s, void *none)
     if (!p->engine || p->dead)
         return;
     broker_put_back(&s->brokers[draw(s, (uint64_t)s->broker_count)]);
-    switch (draw(s, 12)) {
+    switch (draw(s, 16)) {
     case 0:
         process_stop(p);
         break;
@@ -421,13 +546,27 @@ void process_changes(sim *s, void *none)
     case 7:
         ask_depth(p);
         break;
+    case 8:
+    case 9:
+        process_consumers(p);
+        break;
     default:
         process_reload(p);
     }
 }
 
+static void resume_all(process *p)
+{
+    for (int queue = 0; queue < QUEUES; queue++)
+        if (p->life == RUNNING && p->consumers[queue].paused && p->consumers[queue].place < LEAVES)
+            pause_or_resume(&p->consumers[queue]);
+}
+
+/* process_calm: a person has made the queues that were missing, and sees to what is stuck. */
 void process_calm(sim *s)
 {
+    for (int i = 0; i < s->broker_count; i++)
+        s->brokers[i].missing = 0;
     for (int i = 0; i < s->process_count; i++) {
         process *p = &s->processes[i];
         if (!p->engine || p->dead) {
@@ -436,6 +575,9 @@ void process_calm(sim *s)
         }
         for (int b = 0; b < s->broker_count; b++)
             connection_calm(p->connections[b]);
+        resume_all(p);
+        if (model_is_stuck(p))
+            process_stop(p);
         p->until_empty = p->life == RUNNING && one_in(s, 4);
         if (p->until_empty)
             mull_stop_when_empty(p->engine);
@@ -448,7 +590,7 @@ void process_end_all(sim *s)
 {
     for (int i = 0; i < s->process_count; i++) {
         process *p = &s->processes[i];
-        if (p->until_empty && p->engine && one_in(s, 2))
+        if (p->until_empty && p->engine && !model_is_stuck(p) && one_in(s, 2))
             continue; /* it ends by itself */
         if (one_in(s, 2))
             process_stop(p);

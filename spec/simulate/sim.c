@@ -217,6 +217,9 @@ static void draw_nature(sim *s)
     s->faults.forgets_hold = some(s, 500);
     s->faults.drops = some(s, 200);
     s->faults.kill_inside = some(s, 15);
+    s->faults.mute = one_in(s, 3) ? some(s, 60) : 0;
+    s->faults.twice = some(s, 200);
+    s->faults.refuses = some(s, 150);
     s->faults.no_memory = one_in(s, 2) ? 0 : some(s, 80);
     s->habits.fails = (uint32_t)between(s, 5, 80);
     s->habits.at_once = (uint32_t)between(s, 0, 60);
@@ -239,14 +242,17 @@ static void begin(sim *s)
         at_time(s, i == 0 ? 0 : between(s, 0, 2000), process_start, &s->processes[i]);
 }
 
-/* alive counts copies that are still to be handled. */
-static int alive(const sim *s)
+/* alive counts copies that are still to be handled; what is stuck isn't until its process ends. */
+static int alive(sim *s)
 {
     int count = s->publishes_left;
-    for (int i = 0; i < s->message_count; i++)
-        count += s->messages[i]->copies;
-    for (int i = 0; i < s->broker_count; i++)
-        count -= s->brokers[i].dead_count;
+    for (int i = 0; i < s->broker_count; i++) {
+        mull__list *copies = &s->brokers[i].copies;
+        for (mull__link *at = mull__list_first(copies); at; at = mull__list_after(copies, at)) {
+            const copy *c = MULL__ENTRY(at, copy, link);
+            count += c->queue < QUEUES && !(c->claim && model_stuck(c->claim));
+        }
+    }
     for (int i = 0; i < s->process_count; i++)
         count += (int)s->processes[i].publishes;
     return count;

@@ -7,8 +7,10 @@
  *   work.c       messages are published, handlers work: how calls end
  *   broker.c     keeps messages, hands them out; outlives engines
  *   connection.c the broker as an engine sees it: the slots of a transport, and their faults
+ *   wire.c       what it is asked goes to the broker, and the answer comes back, or doesn't
  *   model.c      is what happens right? an account of each hand-out
  *   verdicts.c   ... and of what should become of it
+ *   written.c    ... and of what goes with it
  *   counting_allocator.c      the engines' memory, counted and spoilt when it is freed
  *   trace.c      what happened, for people, and a hash of it
  */
@@ -133,14 +135,21 @@ typedef struct copy {
 struct broker {
     sim *sim;
     int index;
-    mull_abilities abilities;
-    int adopts_ids; /* it keeps the id that an engine gives */
-    int reverses;   /* headers come back in another order than they went */
-    int halves; /* a settlement may stop midway when the connection dies: the copy is out then */
+    mull_abilities abilities; /* what it can do */
+    mull_abilities floor;     /* what is promised of it before anybody looks */
+    int adopts_ids;           /* it keeps the id that an engine gives */
+    int reverses;             /* headers come back in another order than they went */
+    int halves;  /* a settlement may stop midway when the connection dies: the copy is out then */
+    int midway;  /* ... or when an error is answered: asked again, it goes on from there */
+    int to_tail; /* what is given back has lost its place */
+    int counts_given_back; /* ... and was counted, where hand-outs are */
+    int drops_claims;      /* a connection that goes down loses its claims */
+    int batches;           /* what is asked leaves with the next flush */
+    int refuses_big;       /* a large message can neither be redelivered nor sent */
+    unsigned missing;      /* dead-letter queues that aren't there, a bit each */
     mull__list copies;
     uint64_t next_place;
     mull__list connections;
-    int dead_count; /* copies in dead-letter queues */
 };
 
 void broker_init(sim *s, int index);
@@ -151,9 +160,16 @@ copy *broker_put(broker *b, message *m, int64_t due_ms, const mull_message *cont
 /* broker_put_back: somebody moves a dead letter to a queue that is read, where there is one. */
 void broker_put_back(broker *b);
 
-/* broker_settle carries a settlement out: 0, or MULL_ELOST where the claim is gone. `half`: only
- * what comes before the acknowledgement. */
-int broker_settle(handout *h, const mull_settlement *settlement, int half);
+/* broker_settle carries a settlement out: 0; MULL_ELOST where the claim is gone; MULL_EREFUSED
+ * where it can never be. */
+int broker_settle(handout *h, const mull_settlement *settlement);
+
+/* broker_settle_half does only what comes before the end of the message: the copy, or what its
+ * handler sent. broker_settle does the rest. */
+void broker_settle_half(handout *h, const mull_settlement *settlement);
+
+/* broker_refuses says whether a settlement can never be. */
+int broker_refuses(const handout *h, const mull_settlement *settlement);
 
 /* broker_take_back ends a claim, counted, and lets its message rest for a while. */
 void broker_take_back(handout *h, int64_t rests_ms);
@@ -171,9 +187,14 @@ const char *queue_name(int number);
 /* ---- Connections ----------------------------------------------------------------------------- */
 
 typedef struct reader {
-    mull_subscription *subscription;
+    connection *connection;
+    mull_ticket ticket;
     int queue, consumer;
-    uint32_t credit, out;
+    int tells; /* what holds for its queue, which is more than was promised */
+    mull_source_state state;
+    int over;           /* the engine has ended it */
+    mull_abilities can; /* as far as the engine knows */
+    uint32_t most, credit, out;
 } reader;
 
 /* A connection is a transport's self: one for each engine and broker. */
@@ -182,14 +203,14 @@ struct connection {
     broker *broker;
     process *process;
     mull_port *port;
-    reader readers[QUEUES];
+    reader *readers[QUEUES];
     int reader_count;
     mull__list handouts; /* not released */
     mull__list wires;    /* asked, and not answered */
     int dead;            /* nothing it does changes the broker any more */
     int down;            /* it says that it can't reach the broker */
     int closing;
-    event *hand_out;
+    event *hand_out, *up;
 };
 
 extern const mull_transport_ops simulated;
@@ -197,17 +218,38 @@ extern const mull_transport_ops simulated;
 /* connection_die cuts it off; what was under way may have reached the broker or not. */
 void connection_die(connection *c);
 
-/* connection_flush answers all that a dead connection was asked. */
-void connection_flush(connection *c);
-
 void connection_stir(connection *c, int64_t delay_ms);
 void connection_lose(handout *h);                    /* the broker takes a claim back */
 void connection_drop(connection *c, int64_t for_ms); /* down, and up again */
 void connection_calm(connection *c);
 int connection_strayed(const handout *h); /* for lack of memory */
+void handout_free(handout *h);
+void call_off(event **e);
 
 /* serve says for whom the next connection is opened. */
 void serve(process *p);
+
+/* ---- Over the wire --------------------------------------------------------------------------- */
+
+void wire_settle(handout *h, const mull_settlement *settlement, mull_ticket ticket);
+void wire_publish(connection *c, message *m, const mull_outgoing *outgoing, mull_ticket ticket);
+void wire_depth(connection *c, int queue, mull_ticket ticket);
+void wire_close(connection *c, int64_t drain_ms);
+
+/* wires_leave sends off what was asked since the last flush. */
+void wires_leave(connection *c);
+
+/* wires_last_words: some of what was asked reaches the broker, and nobody will know. */
+void wires_last_words(connection *c);
+
+/* wires_answer answers all that a dead connection was asked. */
+void wires_answer(connection *c);
+
+/* stray_loss tells some time later that a delivery is lost that is nobody's any more. */
+void stray_loss(connection *c, mull_ticket delivery);
+
+/* ticket_given is told of each number that an engine gives. */
+void ticket_given(process *p, mull_ticket ticket);
 
 /* ---- Hand-outs ------------------------------------------------------------------------------- */
 
@@ -220,6 +262,7 @@ typedef enum stage {
     FAILED,
     RETRYING, /* judged: waits for its next call */
     SETTLING,
+    PARKED, /* it can't be settled, and waits for a person */
     SETTLED
 } stage;
 
@@ -232,7 +275,16 @@ typedef struct failing {
 /* An engine that is to end tries so often to settle what fails. */
 enum { TRIES_WHEN_STOPPING = 3 };
 
-enum { CRASHED_TYPE = TYPES, TIMED_OUT_TYPE, TOO_BIG_TYPE };
+/* A question that isn't answered for so long is given up. */
+enum { EXPIRES_MS = 60000 };
+
+/* So long an engine that is to end waits for answers, once the grace is over. */
+enum { DRAIN_MS = 5000 };
+
+/* Where depths aren't exact, queues count as empty once nothing has happened for so long. */
+enum { QUIET_MS = 10000 };
+
+enum { CRASHED_TYPE = TYPES, TIMED_OUT_TYPE, TOO_BIG_TYPE, SEND_REFUSED_TYPE };
 
 struct generation;
 
@@ -252,16 +304,20 @@ struct handout {
     mull_delivery delivery; /* first */
     mull__link link;
     connection *connection;
+    reader *reader;
     process *process;
     int consumer;
     copy *copy; /* NULL: the claim is gone, or settled */
     message *message;
+    mull_message content;
     char body[16];
     char id[36];
+    int half;            /* its settlement is carried out but for the end */
     int64_t deadline_ms; /* of the claim */
     int64_t held_ms;     /* when it was last held, or delivered */
     event *on_its_way, *deadline, *lost;
     struct wire *wire; /* its settlement is with the broker */
+    int mute;          /* ... from which no answer comes */
 
     /* the model's */
     stage stage;
@@ -296,9 +352,14 @@ struct handout {
     uint64_t settlement_hash;
     counters after; /* what its copy should carry once it is settled */
     int under_way, tries, answered;
-    int unwritten; /* decided, but there was no memory to write the settlement */
-    int given_up;  /* it failed too often, and the grace was over */
-    int hopeless;  /* it failed when it was to end and the broker was down: it may be given up */
+    int refusals;        /* settlements that can never be */
+    const char *dead_in; /* the queue of the dead letter that it was to be last */
+    int refused_now;     /* ... the last one was */
+    int64_t refused_ms;  /* wall clock */
+    int unanswered;      /* its engine no longer waits for the answer */
+    int unwritten;       /* decided, but there was no memory to write the settlement */
+    int given_up;        /* it failed too often, and the grace was over */
+    int hopeless; /* it failed when it was to end and the broker was down: it may be given up */
     int64_t try_not_before_ms;
 };
 
@@ -306,10 +367,17 @@ struct handout {
 
 typedef enum life { DOWN, RUNNING, STOPPING, STOPPED, CLOSING } life;
 
+/* place is where a consumer stands: more concurrency than its subscription is for takes a new one.
+ */
+typedef enum place { WORKS, RENEWS, LEAVES, ABSENT } place;
+
 typedef struct consumer {
     process *process;
     char name[8];
     int queue, broker;
+    place place;
+    int paused;
+    uint64_t changed_in; /* the step in which it began to accept nothing */
     uint32_t concurrency, prefetch;
     int64_t timeout_ms;
     size_t max_body;
@@ -331,6 +399,8 @@ struct process {
     int64_t next_ms;            /* when its engine wants to be turned */
     int64_t grace_ms;
     int64_t grace_ends_ms; /* of one that stops */
+    int64_t drain_ends_ms; /* ... that no longer waits for answers */
+    int drained;           /* ... since its last turn */
     uint64_t asked_in;     /* the step in which it was asked to stop */
     int64_t epoch;         /* which of its starts this is */
     int until_empty;
@@ -340,6 +410,11 @@ struct process {
     mull_counts counts; /* as they should be */
     int64_t publishes;  /* not answered */
     int asked;          /* depths, not answered */
+    int64_t errors;     /* lines of its log */
+    int64_t busy_ms;    /* when a message last came here, or was settled */
+    int64_t put_off_ms; /* wall clock: when the last of its redeliveries is due */
+    mull_ticket *tickets;
+    size_t ticket_count, ticket_room;
 };
 
 void processes_init(sim *s);
@@ -351,7 +426,13 @@ void process_close(process *p);
 void process_close_later(sim *s, void *p);
 void process_troubled(process *p); /* something could not be settled */
 void process_reload(process *p);
+void process_consumers(process *p); /* one is added, changed or removed */
+
+/* process_reader is how a process reads a queue; NULL: it doesn't. */
+const reader *process_reader(const process *p, int queue);
 int process_is_stopping(const process *p);
+int process_accepts(const consumer *c); /* it may call handlers, now or later */
+int process_drained(const process *p);  /* it waits for no answer any more */
 
 void process_calm(sim *s);    /* all run, and nothing hinders them */
 void process_end_all(sim *s); /* all come to their end */
@@ -406,6 +487,8 @@ void work_end_all(process *p);
 
 /* ---- The model ------------------------------------------------------------------------------- */
 
+void model_subscribed(process *p, const reader *r, const mull_source *source);
+void model_unsubscribed(const process *p, const reader *r);
 void model_delivered(handout *h);
 
 /* model_looked: the engine had a look; what it had no memory to do is to come. */
@@ -421,6 +504,24 @@ void model_sent(handout *h, message *m, int status);
 message *model_published(const connection *c, const mull_outgoing *outgoing);
 void model_settle(handout *h, const mull_settlement *settlement);
 void model_answered(handout *h, int status);
+
+/* What a settlement carries. expect_due plans a redelivery: when it should be due; of the other
+ * two, one checks and one hashes all of it. */
+int64_t expect_due(handout *h);
+void expect_written(handout *h, const mull_settlement *settlement);
+uint64_t settlement_hash(const mull_settlement *settlement);
+int64_t settlement_number(const mull_settlement *settlement, const char *header); /* -1: none */
+
+/* are_words compares a queue or a note with what it should be, or, where an override's could not be
+ * kept, with what is there `without` it. */
+int are_words(const handout *h, const char *found, const char *expected, const char *without);
+int same_text(const char *a, const char *b);
+
+/* model_parked counts what a reader was handed and its broker refuses to settle. */
+uint32_t model_parked(const reader *r);
+
+/* model_refused: it was told that a settlement can never be, and has looked. */
+void model_refused(handout *h);
 void model_event(process *p, const mull_event *told);
 
 /* model_heard: the notify of a generation is called, and fails or doesn't. */
@@ -428,8 +529,20 @@ void model_heard(uint64_t number, const mull_event *heard, int fails);
 void model_lost(handout *h);
 void model_released(handout *h);
 void model_turned(process *p);
-void model_stopped(const process *p);
+void model_stopped(process *p);
 void model_end(sim *s);
+
+/* model_next gives the hand-outs of a process: NULL begins, and ends. */
+handout *model_next(const process *p, const handout *after);
+
+/* model_stuck says whether a hand-out goes no further until its process ends. */
+int model_stuck(const handout *h);
+
+/* model_is_stuck says whether a process has one of those, or a queue that it doesn't read. */
+int model_is_stuck(const process *p);
+
+/* deliveries_of is what its engine counts. */
+int64_t deliveries_of(const handout *h);
 
 handout *handout_of(const mull_message *m);
 
@@ -456,6 +569,8 @@ typedef struct faults {
     uint32_t settle_fails, publish_fails, slow, loses, forgets_hold, drops;
     uint32_t no_memory;
     uint32_t kill_inside; /* the process dies right in what it does */
+    uint32_t mute, twice; /* questions that are never answered, or once too often */
+    uint32_t refuses;     /* a queue isn't read until a person acts */
 } faults;
 
 /* habits are how its handlers are; in a hundred. */
@@ -492,6 +607,21 @@ typedef struct record {
     X(parts)                                                                                       \
     X(limits)                                                                                      \
     X(settles_failed)                                                                              \
+    X(refused)                                                                                     \
+    X(redirected)                                                                                  \
+    X(parked)                                                                                      \
+    X(midways)                                                                                     \
+    X(unanswered)                                                                                  \
+    X(pauses)                                                                                      \
+    X(renewals)                                                                                    \
+    X(removals)                                                                                    \
+    X(additions)                                                                                   \
+    X(mutes)                                                                                       \
+    X(expired)                                                                                     \
+    X(twice)                                                                                       \
+    X(late_connects)                                                                               \
+    X(sources_refused)                                                                             \
+    X(handouts_too_many)                                                                           \
     X(strays)                                                                                      \
     X(unwritten)                                                                                   \
     X(kills)                                                                                       \

@@ -2,7 +2,6 @@
  * generation in force, and whether that is what the engine does and says. */
 #include "sim.h"
 
-#include "base/clock.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
@@ -27,7 +26,7 @@ static void find_in_force(const handout *h, const generation *g, mull__settings 
                     .settings;
 }
 
-static int same_text(const char *a, const char *b)
+int same_text(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -36,9 +35,9 @@ static int same_text(const char *a, const char *b)
 
 static void judge(handout *h, failing f)
 {
-    const process *p = h->process;
+    process *p = h->process;
     sim *s = p->sim;
-    const mull_abilities *can = &h->connection->broker->abilities;
+    const mull_abilities *can = &h->reader->can;
     if (h->unheard)
         WRONG(h, "the notify of message %d hears nothing of its verdict", number_of(h));
     h->attempt++;
@@ -58,8 +57,8 @@ static void judge(handout *h, failing f)
         .transport = transport_of(h),
         .attempt = h->attempt,
         .redeliveries = h->counters.redeliveries,
-        .calls = h->judged_calls,
-        .deliveries = h->delivery.message.deliveries,
+        .calls = h->judged_calls > 0 ? h->judged_calls : h->attempt + h->counters.redeliveries,
+        .deliveries = deliveries_of(h),
         .age_ms = h->judged_age_ms,
         .chance = mull__hash_text(h->id),
         .flags = (uint32_t)(MULL_HAS_CHANCE | (can->can_retry ? 0 : MULL_CANNOT_RETRY) |
@@ -87,7 +86,7 @@ static void judge(handout *h, failing f)
 /* refuse is the verdict on a body that is too large. */
 static void refuse(handout *h)
 {
-    const process *p = h->process;
+    process *p = h->process;
     mull__settings in_force;
     find_in_force(h, p->generation, &in_force);
     h->attempt = 1;
@@ -122,7 +121,7 @@ static int short_since(const handout *h)
 
 /* are_words compares a queue or a note with what it should be, or, where an override's could not be
  * kept, with what is there `without` it. */
-static int are_words(const handout *h, const char *found, const char *expected, const char *without)
+int are_words(const handout *h, const char *found, const char *expected, const char *without)
 {
     int is_short = !same_text(found, expected) &&
                    h->judgement.verdict.reason == MULL_REASON_OVERRIDE && short_since(h);
@@ -132,27 +131,6 @@ static int are_words(const handout *h, const char *found, const char *expected, 
 
 /* ---- Why it is settled ----------------------------------------------------------------------- */
 
-static const char *header(const mull_settlement *settlement, const char *name)
-{
-    for (size_t i = 0; i < settlement->header_count; i++)
-        if (strcmp(settlement->headers[i].name, name) == 0)
-            return settlement->headers[i].value;
-    return NULL;
-}
-
-static int64_t header_number(const mull_settlement *settlement, const char *name)
-{
-    const char *value = header(settlement, name);
-    return value ? strtoll(value, NULL, 10) : -1;
-}
-
-static int64_t header_moment(const mull_settlement *settlement, const char *name)
-{
-    const char *value = header(settlement, name);
-    int64_t wall = 0;
-    return value && mull__timestamp_read(value, &wall) == 0 ? wall : 0;
-}
-
 static void expect_kind(const handout *h, const mull_settlement *settlement, mull_settle_kind kind)
 {
     if (settlement->kind != kind)
@@ -160,12 +138,17 @@ static void expect_kind(const handout *h, const mull_settlement *settlement, mul
               settlement->kind, kind);
 }
 
-/* expect_given_back: only an engine that stops gives back. */
+static const consumer *consumer_of(const handout *h)
+{
+    return &h->process->consumers[h->consumer];
+}
+
+/* expect_given_back: only what no handler is to see is given back. */
 static void expect_given_back(const handout *h, const mull_settlement *settlement)
 {
     expect_kind(h, settlement, MULL_SETTLE_GIVE_BACK);
-    if (!process_is_stopping(h->process))
-        WRONG(h, "message %d is given back, though the engine doesn't stop", number_of(h));
+    if (process_accepts(consumer_of(h)))
+        WRONG(h, "message %d is given back, though its consumer takes messages", number_of(h));
 }
 
 /* A retry is given back where the engine stops. */
@@ -190,16 +173,18 @@ static int died_too_often(const handout *h)
     mull__settings in_force;
     find_in_force(h, p->generation, &in_force);
     int64_t calls = h->counters.calls + h->crashes;
-    return h->crashes > 0 &&
-           ((in_force.max_deliveries != MULL__OFF &&
-             h->delivery.message.deliveries > in_force.max_deliveries) ||
-            (in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts));
+    int64_t deliveries = deliveries_of(h);
+    int handed_out = deliveries > 1 && in_force.max_deliveries != MULL__OFF &&
+                     deliveries > in_force.max_deliveries;
+    p->sim->totals->handouts_too_many += handed_out && h->crashes == 0;
+    return handed_out ||
+           (h->crashes > 0 && in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts);
 }
 
 static int too_big(const handout *h)
 {
     size_t max_body = h->process->consumers[h->consumer].max_body;
-    return max_body > 0 && h->delivery.message.body_size > max_body;
+    return max_body > 0 && h->content.body_size > max_body;
 }
 
 static void settled_on_arrival(handout *h, const mull_settlement *settlement)
@@ -226,7 +211,7 @@ static void settled_on_arrival(handout *h, const mull_settlement *settlement)
 static void cut_off(handout *h, const mull_settlement *settlement)
 {
     const process *p = h->process;
-    int64_t calls = header_number(settlement, "mulligan-calls");
+    int64_t calls = settlement_number(settlement, "mulligan-calls");
     int counted = calls == h->counters.calls + h->attempt + 1;
     if (settlement->kind == MULL_SETTLE_GIVE_BACK && !(has_timed_out(h) && counted)) {
         expect_given_back(h, settlement);
@@ -265,6 +250,7 @@ static void expect_reason(handout *h, const mull_settlement *settlement)
         break;
     case ON_ITS_WAY:
     case STRAYED:
+    case PARKED:
     case SETTLED:
         WRONG(h, "message %d is settled in stage %d", number_of(h), h->stage);
     }
@@ -288,159 +274,13 @@ void model_unwritten(handout *h)
     if (s->counting_allocator.failed_ms < s->now_ms)
         WRONG(h, "message %d is to be settled, and isn't", number_of(h));
     h->kind = h->judged ? kinds[h->judgement.verdict.action] : MULL_SETTLE_GIVE_BACK;
-    if (h->kind == MULL_SETTLE_GIVE_BACK && !process_is_stopping(h->process))
+    if (h->kind == MULL_SETTLE_GIVE_BACK && process_accepts(consumer_of(h)))
         WRONG(h, "message %d is to be called again, and isn't", number_of(h));
     h->judged = h->judged && h->kind != MULL_SETTLE_GIVE_BACK;
     h->stage = SETTLING;
     h->unwritten = 1;
     s->totals->unwritten++;
     model_failed_try(h);
-}
-
-/* ---- What is written ------------------------------------------------------------------------- */
-
-/* expect_due plans a redelivery: longer ones than the broker can are made of several. */
-static int64_t expect_due(handout *h)
-{
-    sim *s = h->process->sim;
-    int64_t now_ms = wall_ms(s), longest_ms = h->connection->broker->abilities.longest_delay_ms;
-    int onward = !h->judged;
-    if (!onward)
-        now_ms = h->judged_ms;
-    int64_t end_ms = onward ? h->counters.due_ms : now_ms + h->judgement.verdict.delay_ms;
-    int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
-    h->after.due_ms = in_parts || onward ? end_ms : 0;
-    h->after.not_before_ms = end_ms;
-    s->totals->parts += in_parts != 0;
-    return in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
-}
-
-static void expect_moment(const handout *h, const mull_settlement *settlement, const char *name,
-                          int64_t expected_ms)
-{
-    int64_t found_ms = header_moment(settlement, name);
-    if (found_ms != expected_ms)
-        WRONG(h, "message %d: %s is off by %d ms", number_of(h), name,
-              (int)(found_ms - expected_ms));
-}
-
-static void expect_number(const handout *h, const mull_settlement *settlement, const char *name,
-                          int64_t expected)
-{
-    int64_t found = header_number(settlement, name);
-    if (found != expected)
-        WRONG(h, "message %d: %s is %d, not %d", number_of(h), name, (int)found, (int)expected);
-}
-
-static void expect_text(const handout *h, const mull_settlement *settlement, const char *name,
-                        const char *expected)
-{
-    const char *found = header(settlement, name);
-    if (!found || strcmp(found, expected) != 0)
-        WRONG(h, "message %d: %s is %s, not %s", number_of(h), name, found ? found : "missing",
-              expected);
-}
-
-static void expect_record(const handout *h, const mull_settlement *settlement)
-{
-    expect_text(h, settlement, "mulligan-reason", mull_reason_name(h->judgement.verdict.reason));
-    expect_text(h, settlement, "mulligan-generation", h->judged_under->name);
-    expect_text(h, settlement, "mulligan-queue", queue_name(h->consumer));
-    expect_text(h, settlement, "mulligan-error-type", type_names[h->judged_for.type]);
-    expect_text(h, settlement, "mulligan-consumer", h->process->consumers[h->consumer].name);
-    char rule[64] = "";
-    if (h->judgement.verdict.rule.file)
-        snprintf(rule, sizeof rule, "%s:%d", h->judgement.verdict.rule.file,
-                 h->judgement.verdict.rule.line);
-    if (!same_text(settlement->error_type, type_names[h->judged_for.type]) ||
-        !same_text(settlement->reason, mull_reason_name(h->judgement.verdict.reason)) ||
-        !same_text(settlement->rule ? settlement->rule : "", rule))
-        WRONG(h, "message %d: the columns of its dead letter say something else", number_of(h));
-    if (!are_words(h, settlement->queue, h->judgement.verdict.queue, h->default_queue))
-        WRONG(h, "message %d goes to %s, not to %s", number_of(h), settlement->queue,
-              h->judgement.verdict.queue);
-}
-
-/* expect_same: what isn't counted leaves everything as it came. */
-static void expect_same(const handout *h, const mull_settlement *settlement)
-{
-    const mull_message *m = &h->delivery.message;
-    int same = settlement->header_count == m->header_count;
-    for (size_t i = 0; same && i < m->header_count; i++)
-        same = strcmp(m->headers[i].name, settlement->headers[i].name) == 0 &&
-               strcmp(m->headers[i].value, settlement->headers[i].value) == 0;
-    if (!same)
-        WRONG(h, "message %d is settled as %d with other headers than it came with", number_of(h),
-              settlement->kind);
-}
-
-static void expect_headers(handout *h, const mull_settlement *settlement)
-{
-    mull_settle_kind kind = settlement->kind;
-    const counters *c = &h->counters;
-    int given_back = kind == MULL_SETTLE_GIVE_BACK;
-    if (kind == MULL_SETTLE_ACK || kind == MULL_SETTLE_DISCARD)
-        return;
-    if ((given_back && h->attempt == 0) || (kind == MULL_SETTLE_REDELIVER && !h->judged)) {
-        expect_same(h, settlement);
-        if (h->copy)
-            h->after = h->copy->counters;
-        return;
-    }
-    h->after.redeliveries = c->redeliveries + (kind == MULL_SETTLE_REDELIVER);
-    h->after.calls = c->calls + h->attempt + (given_back ? 0 : h->crashes);
-    h->after.first_failure_ms = c->first_failure_ms;
-    int aside = c->record > 0 && c->record != h->consumer + 1;
-    h->after.record = kind == MULL_SETTLE_DEAD_LETTER ? h->consumer + 1 : aside ? c->record : 0;
-    h->after.counting = kind != MULL_SETTLE_DEAD_LETTER && aside ? h->consumer + 1 : 0;
-    if (h->after.counting > 0)
-        expect_text(h, settlement, "mulligan-counting", queue_name(h->consumer));
-    if (!header(settlement, "mulligan-queue") != (h->after.record == 0))
-        WRONG(h, "message %d keeps the wrong record of an earlier failure", number_of(h));
-    expect_number(h, settlement, "mulligan-redeliveries", h->after.redeliveries);
-    expect_number(h, settlement, "mulligan-calls", h->after.calls);
-    expect_moment(h, settlement, "mulligan-first-failure", h->after.first_failure_ms);
-    expect_moment(h, settlement, "mulligan-last-failure", h->judged_ms);
-    expect_moment(h, settlement, "mulligan-due", h->after.due_ms);
-    if (!h->delivery.message.id)
-        expect_text(h, settlement, "mulligan-id", h->id);
-    char number[16];
-    snprintf(number, sizeof number, "%d", number_of(h));
-    expect_text(h, settlement, "x-number", number);
-    if (kind == MULL_SETTLE_DEAD_LETTER)
-        expect_record(h, settlement);
-}
-
-static void expect_sends(const handout *h, const mull_settlement *settlement)
-{
-    const sim *s = h->process->sim;
-    size_t expected = settlement->kind == MULL_SETTLE_ACK ? (size_t)h->sent_count : 0;
-    const message *m = h->sent;
-    if (settlement->send_count != expected)
-        WRONG(h, "message %d: %d messages are sent, not %d", number_of(h),
-              (int)settlement->send_count, (int)expected);
-    for (size_t i = 0; i < expected; i++, m = m->next_sent) {
-        const mull_message *sent = &settlement->sends[i].message;
-        int64_t due_ms = settlement->sends[i].due_ms;
-        if (strtol(sent->body, NULL, 10) != m->number || !sent->id ||
-            (m->id[0] && strcmp(m->id, sent->id) != 0) ||
-            strcmp(sent->queue, queue_name(m->queue)) != 0 || (due_ms == 0) != (m->delay_ms == 0) ||
-            (due_ms > 0 && due_ms > wall_ms(s) + m->delay_ms))
-            WRONG(h, "message %d isn't sent as it should", m->number);
-    }
-}
-
-static uint64_t hash_of(const mull_settlement *settlement)
-{
-    uint64_t hash = mull__hash_text(settlement->queue);
-    for (size_t i = 0; i < settlement->header_count; i++) {
-        const uint64_t words[] = {hash, mull__hash_text(settlement->headers[i].name),
-                                  mull__hash_text(settlement->headers[i].value)};
-        hash = mull__hash_words(words, 3);
-    }
-    const uint64_t words[] = {hash, (uint64_t)settlement->kind, (uint64_t)settlement->due_ms,
-                              settlement->send_count, mull__hash_text(settlement->id)};
-    return mull__hash_words(words, 5);
 }
 
 /* settled_again: the same once more, after a while; an engine that is to end need not wait. */
@@ -455,10 +295,105 @@ static void settled_again(handout *h, const mull_settlement *settlement)
     if (p->sim->now_ms < h->try_not_before_ms && !process_is_stopping(p))
         WRONG(h, "message %d is settled again %d ms early", number_of(h),
               (int)(h->try_not_before_ms - p->sim->now_ms));
-    if (hash_of(settlement) != h->settlement_hash)
+    if (settlement_hash(settlement) != h->settlement_hash)
         WRONG(h, "message %d is settled another way than before", number_of(h));
     h->under_way = 1;
 }
+
+/* asked begins a settlement that was never asked before. */
+static void asked(handout *h, const mull_settlement *settlement)
+{
+    h->stage = SETTLING;
+    h->unwritten = 0;
+    h->kind = settlement->kind;
+    if (h->kind == MULL_SETTLE_DEAD_LETTER)
+        h->dead_in = keep_text(h->process->sim, settlement->queue);
+    h->settlement_hash = settlement_hash(settlement);
+    h->under_way = 1;
+}
+
+/* ---- The broker refuses it ------------------------------------------------------------------- */
+
+static const char *default_queue(const handout *h, const generation *g)
+{
+    mull__settings in_force;
+    find_in_force(h, g, &in_force);
+    return in_force.dead_letter_queue;
+}
+
+/* last_hope gives the generation whose default queue is tried: what a handler sent is judged anew.
+ * NULL: there is no hope. */
+static const generation *last_hope(const handout *h)
+{
+    int sends = h->kind == MULL_SETTLE_ACK && h->sent_count > 0;
+    int is_verdict =
+        h->judged && (h->kind == MULL_SETTLE_REDELIVER || h->kind == MULL_SETTLE_DEAD_LETTER);
+    if (h->refusals > 1 || (!sends && !is_verdict))
+        return NULL;
+    const generation *g = sends ? h->process->generation : h->judged_under;
+    int was_default =
+        h->kind == MULL_SETTLE_DEAD_LETTER && same_text(default_queue(h, g), h->dead_in);
+    return was_default ? NULL : g;
+}
+
+/* fail_send: the handler succeeded, and is told of as failed, since nothing of what it sent can go
+ * out. It counts as no failed call. */
+static void fail_send(handout *h, const generation *g)
+{
+    h->judged = 1;
+    h->judged_for = (failing){SEND_REFUSED_TYPE, -1, -1};
+    h->judged_ms = h->refused_ms;
+    if (h->counters.first_failure_ms == 0)
+        h->counters.first_failure_ms = h->refused_ms;
+    h->judged_calls = h->counters.calls + h->crashes + h->attempt;
+    h->judged_under = g;
+    h->judgement.verdict = (mull_verdict){.size = sizeof h->judgement.verdict};
+    h->sent_count = 0;
+}
+
+/* settled_elsewhere: it becomes a dead letter, in the default queue. */
+static void settled_elsewhere(handout *h, const mull_settlement *settlement)
+{
+    sim *s = h->process->sim;
+    const generation *g = last_hope(h);
+    if (!g || !same_text(default_queue(h, g), settlement->queue))
+        WRONG(h, "message %d is settled as %d in %s, which can never be either", number_of(h),
+              settlement->kind, settlement->queue);
+    expect_kind(h, settlement, MULL_SETTLE_DEAD_LETTER);
+    if (h->kind == MULL_SETTLE_ACK)
+        fail_send(h, g);
+    h->judgement.verdict.action = MULL_DEAD_LETTER;
+    h->judgement.verdict.reason = MULL_REASON_UNRECOVERABLE;
+    h->judgement.verdict.queue = keep_text(s, settlement->queue);
+    h->refused_now = 0;
+    h->after = h->counters;
+    h->after.due_ms = h->after.not_before_ms = 0;
+    if (settlement->due_ms != 0)
+        WRONG(h, "message %d is a dead letter that is due", number_of(h));
+    expect_written(h, settlement);
+    asked(h, settlement);
+    s->totals->redirected++;
+}
+
+/* model_refused: where nothing else is tried it is parked, or there was no memory to try it. */
+void model_refused(handout *h)
+{
+    const process *p = h->process;
+    sim *s = p->sim;
+    if (!h->refused_now || p->dead)
+        return;
+    if (last_hope(h) && s->counting_allocator.failed_ms == s->now_ms) {
+        model_failed_try(h);
+        return;
+    }
+    if (last_hope(h) && !process_drained(p))
+        WRONG(h, "message %d is parked, and its default queue wasn't tried", number_of(h));
+    h->refused_now = 0;
+    h->stage = PARKED;
+    s->totals->parked++;
+}
+
+/* ---- It is settled --------------------------------------------------------------------------- */
 
 void model_settle(handout *h, const mull_settlement *settlement)
 {
@@ -471,6 +406,12 @@ void model_settle(handout *h, const mull_settlement *settlement)
         WRONG(h, "message %d is settled, though its claim is gone", number_of(h));
     if (h->stage == STRAYED)
         model_delivered(h);
+    if (p->drained && h->stage == SETTLING)
+        WRONG(h, "message %d is settled when it is no longer waited for answers", number_of(h));
+    if (h->stage == SETTLING && h->refused_now) {
+        settled_elsewhere(h, settlement);
+        return;
+    }
     if (h->stage == SETTLING && !h->unwritten) {
         settled_again(h, settlement);
         return;
@@ -488,16 +429,9 @@ void model_settle(handout *h, const mull_settlement *settlement)
         h->after.due_ms = h->after.not_before_ms = 0;
     if (settlement->due_ms != due_ms)
         WRONG(h, "message %d is due %d ms off", number_of(h), (int)(settlement->due_ms - due_ms));
-    expect_headers(h, settlement);
-    expect_sends(h, settlement);
-    h->stage = SETTLING;
-    h->unwritten = 0;
-    h->kind = settlement->kind;
-    h->settlement_hash = hash_of(settlement);
-    h->under_way = 1;
+    expect_written(h, settlement);
+    asked(h, settlement);
 }
-
-/* ---- It is settled --------------------------------------------------------------------------- */
 
 static void count_settled(handout *h)
 {
@@ -524,6 +458,8 @@ static void count_settled(handout *h)
     case MULL_SETTLE_GIVE_BACK:
         t->given_back++;
         break;
+    case MULL_SETTLE_NOTE:
+        break;
     }
 }
 
@@ -540,10 +476,18 @@ void model_answered(handout *h, int status)
     note(s, "message %lld is settled: %lld", number_of(h), status, 0, 0);
     h->under_way = 0;
     h->answered = status;
+    h->process->busy_ms = s->now_ms;
     if (status == 0 || status == MULL_ELOST) {
         h->stage = SETTLED;
         if (status == 0 && !h->process->dead)
             count_settled(h);
+        return;
+    }
+    if (status == MULL_EREFUSED) {
+        h->refusals++;
+        h->refused_now = 1;
+        h->refused_ms = wall_ms(s);
+        s->totals->refused++;
         return;
     }
     model_failed_try(h);
@@ -579,7 +523,7 @@ static void compare_failure(const handout *h, const mull_failure *f)
         WRONG(h, "message %d failed with %s, not %s", number_of(h), f->error->type,
               type_names[h->judged_for.type]);
     if (f->attempt != h->attempt || f->redeliveries != h->counters.redeliveries ||
-        f->calls != h->judged_calls || f->deliveries != h->delivery.message.deliveries ||
+        f->calls != h->judged_calls || f->deliveries != deliveries_of(h) ||
         f->age_ms != h->judged_age_ms || f->chance != mull__hash_text(h->id) ||
         !same_text(f->consumer, h->process->consumers[h->consumer].name) ||
         !same_text(f->transport, transport_of(h)))

@@ -76,6 +76,7 @@ static const mull_message *write_content(content *c, const message *m)
 typedef struct publishing {
     process *process;
     message *message;
+    int64_t asked_ms;
 } publishing;
 
 static void on_published(int status, void *data)
@@ -88,6 +89,11 @@ static void on_published(int status, void *data)
     p->publishes--;
     m->published = status == 0;
     note(p->sim, "message %lld is published: %lld", m->number, status, 0, 0);
+    int64_t after_ms = p->sim->now_ms - of->asked_ms;
+    p->sim->totals->expired += after_ms == EXPIRES_MS;
+    if (after_ms > EXPIRES_MS)
+        violation(p->sim, "it takes %d ms to say of message %d whether it is published",
+                  (int)after_ms, m->number);
     if (status == 0 && !m->exists)
         violation(p->sim, "message %d is published, they say, but isn't there", m->number);
 }
@@ -95,9 +101,9 @@ static void on_published(int status, void *data)
 /* draw_delay: mostly none; 0 where the broker can't. */
 static int64_t draw_delay(sim *s, const broker *b)
 {
-    if (!one_in(s, 5) || !b->abilities.can_delay)
+    if (!one_in(s, 5) || !b->floor.can_delay)
         return 0;
-    int64_t longest_ms = b->abilities.longest_delay_ms;
+    int64_t longest_ms = b->floor.longest_delay_ms;
     return between(s, 0, longest_ms > 0 && longest_ms < 20000 ? longest_ms : 20000);
 }
 
@@ -108,18 +114,23 @@ static void publish_by(process *p)
     message *m = message_new(s, PUBLISHED, on, queue);
     content c;
     publishing *of = keep(s, sizeof *of);
-    *of = (publishing){p, m};
+    *of = (publishing){p, m, s->now_ms};
     m->delay_ms = draw_delay(s, &s->brokers[on]);
     p->publishes++;
     uint64_t failures = s->counting_allocator.failures;
+    int down = p->connections[on]->down;
     int status = mull_publish(p->engine, on ? "t1" : "t0", write_content(&c, m), m->delay_ms,
                               on_published, of);
     p->touched = 1;
     if (status != 0)
         p->publishes--;
-    if (status != 0 && status != MULL_EIO && status != MULL_ESTATE && status != MULL_EINVAL &&
-        !(status == MULL_ENOMEM && s->counting_allocator.failures > failures))
-        violation(s, "publishing message %d gave %d", m->number, status);
+    int possible = status == 0             ? 1
+                   : status == MULL_EDOWN  ? down
+                   : status == MULL_ENOMEM ? s->counting_allocator.failures > failures
+                                           : status == MULL_EIO || status == MULL_ESTATE;
+    if (!possible)
+        violation(s, "publishing message %d, the broker being %s, gave %d", m->number,
+                  down ? "down" : "up", status);
 }
 
 /* put_foreign: what another program puts there has no id, and may have been counted already. */

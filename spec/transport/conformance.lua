@@ -1,4 +1,5 @@
--- conformance.lua: what every transport does, through the public module. A transport's spec calls
+-- conformance.lua: what every transport does, through the public module. What a transport owes by its own
+-- contract, settlement by settlement, is conformance.c. A transport's spec calls
 --
 --   conformance(name, has, make)
 --

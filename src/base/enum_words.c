@@ -65,6 +65,18 @@ const char *mull_fallback_name(mull_fallback fallback)
     return WORD(words, fallback);
 }
 
+const char *mull_health_name(mull_health health)
+{
+    static const char *const words[] = {MULL_HEALTHS(TEXT)};
+    return WORD(words, health);
+}
+
+const char *mull_why_not_name(mull_why_not why)
+{
+    static const char *const words[] = {MULL_WHY_NOTS(TEXT)};
+    return WORD(words, why);
+}
+
 const char *mull_event_name(mull_event_kind kind)
 {
     static const char *const words[] = {MULL_EVENTS(TEXT)};

@@ -24,8 +24,8 @@ enum {
     MULL__FAILURE_LEAST = MULL__SIZE_TO(mull_failure, site),
     MULL__VERDICT_LEAST = MULL__SIZE_TO(mull_verdict, generation),
     MULL__POLICY_OPTIONS_LEAST = MULL__SIZE_TO(mull_policy_options, allocator),
-    MULL__ENGINE_OPTIONS_LEAST = MULL__SIZE_TO(mull_engine_options, allocator),
-    MULL__CONSUMER_OPTIONS_LEAST = MULL__SIZE_TO(mull_consumer_options, max_body),
+    MULL__ENGINE_OPTIONS_LEAST = MULL__SIZE_TO(mull_engine_options, quiet_ms),
+    MULL__CONSUMER_OPTIONS_LEAST = MULL__SIZE_TO(mull_consumer_options, paused),
     MULL__COUNTS_LEAST = MULL__SIZE_TO(mull_counts, notify_failed)
 };
 

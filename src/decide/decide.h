@@ -156,6 +156,11 @@ int mull__policy_add_validator(mull_policy *policy, mull__reload_validator *vali
  * not be left; out of its check another may. */
 void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *validator);
 
+/* mull__policy_validated calls `step` with the table in force, while no validator is asked and no
+ * other table comes in force; gives its answer. MULL_ESTATE: out of a check. */
+int mull__policy_validated(mull_policy *policy, int (*step)(void *data, const mull__table *table),
+                           void *data);
+
 /* mull__policy_reload_files reloads from the files, as mull_policy_reload does, but never waits:
  * MULL_ESTATE where a load is under way. `quietly`: for a try that nobody asked for: what the
  * policy prints goes nowhere, and a refusal for the reason that is known already isn't told. */

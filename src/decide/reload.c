@@ -87,6 +87,18 @@ void mull__policy_remove_validator(mull_policy *policy, mull__reload_validator *
         pthread_mutex_unlock(&policy->validating);
 }
 
+int mull__policy_validated(mull_policy *policy, int (*step)(void *data, const mull__table *table),
+                           void *data)
+{
+    if (pthread_mutex_lock(&policy->validating))
+        return MULL_ESTATE;
+    mull__generation *current = mull__policy_current(policy);
+    int status = step(data, mull__generation_table(current));
+    mull__generation_unref(current);
+    pthread_mutex_unlock(&policy->validating);
+    return status;
+}
+
 /* ask_vetoes asks all of them, so that every problem is told. */
 static int ask_vetoes(mull_policy *policy, const mull__table *table, mull__report *report)
 {

@@ -7,6 +7,7 @@
  * are left, and the next candidate doesn't wait for them. */
 #include "admission.h"
 
+#include "counting.h"
 #include "timers.h"
 
 enum { CANDIDATE_WAITS_MS = 5000 };
@@ -20,7 +21,7 @@ void mull__slot_free(mull__delivery *d)
 
 static mull__list *list_of(mull__delivery *d)
 {
-    mull_subscription *c = d->consumer;
+    mull__consumer *c = d->consumer;
     return d->slot ? &c->retries : d->alone ? &c->candidates : &c->waiting;
 }
 
@@ -44,10 +45,34 @@ static mull__delivery *take_first(mull__list *list)
     return MULL__ENTRY(mull__list_pop(list), mull__delivery, link);
 }
 
-/* has_room: nothing new begins while the transport can't settle what has ended. */
-static int has_room(const mull_subscription *c)
+int mull__consumer_accepts(const mull__consumer *c)
 {
-    return c->slots < c->options.concurrency && c->failing == 0;
+    return c->engine->state == MULL__RUNNING && c->state == MULL__CONSUMER_WORKS && !c->paused;
+}
+
+/* why_no_room: what keeps a consumer from being called, be there a message or not. */
+static mull_why_not why_no_room(const mull__consumer *c)
+{
+    if (c->engine->state != MULL__RUNNING || c->state == MULL__CONSUMER_LEAVES)
+        return MULL_WHY_STOPPING;
+    if (c->port->health != MULL_UP)
+        return MULL_WHY_TRANSPORT_DOWN;
+    if (c->source != MULL_SOURCE_READY || c->state == MULL__CONSUMER_RENEWS)
+        return c->source == MULL_SOURCE_REFUSED ? MULL_WHY_QUEUE_REFUSED : MULL_WHY_QUEUE_WAITING;
+    if (c->failing > 0)
+        return MULL_WHY_SETTLING_FAILS;
+    if (c->paused)
+        return MULL_WHY_PAUSED;
+    if (c->engine->alone || (c->engine->candidate_of && c->engine->candidate_of != c))
+        return MULL_WHY_CANDIDATE_ALONE;
+    return c->slots >= c->options.concurrency ? MULL_WHY_CONCURRENCY : MULL_WHY_CALLED;
+}
+
+mull_why_not mull__why_not(const mull__consumer *c)
+{
+    mull_why_not why = why_no_room(c);
+    int there = c->waiting.count > 0 || c->candidates.count > 0;
+    return why == MULL_WHY_CALLED && !there ? MULL_WHY_NOTHING_THERE : why;
 }
 
 /* on_waited: no candidate waits any longer for what is at work now. */
@@ -61,7 +86,7 @@ static void on_waited(void *data)
 }
 
 /* next_candidate takes one once nobody else is at work, or only calls that are overdue. */
-static mull__delivery *next_candidate(mull_subscription *c)
+static mull__delivery *next_candidate(mull__consumer *c)
 {
     mull_engine *engine = c->engine;
     if (engine->active_calls > engine->overdue) {
@@ -78,19 +103,30 @@ static mull__delivery *next_candidate(mull_subscription *c)
     return take_first(&c->candidates);
 }
 
-/* Retries have their slots already. */
+/* find_candidate: a consumer of the first one that may be called. */
+static mull__consumer *find_candidate(mull_engine *engine)
+{
+    engine->candidate_of = NULL;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
+        if (c->candidates.count > 0 && why_no_room(c) == MULL_WHY_CALLED)
+            return c;
+    return NULL;
+}
+
+/* Retries have their slots already, of which there may be fewer by now. */
 mull__delivery *mull__admission_next(mull_engine *engine)
 {
     if (engine->state != MULL__RUNNING || engine->alone || mull__engine_stop_asked(engine))
         return NULL;
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
-        if (c->candidates.count > 0 && has_room(c))
-            return next_candidate(c);
+    mull__consumer *candidate_of = find_candidate(engine);
+    engine->candidate_of = candidate_of;
+    if (candidate_of)
+        return next_candidate(candidate_of);
     mull__engine_cancel(engine, &engine->poison_timer);
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
-        if (c->retries.count > 0)
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
+        if (c->retries.count > 0 && c->calls < c->options.concurrency)
             return take_first(&c->retries);
-        if (c->waiting.count > 0 && has_room(c))
+        if (c->waiting.count > 0 && why_no_room(c) == MULL_WHY_CALLED)
             return take_first(&c->waiting);
     }
     return NULL;
@@ -98,22 +134,25 @@ mull__delivery *mull__admission_next(mull_engine *engine)
 
 /* allowance: those at work, a reserve that is claimed but not started, and as many again while they
  * are being settled, so that the transport has something to hand out in the same round trip. */
-static uint32_t allowance(const mull_subscription *c)
+static uint32_t allowance(const mull__consumer *c)
 {
-    if (c->engine->state != MULL__RUNNING || c->failing > 0)
+    if (!mull__consumer_accepts(c) || c->failing > 0 || c->source != MULL_SOURCE_READY)
         return 0;
     uint64_t prefetch = c->options.prefetch;
-    uint64_t allowed = c->slots + prefetch + (c->settling < prefetch ? c->settling : prefetch);
+    uint64_t allowed =
+        c->parked + c->slots + prefetch + (c->settling < prefetch ? c->settling : prefetch);
     return allowed < UINT32_MAX ? (uint32_t)allowed : UINT32_MAX;
 }
 
 void mull__admission_credit(mull_engine *engine)
 {
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
+        mull__count_why(c, mull__why_not(c));
         uint32_t credit = allowance(c);
-        if (credit == c->credit || c->port->state != MULL__PORT_OPEN)
+        if (credit == c->credit || !c->subscribed || c->port->state != MULL__PORT_OPEN)
             continue;
         c->credit = credit;
-        c->port->ops->credit(c->port->self, c, credit);
+        c->port->ops->credit(c->port->self, c->subscription, credit);
+        mull__port_asked(c->port);
     }
 }

@@ -4,6 +4,12 @@
 
 #include "engine_state.h"
 
+/* mull__why_not says why a consumer isn't called now. All that has to know asks here. */
+mull_why_not mull__why_not(const mull__consumer *c);
+
+/* mull__consumer_accepts says whether its messages may stay here. */
+int mull__consumer_accepts(const mull__consumer *c);
+
 mull__delivery *mull__admission_next(mull_engine *engine); /* may be called now, NULL: none */
 void mull__admission_put(mull__delivery *d, int first);    /* `first`: it was taken for nothing */
 void mull__admission_remove(mull__delivery *d);            /* takes out of its list, or its timer */

@@ -23,6 +23,7 @@ const mull_error mull__engine_errors[MULL__ENGINE_ERRORS] = {
         OWN("MessageDeserializationError", "the body is larger than the consumer's max_body"),
     [MULL__BODILESS] =
         OWN("MessageDeserializationError", "the body is missing: the transport has lost it"),
+    [MULL__SEND_REFUSED] = OWN("Error", "the transport refuses what the handler sent"),
 };
 
 void mull__error_free(mull_engine *engine, const mull_error *error)
@@ -113,12 +114,14 @@ mull__delivery *mull__calls_take_ended(mull_engine *engine)
  * once that is free, the engine may see the end, close, and be gone. */
 static int end(mull_engine *engine, mull_call call, const mull_error *error)
 {
+    int64_t now_ms = mull__engine_now(engine);
     uv_mutex_lock(&engine->mutex);
     mull__call_slot *slot = find(engine, call);
     int status = slot && slot->state == MULL__CALL_OPEN ? 0 : MULL_EDONE;
     if (slot && slot->state != MULL__CALL_ENDED) {
         mull__call_becomes(slot, MULL__CALL_ENDED);
         slot->delivery->ended = status == 0 ? error : NULL;
+        slot->delivery->ended_ms = now_ms;
         mull__list_push(&engine->inbox, &slot->delivery->inbox_link);
         mull__engine_wake(engine);
     }
@@ -203,7 +206,7 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *given, in
     mull__call_slot *slot = find(engine, call);
     status = slot && slot->state == MULL__CALL_OPEN ? 0 : MULL_EDONE;
     if (status == 0)
-        status = mull__delay_check(&slot->delivery->consumer->port->abilities, delay_ms);
+        status = mull__delay_check(&slot->delivery->consumer->can, delay_ms);
     if (status == 0)
         status = keep(engine, slot->delivery, &outgoing, bytes);
     uv_mutex_unlock(&engine->mutex);

@@ -35,6 +35,7 @@ enum {
     MULL__OUT_OF_MEMORY,
     MULL__TOO_BIG,
     MULL__BODILESS,
+    MULL__SEND_REFUSED,
     MULL__ENGINE_ERRORS
 };
 extern const mull_error mull__engine_errors[MULL__ENGINE_ERRORS];

@@ -1,7 +1,7 @@
 /* check.c: what an engine refuses to work with, because it never could: each finding says which
  * rule or consumer, and why. Start asks it of the policy in force, and a reload, on whatever
- * thread, of one that would take its place. So this reads only what doesn't change once consumers
- * and their transports were added, and writes nothing. */
+ * thread, of one that would take its place. So this reads only what doesn't change while nobody
+ * may add or remove a consumer (mull__policy_validated), and writes nothing. */
 #include "check.h"
 
 #include "base/alloc.h"
@@ -143,38 +143,37 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
 int mull__worker_probe(mull__worker *worker, const char *url, char *why, size_t why_size)
 {
     const mull_transport_ops *ops = mull__transport_for(url);
-    /* Where it can't be told, nothing is found fault with. */
-    worker->can = (mull_abilities){.can_retry = 1, .can_delay = 1};
+    worker->can = (mull_abilities){.size = sizeof worker->can};
     if (!ops) {
         mull__transport_unknown(url, "", why, why_size);
         return MULL_EINVAL;
     }
-    if (!ops->look)
-        return MULL_OK;
-    int status = ops->look(url, &worker->can, why, why_size);
-    worker->can.can_hold &= ops->hold != NULL;
-    return status;
+    return mull__look(ops, url, worker->queue, &worker->can, why, why_size);
 }
 
 /* ---- Of an engine ---------------------------------------------------------------------------- */
+
+mull__worker mull__worker_of(const mull__consumer *c)
+{
+    return (mull__worker){.name = c->name,
+                          .queue = c->queue,
+                          .transport = c->port->name,
+                          .can = c->floor,
+                          .timeout_ms = c->options.timeout_ms};
+}
 
 static int check(void *data, const mull__table *table, mull_problem_fn problem, void *problem_data)
 {
     mull_engine *engine = data;
     size_t count = 0;
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));)
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
         count++;
     mull__worker *workers = mull__zalloc(&engine->allocator, count, sizeof *workers);
     if (!workers)
         return MULL_ENOMEM;
     count = 0;
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c)); count++) {
-        workers[count] = (mull__worker){.name = c->name,
-                                        .queue = c->queue,
-                                        .transport = c->port->name,
-                                        .can = c->port->abilities,
-                                        .timeout_ms = c->options.timeout_ms};
-        workers[count].can.can_hold &= c->port->ops->hold != NULL;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c)); count++) {
+        workers[count] = mull__worker_of(c);
     }
     int status = mull__check_workers(workers, count, table, problem, problem_data);
     mull__free(&engine->allocator, workers);

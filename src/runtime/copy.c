@@ -1,9 +1,7 @@
-/* copy.c: deep copies of errors and messages, each in one block.
- *
- * Each copy is made twice by the same functions: first into a block without memory, which only
- * counts, then into one of the size that was counted. */
+/* copy.c: deep copies of errors and messages, each in one block (base/block.h). */
 #include "copy.h"
 
+#include "base/block.h"
 #include "base/struct_compat.h"
 #include "base/utf8.h"
 #include "calls.h"
@@ -13,27 +11,19 @@
 enum { NESTING_MAX = 16, CAUSES_MAX = 16, VALUES_MAX = 10000, TEXTS_MAX = 1024 * 1024 };
 
 typedef struct block {
-    char *memory; /* NULL: only count */
-    size_t used;
+    mull__block block;
     size_t values; /* of an error, in its lists and maps, so far */
     size_t texts;  /* bytes of those */
 } block;
 
-/* take gives aligned room in the block, NULL while counting. */
 static void *take(block *b, size_t bytes)
 {
-    size_t at = b->used;
-    b->used += (bytes + 15) & ~(size_t)15;
-    return b->memory ? b->memory + at : NULL;
+    return mull__block_take(&b->block, bytes);
 }
 
 static const char *take_text(block *b, const char *text)
 {
-    if (!text)
-        return NULL;
-    size_t size = strlen(text) + 1;
-    char *copy = take(b, size);
-    return copy ? memcpy(copy, text, size) : NULL;
+    return mull__block_text(&b->block, text);
 }
 
 /* has_room takes room for what stands right in a list or map. What several of them share is copied
@@ -139,8 +129,8 @@ mull_error *mull__error_copy(const mull_allocator *allocator, const mull_error *
 {
     block counted = {0};
     take_error(&counted, error, 0);
-    block b = {.memory = mull__alloc(allocator, counted.used)};
-    return b.memory ? take_error(&b, error, 0) : NULL;
+    block b = {.block.memory = mull__alloc(allocator, counted.block.used)};
+    return b.block.memory ? take_error(&b, error, 0) : NULL;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------- */
@@ -207,30 +197,33 @@ int mull__message_take(mull_engine *engine, mull_message *own, char id[33],
     return status;
 }
 
-/* take_message puts the headers first: their address is the block's, even where there are none. */
-static mull_message take_message(block *b, const mull_message *message)
+/* take_message puts the struct first, so that its address is the block's. */
+static const mull_message *take_message(block *b, const mull_message *message)
 {
-    mull_message copy = *message;
-    mull_header *headers = take(b, (message->header_count + 1) * sizeof *headers);
-    copy.header_count = 0;
+    mull_message *copy = take(b, sizeof *copy);
+    mull_message made = *message;
+    mull_header *headers = take(b, message->header_count * sizeof *headers);
+    made.header_count = 0;
     for (size_t i = 0; i < message->header_count; i++) {
         if (mull__is_own(message->headers[i].name))
             continue;
         mull_header header = {.name = take_text(b, message->headers[i].name),
                               .value = take_text(b, message->headers[i].value)};
         if (headers)
-            headers[copy.header_count] = header;
-        copy.header_count++;
+            headers[made.header_count] = header;
+        made.header_count++;
     }
-    copy.headers = headers;
-    copy.id = take_text(b, message->id);
-    copy.type = take_text(b, message->type);
-    copy.key = take_text(b, message->key);
-    copy.queue = take_text(b, message->queue);
+    made.headers = headers;
+    made.id = take_text(b, message->id);
+    made.type = take_text(b, message->type);
+    made.key = take_text(b, message->key);
+    made.queue = take_text(b, message->queue);
     void *body = take(b, message->body_size);
     if (body && message->body_size > 0)
         memcpy(body, message->body, message->body_size);
-    copy.body = body;
+    made.body = body;
+    if (copy)
+        *copy = made;
     return copy;
 }
 
@@ -239,15 +232,16 @@ int mull__outgoing_copy(const mull_allocator *allocator, mull_outgoing *out, siz
 {
     block counted = {0};
     take_message(&counted, message);
-    *bytes = counted.used;
-    block b = {.memory = mull__alloc(allocator, counted.used)};
-    if (!b.memory)
+    *bytes = counted.block.used;
+    block b = {.block.memory = mull__alloc(allocator, counted.block.used)};
+    if (!b.block.memory)
         return MULL_ENOMEM;
-    *out = (mull_outgoing){.message = take_message(&b, message), .due_ms = due_ms};
+    *out = (mull_outgoing){
+        .size = sizeof *out, .message = take_message(&b, message), .due_ms = due_ms};
     return 0;
 }
 
 void mull__outgoing_free(const mull_allocator *allocator, mull_outgoing *outgoing)
 {
-    mull__free(allocator, (void *)(uintptr_t)outgoing->message.headers);
+    mull__free(allocator, (void *)(uintptr_t)outgoing->message);
 }

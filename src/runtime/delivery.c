@@ -13,6 +13,7 @@
 #include "admission.h"
 #include "base/hash.h"
 #include "calls.h"
+#include "counting.h"
 #include "events.h"
 #include "policy/resolve.h"
 #include "settlement.h"
@@ -26,7 +27,7 @@
 /* hide_record gives a returned dead letter's headers without the record of its failure. */
 static int hide_record(mull__delivery *d)
 {
-    const mull_message *from = &d->handed->message;
+    const mull_message *from = d->handed->message;
     d->visible = mull__zalloc(&d->engine->allocator, from->header_count + 1, sizeof *d->visible);
     if (!d->visible)
         return MULL_ENOMEM;
@@ -41,8 +42,9 @@ static int hide_record(mull__delivery *d)
 
 static int read_record(mull__delivery *d)
 {
-    const mull_message *from = &d->handed->message;
-    int64_t now_ms = mull__engine_wall(d->engine);
+    const mull_message *from = d->handed->message;
+    int is_new = from->header_count == 0 && from->deliveries <= 1; /* then no clock is looked at */
+    int64_t now_ms = is_new ? 0 : mull__engine_wall(d->engine);
     mull__header_record *record = &d->record;
     mull__record_read(record, from->headers, from->header_count, d->consumer->queue, now_ms);
     if (record->returned && hide_record(d) != 0)
@@ -54,8 +56,8 @@ static int read_record(mull__delivery *d)
         d->message.id = d->given_id;
     }
     d->chance = mull__hash_text(d->message.id);
-    int counted = d->consumer->port->abilities.counts_deliveries && d->message.deliveries > 1;
-    d->crashes = counted ? d->message.deliveries - 1 : 0;
+    int deaths = d->consumer->can.deliveries == MULL_COUNTS_DEATHS && d->message.deliveries > 1;
+    d->crashes = deaths ? d->message.deliveries - 1 : 0;
     d->delay_hop = record->due_ms > now_ms;
     if (d->crashes > 0 && record->first_failure_ms == 0)
         record->first_failure_ms = now_ms;
@@ -64,67 +66,64 @@ static int read_record(mull__delivery *d)
     return 0;
 }
 
-static mull__delivery *delivery_new(mull_engine *engine, mull_delivery *handed)
+static mull__delivery *delivery_new(mull__consumer *consumer, mull_delivery *handed)
 {
+    mull_engine *engine = consumer->engine;
     mull__delivery *d = mull__alloc(&engine->allocator, sizeof *d);
     if (!d)
         return NULL;
-    *d = (mull__delivery){.engine = engine,
-                          .consumer = handed->subscription,
-                          .handed = handed,
-                          .message = handed->message};
+    *d = (mull__delivery){
+        .engine = engine, .consumer = consumer, .handed = handed, .message = *handed->message};
     d->message.size = sizeof d->message;
-    d->message.queue = d->consumer->queue;
+    d->message.queue = consumer->queue;
     if (d->message.body_size == MULL_BODY_MISSING)
         d->message.body_size = 0;
     /* No failure is judged that has another number, or overflows with others. */
-    d->message.deliveries = d->message.deliveries < 0                ? 0
-                            : d->message.deliveries > DELIVERIES_MAX ? DELIVERIES_MAX
-                                                                     : d->message.deliveries;
+    int64_t most = consumer->can.deliveries == MULL_COUNTS_NOTHING ? 1 : DELIVERIES_MAX;
+    d->message.deliveries = d->message.deliveries < 0      ? 0
+                            : d->message.deliveries > most ? most
+                                                           : d->message.deliveries;
     mull__list_init(&d->pending);
     if (read_record(d) != 0) {
         mull__free(&engine->allocator, d);
         return NULL;
     }
     handed->runtime = d;
+    handed->ticket = mull__ticket_give(consumer->port, &d->ticket, MULL__TICKET_DELIVERY);
     mull__list_push(&engine->deliveries, &d->engine_link);
+    consumer->deliveries++;
+    consumer->tally.taken++;
     engine->arrivals++;
+    engine->active_ms = mull__turn_ms(engine);
     mull__engine_mark_posted(engine);
     return d;
-}
-
-/* settings_of gives the settings for a delivery's consumer, of the decider's generation. */
-static mull__settings settings_of(const mull__delivery *d)
-{
-    const mull__table *table = mull__generation_table(mull__decider_generation(d->engine->decider));
-    return mull__effective_settings_of(table, d->consumer->name, d->consumer->port->name).settings;
 }
 
 /* died_too_often says whether its next call is one too many: the broker handed it out more often
  * than max_deliveries, or the calls that died with their owners used up max_attempts. */
 static int died_too_often(mull__delivery *d)
 {
-    if (d->crashes == 0)
+    if (d->message.deliveries <= 1)
         return 0;
     mull__decider_refresh(d->engine->decider); /* the verdict comes from the same one */
-    mull__settings settings = settings_of(d);
+    mull__settings settings = mull__delivery_settings(d);
     int64_t limit = settings.max_deliveries;
     return (limit != MULL__OFF && d->message.deliveries > limit) ||
-           (settings.max_attempts != MULL__OFF &&
+           (d->crashes > 0 && settings.max_attempts != MULL__OFF &&
             d->record.calls + d->crashes >= settings.max_attempts);
 }
 
 static void judge(mull__delivery *d, const mull_error *error);
 static void fail(mull__delivery *d, const mull_error *error);
 
-int mull__delivery_arrive(mull_port *port, mull_delivery *handed)
+int mull__delivery_arrive(mull__consumer *consumer, mull_delivery *handed)
 {
-    mull__delivery *d = delivery_new(port->engine, handed);
+    mull__delivery *d = delivery_new(consumer, handed);
     if (!d)
         return MULL_ENOMEM;
-    if (port->engine->state != MULL__RUNNING) {
+    if (!mull__consumer_accepts(consumer)) {
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
-    } else if (handed->message.body_size == MULL_BODY_MISSING) {
+    } else if (handed->message->body_size == MULL_BODY_MISSING) {
         fail(d, &mull__engine_errors[MULL__BODILESS]);
     } else if (d->delay_hop) {
         mull__settle(d, MULL_SETTLE_REDELIVER);
@@ -161,13 +160,15 @@ void mull__delivery_call(mull__delivery *d)
     d->consumer->slots += !d->slot;
     d->slot = 1;
     mull__message_becomes(d, MULL__WORKING);
+    d->consumer->calls++;
     engine->active_calls++;
     engine->alone = d->alone;
     d->message.attempt = d->attempt + 1;
     d->message.redeliveries = d->record.redeliveries;
     d->message.calls = d->record.calls + d->crashes + d->attempt;
-    if (options->timeout_ms != MULL_NEVER)
-        mull__timer_set(engine, &d->timer, options->timeout_ms, on_timeout, d);
+    d->called_ms = options->timeout_ms == MULL_NEVER
+                       ? mull__engine_now(engine)
+                       : mull__timer_set(engine, &d->timer, options->timeout_ms, on_timeout, d);
     options->handler(engine, d->call, &d->message, options->data);
 }
 
@@ -192,7 +193,7 @@ static void wait_isolated(mull__delivery *d)
 /* retry_isolated: its call failed for want of memory, and for none of its own doing. */
 static void retry_isolated(mull__delivery *d)
 {
-    int stops = d->engine->state != MULL__RUNNING || mull__engine_stop_asked(d->engine);
+    int stops = !mull__consumer_accepts(d->consumer) || mull__engine_stop_asked(d->engine);
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: message %s failed for want of memory; it %s, uncounted",
                      d->consumer->name, d->message.id,
@@ -221,6 +222,8 @@ void mull__delivery_ended(mull__delivery *d)
     int uncounted = d->uncounted;
     d->ended = NULL;
     d->uncounted = 0;
+    d->consumer->calls--;
+    mull__count_call(d);
     if (d->state != MULL__WORKING) {
         detached_ended(d, error);
         return;
@@ -292,7 +295,7 @@ static void copy_override_text(mull__delivery *d)
         mull__engine_log(d->engine, MULL_ERROR_LEVEL,
                          "%s: message %s: not enough memory for what override answered: %s",
                          d->consumer->name, d->message.id, *word);
-    *word = d->words || !verdict->queue ? d->words : settings_of(d).dead_letter_queue;
+    *word = d->words || !verdict->queue ? d->words : mull__delivery_settings(d).dead_letter_queue;
 }
 
 static void carry_out(mull__delivery *d);
@@ -304,15 +307,6 @@ static void fail(mull__delivery *d, const mull_error *error)
     judge(d, error);
 }
 
-/* dead_letter is a verdict of the engine's own. */
-static void dead_letter(mull__delivery *d, mull_reason reason)
-{
-    d->verdict.action = MULL_DEAD_LETTER;
-    d->verdict.reason = reason;
-    d->verdict.queue = settings_of(d).dead_letter_queue;
-    d->verdict.generation = mull__generation_name(d->generation);
-}
-
 static void decide(mull__delivery *d, const mull_failure *failure)
 {
     d->engine->judged = d;
@@ -320,7 +314,7 @@ static void decide(mull__delivery *d, const mull_failure *failure)
     d->engine->judged = NULL;
     MULL__ASSERT(status == 0); /* all that is judged was checked */
     if (status != 0)           /* never `retry`, which zero means */
-        dead_letter(d, MULL_REASON_NO_RULE);
+        mull__decide_dead_letter(d, MULL_REASON_NO_RULE);
     copy_override_text(d);
 }
 
@@ -328,11 +322,12 @@ static void decide(mull__delivery *d, const mull_failure *failure)
 static void refuse_body(mull__delivery *d)
 {
     d->delay_hop = 0;
-    dead_letter(d, MULL_REASON_UNRECOVERABLE);
+    mull__decide_dead_letter(d, MULL_REASON_UNRECOVERABLE);
 }
 
 /* judge judges a failure by the generation that the decider is at. The delivery owns the error from
- * now on. A crash is in `crashes` already: it is taken out, so that `attempt` counts it once. */
+ * now on. A crash is in `crashes` already: it is taken out, so that `attempt` counts it once. Where
+ * the transport counts hand-outs it isn't, and one that came too often counts as no call. */
 static void judge(mull__delivery *d, const mull_error *error)
 {
     mull__error_free(d->engine, d->error);
@@ -343,6 +338,7 @@ static void judge(mull__delivery *d, const mull_error *error)
     d->failed_at_ms = mull__engine_wall(d->engine);
     if (d->record.first_failure_ms == 0)
         d->record.first_failure_ms = d->failed_at_ms;
+    mull__count_failure(d);
     int64_t age_ms = d->failed_at_ms - d->record.first_failure_ms;
     d->age_ms = age_ms > 0 ? age_ms : 0;
     mull_failure failure = mull__failure_of(d);
@@ -366,17 +362,20 @@ static void carry_out(mull__delivery *d)
                                              [MULL_DISCARD] = MULL_SETTLE_DISCARD};
     if (d->verdict.action != MULL_RETRY) {
         mull__settle(d, kinds[d->verdict.action]);
-    } else if (d->engine->state != MULL__RUNNING) {
-        mull__engine_log(
-            d->engine, MULL_INFO,
-            "%s: message %s failed while stopping (%s); it goes back, its calls counted",
-            d->consumer->name, d->message.id, d->error->type);
+    } else if (!mull__consumer_accepts(d->consumer)) {
+        mull__engine_log(d->engine, MULL_INFO,
+                         "%s: message %s failed while %s (%s); it goes back, its calls counted",
+                         d->consumer->name, d->message.id,
+                         d->engine->state == MULL__RUNNING ? "its consumer takes none" : "stopping",
+                         d->error->type);
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else {
-        d->engine->counts.retried++;
+        mull__count_verdict(d);
         mull__event_decided(d);
         mull__message_becomes(d, MULL__PAUSING);
-        if (d->call == 0)
+        if (!mull__consumer_accepts(d->consumer)) /* who heard of the verdict paused it */
+            mull__delivery_give_back(d);
+        else if (d->call == 0)
             begin_pause(d);
     }
 }
@@ -399,18 +398,28 @@ static void begin_pause(mull__delivery *d)
 /* ---- It ends otherwise ----------------------------------------------------------------------- */
 
 /* mull__delivery_lost: where its handler works, its call is detached. */
-void mull__delivery_lost(mull__delivery *d)
+void mull__delivery_lost(mull__delivery *d, const char *why)
 {
     mull__engine_mark_posted(d->engine);
     if (d->state == MULL__SETTLING) {
         d->claim_lost = 1;
-        if (!d->asked) /* it waits for its next try, and its consumer takes nothing new */
-            mull__settlement_answered(d, MULL_ELOST);
+        if (d->question.ticket.number == 0) /* it waits for its next try, taking nothing new */
+            mull__settlement_answered(d, MULL_ELOST, why);
+        return;
+    }
+    if (d->state == MULL__ABANDONED) {
+        if (d->unanswered) /* its settlement is the transport's to read until it has closed */
+            return;
+        d->consumer->port->parked -= (uint32_t)d->parked;
+        d->consumer->parked -= (uint32_t)d->parked;
+        d->parked = 0;
+        mull__message_becomes(d, MULL__LOST);
+        mull__delivery_release(d);
         return;
     }
     if (d->state > MULL__SETTLING)
         return;
-    mull__log_lost(d);
+    mull__log_lost(d, why);
     int works = d->state == MULL__WORKING, detached = works && detach(d);
     if (works && !detached)
         end_handler_work(d); /* it just ended, and the inbox has its end */

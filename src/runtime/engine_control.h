@@ -10,6 +10,11 @@ enum { MULL__GRACE_MS = 10000 };
 int mull__engine_started(const mull_engine *engine); /* be it stopped since */
 int mull__engine_emptied(const mull_engine *engine); /* it stopped since its queues were empty */
 
+int mull__engine_quiet(const mull_engine *engine); /* ... as far as a quiet time can tell */
+
+/* mull__transport_why gives why a transport isn't up, as it said itself; "": it hasn't said. */
+const char *mull__transport_why(mull_engine *engine, const char *transport);
+
 /* mull__stop_out_of_memory stops an engine whose handlers have no memory left, unless it stops
  * already. */
 void mull__stop_out_of_memory(mull_engine *engine, const char *why);

@@ -19,6 +19,11 @@ int64_t mull__engine_now(const mull_engine *engine)
     return test->monotonic_ms ? test->monotonic_ms(test->data) : mull__monotonic_ms();
 }
 
+int64_t mull__turn_ms(const mull_engine *engine)
+{
+    return engine->manual ? mull__engine_now(engine) : (int64_t)uv_now(engine->loop);
+}
+
 int64_t mull__engine_wall(const mull_engine *engine)
 {
     const mull_clock *test = &engine->clock;
@@ -116,10 +121,10 @@ static mull__link *next_of(mull__list *list, mull__link *after)
     return after ? mull__list_after(list, after) : mull__list_first(list);
 }
 
-mull_subscription *mull__next_consumer(mull_engine *engine, mull_subscription *after)
+mull__consumer *mull__next_consumer(mull_engine *engine, mull__consumer *after)
 {
     mull__link *link = next_of(&engine->consumers, after ? &after->link : NULL);
-    return link ? MULL__ENTRY(link, mull_subscription, link) : NULL;
+    return link ? MULL__ENTRY(link, mull__consumer, link) : NULL;
 }
 
 mull_port *mull__next_port(mull_engine *engine, mull_port *after)
@@ -158,6 +163,22 @@ int mull__engine_fault(mull_engine *engine, const char *transport, const char *o
             return 0;
         }
     return MULL_EINVAL;
+}
+
+void mull__port_asked(mull_port *port)
+{
+    port->asked = port->ops->flush != NULL;
+    if (port->asked && !port->engine->drains)
+        mull__engine_mark_posted(port->engine);
+}
+
+int mull__look(const mull_transport_ops *ops, const char *url, const char *queue,
+               mull_abilities *floor, char *why, size_t why_size)
+{
+    *floor = (mull_abilities){.size = sizeof *floor};
+    int status = mull__refusal(ops->look(url, queue, floor, why, why_size));
+    floor->can_hold &= ops->hold != NULL;
+    return status;
 }
 
 int mull__fault_hit(mull_port *port, mull__operation operation)

@@ -2,8 +2,10 @@
  * steps before it. What concerns a later one it posts here, for the loop to find
  * (tools/circles.lua):
  *
- *   engine_state ──> transitions, timers, copy ──> calls ──> events, admission ──> settlement
- *                ──> delivery ──> port, check ──> setup, reload, stop ──> stop_when_empty ──> loop
+ *   engine_state ──> transitions, timers, tickets, copy, counting ──> calls, questions ──> events,
+ *                    admission
+ *                ──> settlement ──> delivery ──> check, port ──> consumers ──> setup, reload, stop
+ *                ──> stop_when_empty, snapshot ──> loop
  *
  *        engine ──< port (a transport) ──< mull_delivery, the transport's memory
  *               ──< consumer ──< delivery (one message on its way) ── call, while its handler works
@@ -18,6 +20,8 @@
 #include "calls.h"
 #include "decide/decide.h"
 #include "engine_control.h"
+#include "mulligan/module.h"
+#include "tickets.h"
 #include "timers.h"
 #include "wire/headers.h"
 
@@ -31,7 +35,10 @@
 #define MULL__ASSERT(condition) ((void)(condition))
 #endif
 
-enum { MULL__AGAIN_MS = 100 }; /* after memory ran out */
+enum {
+    MULL__AGAIN_MS = 100, /* after memory ran out */
+    MULL__DRAIN_MS = 5000 /* for transports to end what was asked, once the grace is over */
+};
 
 /* ---- Timers ---------------------------------------------------------------------------------- */
 
@@ -62,6 +69,36 @@ typedef struct mull__call_slot {
     uint32_t next_free;
 } mull__call_slot;
 
+/* ---- Counts ---------------------------------------------------------------------------------- */
+
+enum { MULL__VERDICTS = MULL_DISCARD + 1 };
+
+/* mull__tally is what a consumer's snapshot counts and remembers, see counting.c. */
+typedef struct mull__tally {
+    uint64_t taken, done;
+    uint64_t verdicts[MULL__VERDICTS];  /* carried out, by mull_action */
+    uint64_t reasons[MULL_REASON_LAST]; /* of dead letters and discards */
+    uint64_t times[MULL_TIME_BUCKETS];
+    char error_type[128], error_text[256]; /* of the last failure, */
+    int64_t error_ms;                      /* and when that was, wall clock; 0: never */
+    char settling_why[256];                /* as the transport said when a settlement failed */
+    mull_why_not why;                      /* as of the end of the last turn, */
+    int64_t why_since_ms;                  /* and since when, monotonic */
+} mull__tally;
+
+/* mull__rule_tally counts by a rule, which it keeps through reloads. */
+typedef struct mull__rule_tally {
+    struct mull__rule_tally *next; /* in its bucket */
+    uint64_t verdicts[MULL__VERDICTS];
+    int line;
+    char file[];
+} mull__rule_tally;
+
+typedef struct mull__rule_tallies {
+    mull__rule_tally *buckets[256];
+    size_t count;
+} mull__rule_tallies;
+
 /* ---- Ports, consumers ------------------------------------------------------------------------ */
 
 typedef enum mull__operation {
@@ -90,41 +127,29 @@ typedef struct mull__scheme { /* a transport that the embedder brought along */
 } mull__scheme;
 
 struct mull_port {
+    const mull_port_calls *calls; /* first, where a module looks for them */
     mull__link link;
     mull_engine *engine;
     const mull_transport_ops *ops;
     void *data; /* of its scheme */
     void *self;
-    mull_abilities abilities;
     mull__port_state state;
-    mull_health health; /* as the transport says */
+    mull_health health; /* as the transport says, */
+    char why[256];      /* and why it isn't up, as it was told */
+    int64_t since_ms;   /* its health is so, monotonic */
+    int told;           /* the log knows that it isn't */
+    int was_up;
+    int came_up;        /* since the start, and the event function hasn't heard of it */
+    int asked;          /* something, since the last flush */
+    uint64_t counted;   /* the poll in which its depths were asked for */
     uint32_t abandoned; /* deliveries that could not be settled, since it is broken */
+    uint32_t parked;    /* that it never settles; those of consumers that are gone, too */
     void *deferred;     /* mull_delivery: no memory was there for it, linked by `runtime` */
-    mull_timer deferred_timer, hold_timer;
+    mull_timer deferred_timer;
     mull__fault faults[MULL__OPERATIONS];
-    char name[];
-};
-
-/* mull_subscription is a consumer: the transport sees only its address. */
-struct mull_subscription {
-    mull__link link;
-    mull_engine *engine;
-    mull_port *port;
-    mull_consumer_options options; /* but for its strings, which were borrowed */
-    const char *name, *queue;      /* in `texts` */
-    int shares;                    /* another consumer, before it, reads its queue as well */
-    mull__list waiting;            /* new ones, for admission */
-    mull__list candidates; /* poison candidates: their last owner died, or they found no memory */
-    mull__list retries;    /* due for another call, they have their slots */
-    uint32_t slots;        /* taken: handlers at work, and retries that wait */
-    uint32_t settling;     /* deliveries that the transport is settling */
-    uint32_t failing;      /* of these, settles that failed and are tried again */
-    uint32_t credit;       /* last told to the transport */
-    int subscribed;        /* its queue is read: a start that failed further on leaves it so */
+    const char *name, *url; /* in `texts` */
     char texts[];
 };
-
-/* ---- Deliveries ------------------------------------------------------------------------------ */
 
 /* mull__message_state: what a message is at. From the fifth on it is over for the broker. */
 typedef enum mull__message_state {
@@ -138,14 +163,71 @@ typedef enum mull__message_state {
     MULL__MESSAGE_STATES
 } mull__message_state;
 
+typedef enum mull__consumer_state {
+    MULL__CONSUMER_WORKS,
+    MULL__CONSUMER_RENEWS, /* it ends its subscription, for one with more credit */
+    MULL__CONSUMER_LEAVES  /* it is being removed */
+} mull__consumer_state;
+
+typedef struct mull__consumer {
+    mull__link link;
+    mull_engine *engine;
+    mull_port *port;
+    mull__ticket ticket;
+    void *subscription;        /* the transport's */
+    mull_source_state source;  /* as it says */
+    char why[256];             /* it isn't ready, as it was told */
+    mull_abilities floor, can; /* promised beforehand; found later, which is no less */
+    mull_timer hold_timer;
+    mull__consumer_state state;
+    int paused;
+    uint32_t most; /* credit that its subscription is for */
+    int lacking;   /* it hasn't what was promised, and is refused for good */
+    int ending;    /* the transport was told to end the subscription, */
+    int ended;     /* and has */
+    mull_timer end_timer;
+    mull_consumer_removed_fn removed;
+    void *removed_data;
+    size_t deliveries;             /* that aren't released */
+    mull_consumer_options options; /* but for its strings, which were borrowed */
+    const char *name, *queue;      /* in `texts` */
+    int shares;                    /* another consumer, before it, reads its queue as well */
+    mull__list waiting;            /* new ones, for admission */
+    mull__list candidates; /* poison candidates: their last owner died, or they found no memory */
+    mull__list retries;    /* due for another call, they have their slots */
+    uint32_t calls;        /* handlers at work, be they detached */
+    uint32_t slots;        /* taken: handlers at work, and retries that wait */
+    uint32_t settling;     /* deliveries that the transport is settling */
+    uint32_t failing;      /* of these, settles that failed and are tried again */
+    uint32_t parked;       /* that the transport never settles */
+    uint32_t credit;       /* last told to the transport */
+    int own_prefetch;      /* it was set, and doesn't follow the concurrency */
+    mull__tally tally;
+    uint64_t here[MULL__MESSAGE_STATES]; /* what a snapshot counts: deliveries by state */
+    int subscribed; /* the transport knows of it: a start that failed further on leaves it so */
+    char texts[];
+} mull__consumer;
+
+/* mull__question is what a transport was asked, and hasn't answered yet. */
+typedef struct mull__question {
+    mull__ticket ticket; /* first */
+    mull__link link;     /* in the engine's, the oldest first; none once it was told that no answer
+                            comes */
+    int64_t asked_ms;    /* monotonic */
+    void (*unanswered)(struct mull__question *question);
+} mull__question;
+
+/* ---- Deliveries ------------------------------------------------------------------------------ */
+
 /* mull__delivery is one message on its way through the engine. */
 typedef struct mull__delivery {
     mull__link link;        /* in one of its consumer's lists */
     mull__link engine_link; /* in the engine's deliveries */
     mull__link inbox_link;
     mull_engine *engine;
-    mull_subscription *consumer;
-    mull_delivery *handed;     /* the transport's */
+    mull__consumer *consumer;
+    mull_delivery *handed; /* the transport's */
+    mull__ticket ticket;
     mull__message_state state; /* see transitions.c */
 
     /* what it brought */
@@ -165,7 +247,9 @@ typedef struct mull__delivery {
     int overdue;      /* its call took longer than a poison candidate waits */
     mull_timer timer; /* of its timeout, its retry or its next try to settle, one at a time */
     const mull_error *error; /* the last failure's: one of mull__engine_errors, or one block */
-    const mull_error *ended; /* what mull_done brought, guarded by the mutex until it is drained */
+    int64_t called_ms;       /* its handler, and */
+    int64_t ended_ms;        /* mull_done, monotonic; guarded by the mutex until it is drained */
+    const mull_error *ended; /* what mull_done brought, guarded as well */
     int uncounted;           /* ... and that it failed counts for nothing, guarded as well */
     int64_t age_ms;          /* at the last failure */
     int64_t failed_at_ms;
@@ -181,11 +265,15 @@ typedef struct mull__delivery {
     mull_header *headers; /* of the settlement, one block */
     mull_outgoing *sends; /* each message one block, guarded by the mutex while the call is open */
     size_t send_count, send_room;
-    size_t send_bytes; /* that they take */
-    uint32_t tries;    /* to settle */
-    int asked;         /* the transport has the settlement, and hasn't answered yet */
-    int claim_lost;    /* ... but lost the claim meanwhile */
-    int fault_code;    /* what a test's fault answers in place of the transport */
+    size_t send_bytes;       /* that they take */
+    uint32_t tries;          /* to settle */
+    int refused;             /* what was decided: it becomes a dead letter instead */
+    int parked;              /* the transport never settles it */
+    int overlong;            /* it was told that the settlement isn't answered */
+    int unanswered;          /* it was given up: the transport may be at the settlement still */
+    mull__question question; /* the settlement, while the transport hasn't answered */
+    int claim_lost;          /* ... but lost the claim meanwhile */
+    int fault_code;          /* what a test's fault answers in place of the transport */
 } mull__delivery;
 
 /* ---- The engine ------------------------------------------------------------------------------ */
@@ -211,11 +299,14 @@ typedef struct mull__depth_poll {
     uint32_t asked;    /* not answered yet */
     size_t rounds;     /* in a row that found nothing */
     size_t moments;    /* at which the queues of all consumers are counted */
+    uint64_t polls;    /* so far */
     uint64_t left;     /* messages that the answers so far count */
+    uint64_t resting;  /* of these, messages that only paused consumers would take */
+    int rough;         /* it isn't known of all queues */
     int64_t next_due;  /* wall clock */
     int claimed;
     int failed; /* how the first one of this round did that could not be had, 0: none */
-    mull_subscription *failed_of;
+    mull__consumer *failed_of;
     int64_t wait_ms;    /* until they are asked for again since some failed, 0: none did */
     int64_t give_up_ms; /* monotonic */
     mull_timer timer;
@@ -248,11 +339,17 @@ struct mull_engine {
     mull__rand rand;
 
     mull__list schemes, ports, consumers, deliveries;
-    int64_t working;       /* transports at work, for a test's clock */
-    uint32_t active_calls; /* handlers at work that aren't detached */
-    int alone;             /* a poison candidate's handler is at work: nobody else's starts */
-    int dirty;             /* something was posted */
+    mull__tickets tickets;
+    mull__list questions;
+    mull_timer question_timer;
+    int64_t working;                    /* transports at work, for a test's clock */
+    const mull__consumer *candidate_of; /* for its poison candidate all others wait, NULL */
+    int changing;                       /* consumers renew their subscription, or leave */
+    uint32_t active_calls;              /* handlers at work that aren't detached */
+    int alone; /* a poison candidate's handler is at work: nobody else's starts */
+    int dirty; /* something was posted */
     mull_counts counts;
+    mull__rule_tallies rules;
 
     uv_mutex_t log_mutex; /* one line at a time */
     uv_mutex_t mutex;     /* guards rand, calls, inbox, stop_asked, policy_events, and of each
@@ -268,9 +365,12 @@ struct mull_engine {
 
     mull_timer grace_timer;
     int grace_over;
+    int drain_over; /* and so is the time for transports to answer */
     int until_empty;
-    int emptied;       /* ... and that is why it stops */
-    uint64_t arrivals; /* deliveries so far */
+    int emptied;        /* ... and that is why it stops */
+    uint64_t arrivals;  /* deliveries so far */
+    int64_t active_ms;  /* when it started, or one last came, was settled or seen; monotonic */
+    int64_t put_off_ms; /* when the last redelivery is due, wall clock */
     mull__depth_poll depths;
 
     int status; /* why it stops by itself, 0 */
@@ -289,6 +389,8 @@ static inline int64_t mull__later(int64_t now, int64_t delay_ms)
     return delay_ms <= 0 ? now : delay_ms > INT64_MAX - now ? INT64_MAX : now + delay_ms;
 }
 
+/* mull__turn_ms is mull__engine_now as of the beginning of this turn, for what may be rough. */
+int64_t mull__turn_ms(const mull_engine *engine);
 int64_t mull__engine_wall(const mull_engine *engine);
 int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms); /* wall clock, 0: at once */
 void mull__engine_id(mull_engine *engine, char id[33]);                /* any thread */
@@ -299,17 +401,27 @@ void mull__engine_log(mull_engine *engine, mull_level level, const char *format,
 int mull__engine_problem(mull_engine *engine, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* MULL__REFUSE tells what is wrong with what an embedder asks, and answers MULL_EINVAL. */
+#define MULL__REFUSE(engine, ...) mull__engine_problem(engine, MULL_EINVAL, __VA_ARGS__)
+
 void mull__engine_mark_posted(mull_engine *engine); /* something was posted (loop's thread) */
 void mull__engine_wake(mull_engine *engine);        /* the same from any thread */
 int mull__engine_stop_asked(mull_engine *engine);
 
 /* Each gives the one after `after`, the first after NULL, and NULL at the end. */
-mull_subscription *mull__next_consumer(mull_engine *engine, mull_subscription *after);
+mull__consumer *mull__next_consumer(mull_engine *engine, mull__consumer *after);
 mull_port *mull__next_port(mull_engine *engine, mull_port *after);
 mull__delivery *mull__next_delivery(mull_engine *engine, mull__delivery *after);
 
 mull_port *mull__port_named(mull_engine *engine, const char *name);
 int mull__fault_hit(mull_port *port, mull__operation operation); /* its code, 0: none */
+
+/* mull__look is a transport's `look`, `can_hold` only where there is a `hold` besides. */
+int mull__look(const mull_transport_ops *ops, const char *url, const char *queue,
+               mull_abilities *floor, char *why, size_t why_size);
+
+/* mull__port_asked: something was asked of it, which is flushed at the end of the turn. */
+void mull__port_asked(mull_port *port);
 
 /* mull__refusal is what a transport's slot answers: 0, or a negative code, whatever it was. */
 static inline int mull__refusal(int status)

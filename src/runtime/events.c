@@ -4,6 +4,7 @@
  *   the verdict is carried out ──> event function ──────────┴──> notify
  *   the engine starts ──────────────┐
  *   a reload ends, on any thread ───┴──> policy events ── the loop drains them ──> notify
+ *   a transport comes up ── the loop drains it ──> event function
  *
  * A notify is called in the decider state that the verdict came from, on the loop's thread. It
  * can't change anything. What it fails at is told to the embedder alone. */
@@ -85,8 +86,8 @@ static int64_t notify_for(const mull_engine *engine, const char *consumer, const
 mull_failure mull__failure_of(const mull__delivery *d)
 {
     const mull_port *port = d->consumer->port;
-    uint32_t no_retry = port->abilities.can_retry ? 0 : MULL_CANNOT_RETRY;
-    uint32_t no_delay = port->abilities.can_delay ? 0 : MULL_CANNOT_DELAY;
+    uint32_t no_retry = d->consumer->can.can_retry ? 0 : MULL_CANNOT_RETRY;
+    uint32_t no_delay = d->consumer->can.can_delay ? 0 : MULL_CANNOT_DELAY;
     return (mull_failure){.size = sizeof(mull_failure),
                           .error = d->error,
                           .message = &d->message,
@@ -249,5 +250,19 @@ void mull__policy_events_deliver(mull_engine *engine)
             mull__decider_state_unref(decider_state);
         }
         mull__free(&engine->allocator, kept);
+    }
+}
+
+/* ---- About a transport ----------------------------------------------------------------------- */
+
+void mull__event_transports_up(mull_engine *engine)
+{
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));) {
+        int tells = port->came_up && port->health == MULL_UP && !engine->stop_reported;
+        port->came_up = 0;
+        if (tells && engine->options.event)
+            engine->options.event(
+                &(mull_event){.kind = MULL_EVENT_TRANSPORT_UP, .text = port->name},
+                engine->options.data);
     }
 }

@@ -17,4 +17,7 @@ void mull__policy_event_add(void *engine, const mull_event *event);
 void mull__policy_event_at_start(mull_engine *engine);
 void mull__policy_events_deliver(mull_engine *engine);
 
+/* mull__event_transports_up tells the embedder alone which transports came up. */
+void mull__event_transports_up(mull_engine *engine);
+
 #endif

@@ -3,7 +3,7 @@
  * Transports, timers and other threads only post what happened to the engine's state. Each turn of
  * the loop drains that after it has waited, which it doesn't while something is posted:
  *
- *   ended calls ── policy events ── stop? ── calls that are admitted (again, while anything was
+ *   ended calls ── events ── stop? ── calls that are admitted (again, while anything was
  *   posted) ── credit ── are the queues empty? ── has it stopped? ── may it close?
  */
 #include "admission.h"
@@ -11,6 +11,8 @@
 #include "base/system_limits.h"
 #include "calls.h"
 #include "check.h"
+#include "consumers.h"
+#include "counting.h"
 #include "delivery.h"
 #include "engine_control.h"
 #include "engine_state.h"
@@ -22,6 +24,8 @@
 #include "stop_when_empty.h"
 #include "timers.h"
 
+enum { QUIET_MS = 10000 };
+
 /* ---- Draining -------------------------------------------------------------------------------- */
 
 static void close_handles(mull_engine *engine);
@@ -32,10 +36,20 @@ static void drain_once(mull_engine *engine)
     for (mull__delivery *d; (d = mull__calls_take_ended(engine));)
         mull__delivery_ended(d);
     mull__policy_events_deliver(engine);
+    mull__event_transports_up(engine);
     if (mull__engine_stop_asked(engine))
         mull__stop_begin(engine);
     for (mull__delivery *d; (d = mull__admission_next(engine));)
         mull__delivery_call(d);
+}
+
+static void flush(mull_engine *engine)
+{
+    for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
+        if (port->asked && port->state == MULL__PORT_OPEN) {
+            port->asked = 0;
+            port->ops->flush(port->self);
+        }
 }
 
 static void drain(mull_engine *engine)
@@ -45,9 +59,11 @@ static void drain(mull_engine *engine)
     atomic_store_explicit(&engine->drains, mull__this_thread(), memory_order_relaxed);
     while (engine->dirty)
         drain_once(engine);
+    mull__consumers_end(engine);
     mull__admission_credit(engine);
     mull__until_empty_check(engine);
     mull__stop_check(engine);
+    flush(engine);      /* who was told of the stop may have published */
     if (!engine->dirty) /* who was told of the stop may have posted more, for the next turn */
         uv_idle_stop(&engine->posted);
     atomic_store_explicit(&engine->drains, 0, memory_order_relaxed);
@@ -82,6 +98,8 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     engine->options = *options;
     if (engine->options.grace_ms == 0)
         engine->options.grace_ms = MULL__GRACE_MS;
+    if (engine->options.quiet_ms == 0)
+        engine->options.quiet_ms = QUIET_MS;
     engine->manual = options->clock != NULL;
     if (options->clock)
         engine->clock = *options->clock;
@@ -90,6 +108,7 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     mull__list_init(&engine->ports);
     mull__list_init(&engine->consumers);
     mull__list_init(&engine->deliveries);
+    mull__list_init(&engine->questions);
     mull__list_init(&engine->inbox);
     mull__list_init(&engine->policy_events);
     engine->counts.size = sizeof engine->counts;
@@ -151,6 +170,8 @@ static void free_memory(mull_engine *engine)
     while (engine->timers)
         mull__engine_cancel(engine, engine->timers);
     mull__free(&allocator, engine->calls);
+    mull__tickets_free(engine);
+    mull__rule_tallies_free(engine);
     uv_mutex_destroy(&engine->mutex);
     uv_mutex_destroy(&engine->log_mutex);
     mull__free(&allocator, engine);
@@ -180,6 +201,7 @@ static int refuse_options(const mull_engine_options *options)
     const mull_clock *clock = options->clock;
     const char *why = !options->policy        ? "an engine's `policy` is required"
                       : options->grace_ms < 0 ? "an engine's `grace_ms` is below 0"
+                      : options->quiet_ms < 0 ? "an engine's `quiet_ms` is below 0"
                       : clock && (!clock->monotonic_ms || !clock->wall_ms)
                           ? "a clock's `monotonic_ms` and `wall_ms` are both required"
                           : NULL;
@@ -225,17 +247,11 @@ int mull_engine_new(mull_engine **out, const mull_engine_options *given)
 
 static int subscribe_all(mull_engine *engine)
 {
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
-        if (c->subscribed)
-            continue;
-        int status = mull__refusal(c->port->ops->subscribe(c->port->self, c, c->queue));
-        if (status != 0)
-            return mull__engine_problem(engine, status,
-                                        "consumer '%s' can't read the queue '%s': %s", c->name,
-                                        c->queue, mull_strerror(status));
-        c->subscribed = 1;
-    }
-    return 0;
+    int status = 0;
+    for (mull__consumer *c = NULL; status == 0 && (c = mull__next_consumer(engine, c));)
+        if (!c->subscribed && c->state == MULL__CONSUMER_WORKS)
+            status = mull__consumer_subscribe(c);
+    return status;
 }
 
 int mull_engine_start(mull_engine *engine)
@@ -257,10 +273,14 @@ int mull_engine_start(mull_engine *engine)
         return status;
     }
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
-        mull__port_begin_holding(port);
+        if (port->health == MULL_DOWN && !port->told)
+            mull__engine_log(engine, MULL_INFO, "transport %s isn't up yet; it is waited for",
+                             port->name);
     if (!mull__next_consumer(engine, NULL))
         mull__engine_log(engine, MULL_INFO, "there is no consumer, so no messages are taken");
     engine->state = MULL__RUNNING;
+    engine->active_ms =
+        mull__engine_now(engine); /* before that it wasn't quiet, but nobody looked */
     mull__policy_event_at_start(engine);
     mull__reload_start(engine);
     mull__engine_mark_posted(engine);
@@ -387,8 +407,10 @@ void mull_engine_close(mull_engine *engine, void (*closed)(void *data), void *da
     while (engine->closing != MULL__CLOSE_DONE) {
         turn(engine);
         /* A test's clock stands still: all that can come is the end of a call on another thread. */
-        if (engine->manual && quiet(engine))
+        if (engine->manual && quiet(engine)) {
+            mull__stop_end_drain(engine);
             uv_sleep(1);
+        }
     }
     leave_loop(engine);
 }

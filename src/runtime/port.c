@@ -2,10 +2,17 @@
  * handler: to publish, and for depths. */
 #include "port.h"
 
+#include "base/utf8.h"
 #include "copy.h"
 #include "delivery.h"
+#include "questions.h"
 #include "settlement.h"
 #include "timers.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 /* misused logs what a transport may not do, and nothing else comes of it. */
 static void misused(mull_port *port, const char *what)
@@ -21,6 +28,7 @@ static void defer(mull_port *port, mull_delivery *delivery)
     if (!port->deferred && !port->engine->grace_over)
         mull__timer_set(port->engine, &port->deferred_timer, MULL__AGAIN_MS, mull__deferred_try,
                         port);
+    delivery->ticket = ++port->engine->tickets.last;
     delivery->runtime = port->deferred;
     port->deferred = delivery;
 }
@@ -34,51 +42,62 @@ void mull__deferred_try(void *data)
     while (delivery) {
         mull_delivery *next = delivery->runtime;
         delivery->runtime = NULL;
-        mull_port_delivered(port, delivery);
+        mull_port_delivered(port, delivery->consumer, delivery);
         delivery = next;
     }
 }
 
-/* deferred_at finds what points to a deferred delivery. NULL: it isn't one. */
-static void **deferred_at(mull_port *port, const mull_delivery *delivery)
+/* find_deferred finds what points to the first deferred delivery that is `delivery`, or has this
+ * ticket. NULL: there is none. */
+static void **find_deferred(mull_port *port, const mull_delivery *delivery, mull_ticket ticket)
 {
     void **at = &port->deferred;
-    while (*at && *at != delivery)
+    while (*at && *at != delivery && ((mull_delivery *)*at)->ticket != ticket)
         at = &((mull_delivery *)*at)->runtime;
     return *at ? at : NULL;
 }
 
-static const char *wrong_with(mull_port *port, const mull_delivery *delivery)
+int mull__has_deferred(const mull__consumer *c)
+{
+    const mull_delivery *delivery = c->port->deferred;
+    while (delivery && delivery->consumer != c->ticket.number)
+        delivery = delivery->runtime;
+    return delivery != NULL;
+}
+
+/* consumer_of finds a consumer by its ticket, NULL: there is none of this port. */
+static mull__consumer *consumer_of(const mull_port *port, mull_ticket number)
+{
+    mull__ticket *ticket = mull__ticket_find(port, number);
+    int is_one = ticket && ticket->kind == MULL__TICKET_CONSUMER;
+    return is_one ? MULL__ENTRY(ticket, mull__consumer, ticket) : NULL;
+}
+
+static const char *wrong_with(mull_port *port, const mull__consumer *consumer,
+                              const mull_delivery *delivery)
 {
     if (port->state != MULL__PORT_OPEN)
         return "it delivered a message after it was told to close";
-    if (!delivery->subscription || delivery->subscription->port != port)
+    if (!consumer)
         return "it delivered a message that belongs to none of its subscriptions";
-    if (delivery->runtime || deferred_at(port, delivery))
+    if (!delivery->message || delivery->runtime || find_deferred(port, delivery, 0))
         return "it delivered a message that isn't new";
     return NULL;
 }
 
-void mull_port_delivered(mull_port *port, mull_delivery *delivery)
+void mull_port_delivered(mull_port *port, mull_ticket number, mull_delivery *delivery)
 {
     if (!port || !delivery)
         return;
-    const char *wrong = wrong_with(port, delivery);
-    if (wrong)
+    mull__consumer *consumer = consumer_of(port, number);
+    const char *wrong = wrong_with(port, consumer, delivery);
+    if (wrong) {
         misused(port, wrong);
-    else if (mull__delivery_arrive(port, delivery) != 0)
-        defer(port, delivery);
-}
-
-void mull_port_settled(mull_port *port, mull_delivery *delivery, int status)
-{
-    if (!port || !delivery)
         return;
-    mull__delivery *d = delivery->runtime;
-    if (!d || deferred_at(port, delivery) || !d->asked)
-        misused(port, "it settled a message that it wasn't asked to settle");
-    else
-        mull__settlement_answered(d, status);
+    }
+    delivery->consumer = number;
+    if (mull__delivery_arrive(consumer, delivery) != 0)
+        defer(port, delivery);
 }
 
 /* let_go releases a deferred delivery, which `at` points to. */
@@ -101,43 +120,146 @@ void mull__deferred_release(mull_port *port)
         let_go(port, &port->deferred);
 }
 
-void mull_port_lost(mull_port *port, mull_delivery *delivery)
+void mull_port_lost(mull_port *port, mull_ticket number, const char *why)
 {
-    if (!port || !delivery)
+    if (!port)
         return;
-    void **deferred = deferred_at(port, delivery);
+    mull__ticket *ticket = mull__ticket_find(port, number);
+    void **deferred = ticket ? NULL : find_deferred(port, NULL, number);
     if (deferred) {
         let_go(port, deferred);
         mull__engine_mark_posted(port->engine); /* a stop may have waited for it */
-    } else if (delivery->runtime) {
-        mull__delivery_lost(delivery->runtime);
+    } else if (ticket && ticket->kind == MULL__TICKET_DELIVERY) {
+        mull__delivery_lost(MULL__ENTRY(ticket, mull__delivery, ticket), why);
     } else {
         misused(port, "it lost a message that it never delivered");
     }
 }
 
-/* ---- Holding claims -------------------------------------------------------------------------- */
+/* ---- Sources --------------------------------------------------------------------------------- */
+
+static void begin_holding(mull__consumer *c);
 
 static void on_hold(void *data)
 {
-    mull_port *port = data;
-    for (mull__delivery *d = NULL; (d = mull__next_delivery(port->engine, d));)
-        if (d->consumer->port == port && d->state < MULL__SETTLED && !d->claim_lost &&
-            mull__fault_hit(port, MULL__HOLD) == 0)
-            port->ops->hold(port->self, d->handed);
-    mull__port_begin_holding(port);
+    mull__consumer *c = data;
+    mull_port *port = c->port;
+    if (c->deliveries > 0 && mull__fault_hit(port, MULL__HOLD) == 0) {
+        port->ops->hold(port->self, c->subscription);
+        mull__port_asked(port);
+    }
+    begin_holding(c);
 }
 
-void mull__port_begin_holding(mull_port *port)
+/* begin_holding renews claims three times in their timeout. */
+static void begin_holding(mull__consumer *c)
 {
-    int64_t timeout_ms = port->abilities.claim_timeout_ms;
-    if (timeout_ms > 0 && port->abilities.can_hold && port->ops->hold &&
-        port->state == MULL__PORT_OPEN)
-        mull__timer_set(port->engine, &port->hold_timer, timeout_ms < 3 ? 1 : timeout_ms / 3,
-                        on_hold, port);
+    int64_t timeout_ms = c->can.claim_timeout_ms;
+    if (timeout_ms > 0 && c->can.can_hold && c->port->state == MULL__PORT_OPEN)
+        mull__timer_set(c->engine, &c->hold_timer, timeout_ms < 3 ? 1 : timeout_ms / 3, on_hold, c);
+}
+
+/* shortfall names an ability that was promised and isn't there, NULL: all are. */
+static const char *shortfall(const mull_abilities *promised, const mull_abilities *found)
+{
+    int64_t longest_ms = found->longest_delay_ms ? found->longest_delay_ms : INT64_MAX;
+    int64_t claim_ms = found->claim_timeout_ms ? found->claim_timeout_ms : INT64_MAX;
+    int64_t least_ms = promised->claim_timeout_ms ? promised->claim_timeout_ms : INT64_MAX;
+    int64_t step_ms = promised->delay_step_ms > 1 ? promised->delay_step_ms : 1;
+    return found->can_retry < promised->can_retry   ? "retries"
+           : found->can_delay < promised->can_delay ? "delays"
+           : longest_ms < (promised->longest_delay_ms ? promised->longest_delay_ms : INT64_MAX)
+               ? "delays as long as that"
+           : found->delay_step_ms > step_ms                   ? "delays as exact as that"
+           : found->can_hold < promised->can_hold             ? "holding claims"
+           : claim_ms < least_ms                              ? "claims as long as that"
+           : found->can_note < promised->can_note             ? "notes"
+           : found->settles_whole < promised->settles_whole   ? "settlements in one transaction"
+           : found->deliveries < promised->deliveries         ? "counts of deliveries"
+           : found->depth < promised->depth                   ? "depths"
+           : found->counts_at_once < promised->counts_at_once ? "depths of one moment"
+                                                              : NULL;
+}
+
+void mull__source_refused(mull__consumer *c, const char *why)
+{
+    char text[sizeof c->why];
+    snprintf(text, sizeof text, "%s", why && *why ? why : mull_strerror(MULL_EREFUSED));
+    mull__utf8_repair(text, strlen(text));
+    if (c->source == MULL_SOURCE_REFUSED && strcmp(text, c->why) == 0)
+        return;
+    c->source = MULL_SOURCE_REFUSED;
+    memcpy(c->why, text, sizeof text);
+    mull__engine_cancel(c->engine, &c->hold_timer);
+    mull__engine_log(c->engine, MULL_ERROR_LEVEL, "consumer '%s' can't read the queue '%s': %s",
+                     c->name, c->queue, c->why);
+}
+
+static void source_waits(mull__consumer *c, const char *why)
+{
+    char text[sizeof c->why];
+    snprintf(text, sizeof text, "%s", why ? why : "");
+    mull__utf8_repair(text, strlen(text));
+    c->source = MULL_SOURCE_WAITING;
+    if (text[0] && strcmp(text, c->why) != 0)
+        mull__engine_log(c->engine, MULL_WARNING, "consumer '%s' waits for its queue '%s': %s",
+                         c->name, c->queue, text);
+    memcpy(c->why, text, sizeof text);
+}
+
+static void source_ready(mull__consumer *c, const mull_abilities *found)
+{
+    const char *less = found ? shortfall(&c->floor, found) : NULL;
+    if (less) {
+        char why[128];
+        snprintf(why, sizeof why, "the transport promised %s, and hasn't got them for it", less);
+        c->lacking = 1;
+        mull__source_refused(c, why);
+        return;
+    }
+    if (c->why[0])
+        mull__engine_log(c->engine, MULL_INFO, "consumer '%s' reads the queue '%s'", c->name,
+                         c->queue);
+    c->why[0] = 0;
+    uv_mutex_lock(&c->engine->mutex); /* mull_send reads them on any thread */
+    c->can = found ? *found : c->floor;
+    c->can.can_hold &= c->port->ops->hold != NULL;
+    uv_mutex_unlock(&c->engine->mutex);
+    c->source = MULL_SOURCE_READY;
+    begin_holding(c);
+}
+
+void mull_port_source(mull_port *port, mull_ticket number, mull_source_state state,
+                      const mull_abilities *found, const char *why)
+{
+    if (!port)
+        return;
+    mull__consumer *c = consumer_of(port, number);
+    int over = port->state != MULL__PORT_OPEN || (c && c->lacking);
+    if (!c)
+        misused(port, "it speaks of a subscription that isn't one of its own");
+    if (!c || (c->ending ? state != MULL_SOURCE_ENDED : over))
+        return;
+    mull__engine_mark_posted(port->engine);
+    if (state == MULL_SOURCE_READY)
+        source_ready(c, found);
+    else if (state == MULL_SOURCE_WAITING)
+        source_waits(c, why);
+    else if (state == MULL_SOURCE_REFUSED)
+        mull__source_refused(c, why);
+    else if (c->ending)
+        c->ended = 1;
+    else
+        misused(port, "it ended a subscription without being asked to");
 }
 
 /* ---- Health, closing, timers and the rest ---------------------------------------------------- */
+
+const char *mull__transport_why(mull_engine *engine, const char *transport)
+{
+    const mull_port *port = mull__port_named(engine, transport);
+    return port ? port->why : "";
+}
 
 /* break_down stops the engine, since this transport won't work again. No try to settle waits. */
 static void break_down(mull_port *port, const char *why)
@@ -152,20 +274,41 @@ static void break_down(mull_port *port, const char *why)
     mull_stop(engine);
 }
 
+/* tell_state tells the log of a change, but not that a transport which was never down is up. */
+static void tell_state(mull_port *port)
+{
+    if (port->health == MULL_UP) {
+        if (port->told)
+            mull__engine_log(port->engine, MULL_INFO, "transport %s is up%s", port->name,
+                             port->was_up ? " again" : "");
+        port->was_up = 1;
+    } else {
+        mull__engine_log(port->engine, MULL_ERROR_LEVEL, "transport %s is %s%s%s", port->name,
+                         port->health == MULL_DOWN ? "down" : "broken", port->why[0] ? ": " : "",
+                         port->why);
+    }
+    port->told = port->health != MULL_UP;
+}
+
 void mull_port_state(mull_port *port, mull_health health, const char *why)
 {
-    static const char *const words[] = {
-        [MULL_DOWN] = "down", [MULL_UP] = "up again", [MULL_BROKEN] = "broken"};
-    if (!port || health == port->health || port->health == MULL_BROKEN)
+    if (!port || port->health == MULL_BROKEN)
         return;
-    if ((unsigned)health >= sizeof words / sizeof *words) {
+    if (health != MULL_DOWN && health != MULL_UP && health != MULL_BROKEN) {
         misused(port, "its health is none that is known");
         return;
     }
+    char text[sizeof port->why];
+    snprintf(text, sizeof text, "%s", why && health != MULL_UP ? why : "");
+    mull__utf8_repair(text, strlen(text));
+    if (health == port->health && strcmp(text, port->why) == 0)
+        return;
+    port->came_up |= health == MULL_UP && port->engine->state != MULL__NEW;
+    if (health != port->health)
+        port->since_ms = mull__engine_now(port->engine);
     port->health = health;
-    mull__engine_log(port->engine, health == MULL_UP ? MULL_INFO : MULL_ERROR_LEVEL,
-                     "transport %s is %s%s%s", port->name, words[health], why && *why ? ": " : "",
-                     why ? why : "");
+    memcpy(port->why, text, sizeof text);
+    tell_state(port);
     if (health == MULL_BROKEN)
         break_down(port, why);
     mull__engine_mark_posted(port->engine);
@@ -181,17 +324,6 @@ void mull_port_closed(mull_port *port)
     }
     port->state = MULL__PORT_CLOSED;
     mull__engine_mark_posted(port->engine);
-}
-
-mull_timer *mull_port_after(mull_port *port, int64_t delay_ms, void (*fire)(void *data), void *data)
-{
-    return port && fire ? mull__engine_after(port->engine, delay_ms, fire, data) : NULL;
-}
-
-void mull_port_cancel(mull_port *port, mull_timer *timer)
-{
-    if (port)
-        mull__engine_cancel(port->engine, timer);
 }
 
 mull_timer *mull_port_timer_new(mull_port *port, void (*fire)(void *data), void *data)
@@ -266,40 +398,81 @@ void mull_port_log(mull_port *port, mull_level level, const char *text)
         mull__engine_log(port->engine, level, "transport %s: %s", port->name, text);
 }
 
-/* ---- Publishing, and depths: each question has a ticket, which its answer brings back -------- */
+/* ---- Publishing, and depths ------------------------------------------------------------------ */
 
-typedef struct ticket {
-    mull_port *port;
+/* asking is a question with those who wait for its answer. */
+typedef struct asking {
+    mull__question question; /* first */
+    mull_engine *engine;
+    mull_timer fault_timer;
+    int fault_code; /* of a fault that stands in for the transport */
     mull_published_fn published;
-    mull_depth_fn answer;
+    mull_depth_fn depth;
     void *data;
-    int code; /* of a fault that stands in for the transport */
-} ticket;
+} asking;
+
+/* answer tells who asked, and is the end of the question. */
+static void answer(asking *a, int status, const mull_depth *depth)
+{
+    static const mull_depth unknown = {MULL_UNKNOWN, MULL_UNKNOWN, MULL_UNKNOWN, INT64_MAX};
+    const asking asked = *a;
+    mull__engine_cancel(a->engine, &a->fault_timer);
+    mull__question_end(a->engine, &a->question);
+    mull__free(&asked.engine->allocator, a);
+    mull__engine_mark_posted(asked.engine);
+    if (asked.depth)
+        asked.depth(status, status == 0 ? depth : &unknown, asked.data);
+    else if (asked.published)
+        asked.published(status, asked.data);
+}
 
 static void on_fault(void *data)
 {
-    ticket *t = data;
-    if (t->answer)
-        mull_port_depth(t->port, t, t->code, NULL);
-    else
-        mull_port_published(t->port, t, t->code);
+    asking *a = data;
+    answer(a, a->fault_code, NULL);
 }
 
-/* ask publishes `outgoing`, or asks for the depth of `queue`, with a copy of this ticket. */
-static int ask(const ticket *given, const mull_outgoing *outgoing, const char *queue)
+static void on_unanswered(mull__question *question)
 {
-    mull_port *port = given->port;
-    const mull_allocator *allocator = &port->engine->allocator;
-    ticket *t = mull__alloc(allocator, sizeof *t);
-    if (!t)
+    const mull_port *port = question->ticket.port;
+    asking *a = (asking *)question;
+    mull__engine_log(port->engine, MULL_WARNING, "transport %s has not said for %d s %s",
+                     port->name, MULL__ANSWER_MS / 1000,
+                     a->depth ? "how many messages are in a queue"
+                              : "whether a message that is published is safe");
+    answer(a, MULL_EIO, NULL);
+}
+
+void mull__questions_fail(mull_engine *engine)
+{
+    for (mull__link *link; (link = mull__list_first(&engine->questions));)
+        answer((asking *)MULL__ENTRY(link, mull__question, link), MULL_EIO, NULL);
+}
+
+/* ask publishes `outgoing`, or asks for the depth of `queue`, for a copy of `asked`. */
+static int ask(mull_port *port, const asking *asked, const mull_outgoing *outgoing,
+               const char *queue)
+{
+    mull_engine *engine = port->engine;
+    asking *a = mull__alloc(&engine->allocator, sizeof *a);
+    if (!a)
         return MULL_ENOMEM;
-    *t = *given;
-    t->code = mull__fault_hit(port, queue ? MULL__DEPTH : MULL__PUBLISH);
-    int status = t->code ? (mull__engine_after(port->engine, 0, on_fault, t) ? 0 : MULL_ENOMEM)
-                 : queue ? port->ops->depth(port->self, queue, t)
-                         : port->ops->publish(port->self, outgoing, t);
-    if (status != 0)
-        mull__free(allocator, t);
+    *a = *asked;
+    a->engine = engine;
+    a->fault_code = mull__fault_hit(port, queue ? MULL__DEPTH : MULL__PUBLISH);
+    mull_ticket ticket = mull__question_ask(
+        port, &a->question, queue ? MULL__TICKET_DEPTH : MULL__TICKET_PUBLISH, on_unanswered);
+    int status = 0;
+    if (a->fault_code)
+        mull__timer_set(engine, &a->fault_timer, 0, on_fault, a);
+    else if (queue)
+        status = port->ops->depth(port->self, queue, ticket);
+    else
+        status = port->ops->publish(port->self, outgoing, ticket);
+    if (status != 0) {
+        mull__question_end(engine, &a->question);
+        mull__free(&engine->allocator, a);
+    }
     return mull__refusal(status);
 }
 
@@ -314,6 +487,15 @@ static int reachable(mull_port **out, mull_engine *engine, const char *name)
     return (*out)->health == MULL_BROKEN ? MULL_EIO : 0;
 }
 
+/* check_delay goes by what is promised of the queue. */
+static int check_delay(const mull_port *port, const char *queue, int64_t delay_ms)
+{
+    mull_abilities floor;
+    char why[256];
+    int status = delay_ms ? mull__look(port->ops, port->url, queue, &floor, why, sizeof why) : 0;
+    return delay_ms && status == 0 ? mull__delay_check(&floor, delay_ms) : status;
+}
+
 int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,
                  int64_t delay_ms, mull_published_fn published, void *data)
 {
@@ -321,49 +503,60 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
         return MULL_EINVAL;
     mull_port *port = NULL;
     char id[33];
-    mull_outgoing outgoing = {.due_ms = mull__engine_due(engine, delay_ms)};
-    int status = mull__message_take(engine, &outgoing.message, id, message);
+    mull_message own;
+    const mull_outgoing outgoing = {
+        .size = sizeof outgoing, .message = &own, .due_ms = mull__engine_due(engine, delay_ms)};
+    int status = mull__message_take(engine, &own, id, message);
     if (status == 0)
         status = reachable(&port, engine, transport);
     if (status == 0)
-        status = mull__delay_check(&port->abilities, delay_ms);
+        status = check_delay(port, own.queue, delay_ms);
     if (status != 0)
         return status;
-    return ask(&(ticket){.port = port, .published = published, .data = data}, &outgoing, NULL);
-}
-
-void mull_port_published(mull_port *port, void *data, int status)
-{
-    if (!port || !data)
-        return;
-    ticket t = *(ticket *)data;
-    mull__free(&port->engine->allocator, data);
-    mull__engine_mark_posted(port->engine);
-    if (t.published)
-        t.published(status, t.data);
+    return ask(port, &(asking){.published = published, .data = data}, &outgoing, NULL);
 }
 
 int mull_queue_depth(mull_engine *engine, const char *transport, const char *queue,
-                     mull_depth_fn answer, void *data)
+                     mull_depth_fn depth, void *data)
 {
-    if (!engine || !transport || !queue || !queue[0] || !answer)
+    if (!engine || !transport || !queue || !queue[0] || !depth)
         return MULL_EINVAL;
     mull_port *port;
     int status = reachable(&port, engine, transport);
     if (status != 0)
         return status;
-    return ask(&(ticket){.port = port, .answer = answer, .data = data}, NULL, queue);
+    return ask(port, &(asking){.depth = depth, .data = data}, NULL, queue);
 }
 
-void mull_port_depth(mull_port *port, void *data, int status, const mull_depth *depth)
+void mull_port_answer(mull_port *port, mull_ticket number, int status, const char *why)
 {
-    if (!port || !data)
-        return;
-    ticket t = *(ticket *)data;
-    mull__free(&port->engine->allocator, data);
-    mull__engine_mark_posted(port->engine);
-    static const mull_depth unknown = {.next_due_ms = INT64_MAX};
-    if (status == 0 && !depth)
-        status = MULL_EINVAL;
-    t.answer(status, status == 0 ? depth : &unknown, t.data);
+    mull__ticket *ticket = port ? mull__ticket_find(port, number) : NULL;
+    if (ticket && ticket->kind == MULL__TICKET_SETTLEMENT)
+        mull__settlement_answered(MULL__ENTRY(ticket, mull__delivery, question.ticket),
+                                  mull__refusal(status), why);
+    else if (ticket && ticket->kind == MULL__TICKET_PUBLISH)
+        answer((asking *)ticket, mull__refusal(status), NULL);
+    else if (port)
+        misused(port, "it answered what it wasn't asked");
 }
+
+void mull_port_depth(mull_port *port, mull_ticket number, int status, const mull_depth *depth,
+                     const char *why)
+{
+    (void)why;
+    mull__ticket *ticket = port ? mull__ticket_find(port, number) : NULL;
+    if (ticket && ticket->kind == MULL__TICKET_DEPTH)
+        answer((asking *)ticket, status == 0 && !depth ? MULL_EINVAL : mull__refusal(status),
+               depth);
+    else if (port)
+        misused(port, "it answered what it wasn't asked");
+}
+
+/* ---- For modules ----------------------------------------------------------------------------- */
+
+#define CALL(name, parameters, arguments)             .name = mull_port_##name,
+#define CALL_GIVES(type, name, parameters, arguments) .name = mull_port_##name,
+
+const mull_port_calls mull__port_calls = {MULL__PORT_CALLS(CALL, CALL_GIVES)};
+
+static_assert(offsetof(mull_port, calls) == 0, "modules look there");

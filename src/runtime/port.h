@@ -4,8 +4,13 @@
 
 #include "engine_state.h"
 
-void mull__port_begin_holding(mull_port *port); /* renews claims three times in their timeout */
-void mull__deferred_try(void *port);            /* takes in those for which there was no memory */
-void mull__deferred_release(mull_port *port);   /* those that are left when it closes */
+/* mull__port_calls are what a transport calls, for those that are modules. */
+extern const mull_port_calls mull__port_calls;
+
+void mull__questions_fail(mull_engine *engine);  /* no transport is there to answer */
+int mull__has_deferred(const mull__consumer *c); /* there was no memory for one of its deliveries */
+void mull__source_refused(mull__consumer *c, const char *why); /* its queue can't be read */
+void mull__deferred_try(void *port);          /* takes in those for which there was no memory */
+void mull__deferred_release(mull_port *port); /* those that are left when it closes */
 
 #endif

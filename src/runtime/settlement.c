@@ -4,7 +4,10 @@
 
 #include "admission.h"
 #include "calls.h"
+#include "copy.h"
+#include "counting.h"
 #include "events.h"
+#include "questions.h"
 #include "timers.h"
 #include "transitions.h"
 
@@ -12,11 +15,31 @@
 
 enum { AGAIN_FIRST_MS = 100, MAX_DOUBLED = 7, AGAIN_MAX_MS = 10000, TRIES_WHEN_STOPPING = 3 };
 
+static mull__settings settings_by(const mull__delivery *d, const mull__generation *generation)
+{
+    return mull__effective_settings_of(mull__generation_table(generation), d->consumer->name,
+                                       d->consumer->port->name)
+        .settings;
+}
+
+mull__settings mull__delivery_settings(const mull__delivery *d)
+{
+    return settings_by(d, mull__decider_generation(d->engine->decider));
+}
+
+void mull__decide_dead_letter(mull__delivery *d, mull_reason reason)
+{
+    d->verdict.action = MULL_DEAD_LETTER;
+    d->verdict.reason = reason;
+    d->verdict.queue = settings_by(d, d->generation).dead_letter_queue;
+    d->verdict.generation = mull__generation_name(d->generation);
+}
+
 static const char *header(const mull__delivery *d, const char *name)
 {
-    for (size_t i = 0; i < d->settlement.header_count; i++)
-        if (strcmp(d->settlement.headers[i].name, name) == 0)
-            return d->settlement.headers[i].value;
+    for (size_t i = 0; i < d->settlement.our_count; i++)
+        if (strcmp(d->settlement.ours[i].name, name) == 0)
+            return d->settlement.ours[i].value;
     return NULL;
 }
 
@@ -31,7 +54,7 @@ static mull__header_values stamp_for(const mull__delivery *d)
         .calls = d->record.calls + d->attempt + crashes,
         .first_failure_ms = d->record.first_failure_ms,
         .last_failure_ms = d->failed_at_ms,
-        .given_id = d->handed->message.id ? NULL : d->message.id,
+        .given_id = d->handed->message->id ? NULL : d->message.id,
         .due_ms = kind == MULL_SETTLE_REDELIVER ? d->record.due_ms : 0,
         .keep_aside = d->record.aside,
         .queue = d->consumer->queue,
@@ -44,23 +67,23 @@ static mull__header_values stamp_for(const mull__delivery *d)
     return stamp;
 }
 
-/* write_headers finishes the headers. Those of a message that is given back without a failed call
- * stay as they came, a returned dead letter's record too. */
+/* write_headers finishes ours. Those of a message that is given back without a failed call stay as
+ * they came, a returned dead letter's record too. */
 static int write_headers(mull__delivery *d)
 {
     mull_settlement *settlement = &d->settlement;
-    const mull_message *from = &d->handed->message;
-    settlement->headers = from->headers;
-    settlement->header_count = from->header_count;
-    if (settlement->kind == MULL_SETTLE_ACK || settlement->kind == MULL_SETTLE_DISCARD ||
-        (settlement->kind == MULL_SETTLE_GIVE_BACK && d->attempt == 0) || d->delay_hop)
+    const mull_message *from = d->handed->message;
+    settlement->as_it_came =
+        settlement->kind == MULL_SETTLE_ACK || settlement->kind == MULL_SETTLE_DISCARD ||
+        (settlement->kind == MULL_SETTLE_GIVE_BACK && d->attempt == 0) || d->delay_hop;
+    if (settlement->as_it_came)
         return 0;
     mull__header_values stamp = stamp_for(d);
     mull__free(&d->engine->allocator, d->headers);
     d->headers = NULL;
-    int status = mull__headers_write(&d->headers, &settlement->header_count, &d->engine->allocator,
+    int status = mull__headers_write(&d->headers, &settlement->our_count, &d->engine->allocator,
                                      from->headers, from->header_count, &stamp);
-    settlement->headers = d->headers;
+    settlement->ours = d->headers;
     return status;
 }
 
@@ -69,11 +92,25 @@ static int write_headers(mull__delivery *d)
 static void plan_due(mull__delivery *d)
 {
     int64_t now_ms = mull__engine_wall(d->engine);
-    int64_t longest_ms = d->consumer->port->abilities.longest_delay_ms;
+    int64_t longest_ms = d->consumer->can.longest_delay_ms;
     int64_t end_ms = d->delay_hop ? d->record.due_ms : now_ms + d->verdict.delay_ms;
     int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
     d->record.due_ms = in_parts || d->delay_hop ? end_ms : 0;
     d->settlement.due_ms = in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
+}
+
+static void plan(mull__delivery *d, mull_settle_kind kind)
+{
+    int sends = kind == MULL_SETTLE_ACK;
+    d->settlement = (mull_settlement){.size = sizeof d->settlement,
+                                      .kind = kind,
+                                      .queue = kind == MULL_SETTLE_DEAD_LETTER ? d->verdict.queue
+                                                                               : d->consumer->queue,
+                                      .id = d->message.id,
+                                      .sends = sends ? d->sends : NULL,
+                                      .send_count = sends ? d->send_count : 0};
+    if (kind == MULL_SETTLE_REDELIVER)
+        plan_due(d);
 }
 
 /* ---- Handing it over, and the answer --------------------------------------------------------- */
@@ -85,6 +122,7 @@ static void end_settling(mull__delivery *d, mull__message_state end)
 {
     d->consumer->settling--;
     d->consumer->failing -= d->tries > 0;
+    mull__question_end(d->engine, &d->question);
     mull__engine_cancel(d->engine, &d->timer);
     mull__message_becomes(d, end);
     mull__engine_mark_posted(d->engine);
@@ -98,18 +136,27 @@ static int64_t backoff_ms(const mull__delivery *d)
     return d->engine->closing ? 0 : delay_ms < AGAIN_MAX_MS ? delay_ms : AGAIN_MAX_MS;
 }
 
+/* abandon leaves the message claimed. */
+static void abandon(mull__delivery *d)
+{
+    end_settling(d, MULL__ABANDONED);
+    mull__events_end(d);
+}
+
 /* failed tries again later, or leaves the message claimed: when its owner is gone, the broker hands
  * it out again. */
-static void failed(mull__delivery *d, int status)
+static void failed(mull__delivery *d, int status, const char *why)
 {
     mull_engine *engine = d->engine;
     mull_port *port = d->consumer->port;
     int broken = port->health == MULL_BROKEN;
+    mull__copy_cut(d->consumer->tally.settling_why, sizeof d->consumer->tally.settling_why,
+                   why ? why : mull_strerror(status));
     /* One line for all that fail meanwhile: the first says that it begins. */
     if (!broken && d->tries++ == 0 && d->consumer->failing++ == 0)
         mull__engine_log(engine, MULL_WARNING,
                          "%s: message %s isn't settled (%s); trying again, taking nothing new",
-                         d->consumer->name, d->message.id, mull_strerror(status));
+                         d->consumer->name, d->message.id, why ? why : mull_strerror(status));
     int hopeless = d->tries > TRIES_WHEN_STOPPING || port->health == MULL_DOWN;
     if (!broken && (!engine->grace_over || !hopeless)) {
         mull__timer_set(engine, &d->timer, backoff_ms(d), hand_over, d);
@@ -121,25 +168,52 @@ static void failed(mull__delivery *d, int status)
                          "%s: message %s could not be settled before the end; it will be handed "
                          "out again",
                          d->consumer->name, d->message.id);
-    end_settling(d, MULL__ABANDONED);
-    mull__events_end(d);
+    abandon(d);
+}
+
+void mull__settlement_give_up(mull__delivery *d)
+{
+    if (d->state != MULL__SETTLING || d->question.ticket.number == 0)
+        return;
+    mull__engine_log(d->engine, MULL_ERROR_LEVEL,
+                     "%s: transport %s did not say before the end whether message %s is settled; "
+                     "if it isn't, it will be handed out again",
+                     d->consumer->name, d->consumer->port->name, d->message.id);
+    d->unanswered = 1;
+    abandon(d);
+}
+
+static void on_unanswered(mull__question *question)
+{
+    mull__delivery *d = MULL__ENTRY(question, mull__delivery, question);
+    d->overlong = 1;
+    mull__engine_log(d->engine, MULL_WARNING,
+                     "%s: transport %s has not said for %d s whether message %s is settled; it is "
+                     "waited for",
+                     d->consumer->name, d->consumer->port->name, MULL__ANSWER_MS / 1000,
+                     d->message.id);
 }
 
 static void answer_fault(void *data)
 {
     mull__delivery *d = data;
-    mull__settlement_answered(d, d->fault_code);
+    mull__settlement_answered(d, d->fault_code, NULL);
 }
 
 static void hand_over(void *data)
 {
     mull__delivery *d = data;
     mull_port *port = d->consumer->port;
-    if (write_headers(d) != 0) {
-        failed(d, MULL_ENOMEM);
+    if (d->engine->drain_over) {
+        abandon(d);
         return;
     }
-    d->asked = 1;
+    if (write_headers(d) != 0) {
+        failed(d, MULL_ENOMEM, NULL);
+        return;
+    }
+    mull_ticket ticket =
+        mull__question_ask(port, &d->question, MULL__TICKET_SETTLEMENT, on_unanswered);
     d->fault_code = mull__fault_hit(port, MULL__SETTLE);
     if (d->fault_code) {
         mull__timer_set(port->engine, &d->timer, 0, answer_fault, d);
@@ -150,8 +224,73 @@ static void hand_over(void *data)
     settlement->error_type = dead ? header(d, "mulligan-error-type") : NULL;
     settlement->reason = dead ? mull_reason_name(d->verdict.reason) : NULL;
     settlement->rule = dead ? header(d, "mulligan-rule") : NULL;
-    port->ops->settle(port->self, d->handed, settlement);
+    settlement->consumer = dead ? d->consumer->name : NULL;
+    port->ops->settle(port->self, d->handed, settlement, ticket);
 }
+
+/* ---- Where the transport never will ---------------------------------------------------------- */
+
+/* refused_send: its handler succeeded, but what it sent can't go out. No rule is asked; the policy
+ * in force names the queue of its dead letter. */
+static void refused_send(mull__delivery *d, const char *why)
+{
+    const mull_error *error = &mull__engine_errors[MULL__SEND_REFUSED];
+    mull_error told = *error;
+    told.message = why ? why : error->message;
+    const mull_error *copy = mull__error_copy(&d->engine->allocator, &told);
+    mull__error_free(d->engine, d->error);
+    d->error = copy ? copy : error;
+    d->failed_at_ms = mull__engine_wall(d->engine);
+    if (d->record.first_failure_ms == 0)
+        d->record.first_failure_ms = d->failed_at_ms;
+    mull__count_failure(d);
+    mull__sends_drop(d);
+    if (d->generation)
+        mull__generation_unref(d->generation);
+    d->generation = mull__generation_ref(mull__decider_refresh(d->engine->decider));
+    d->verdict = (mull_verdict){.size = sizeof d->verdict};
+    mull__events_begin(d);
+}
+
+static void park(mull__delivery *d, const char *why)
+{
+    mull__engine_log(d->engine, MULL_ERROR_LEVEL,
+                     "%s: message %s is parked: the transport never settles it (%s); it stays "
+                     "claimed here until the engine is closed",
+                     d->consumer->name, d->message.id, why);
+    d->parked = 1;
+    d->consumer->parked++;
+    d->consumer->port->parked++;
+    abandon(d);
+}
+
+/* refused: what was decided can never be. The default queue of dead letters is tried, once, of the
+ * policy that decided. */
+static void refused(mull__delivery *d, const char *why)
+{
+    const mull_settlement *settlement = &d->settlement;
+    int sends = settlement->kind == MULL_SETTLE_ACK && settlement->send_count > 0;
+    int elsewhere =
+        settlement->kind == MULL_SETTLE_REDELIVER ||
+        (settlement->kind == MULL_SETTLE_DEAD_LETTER &&
+         strcmp(settlement->queue, settings_by(d, d->generation).dead_letter_queue) != 0);
+    why = why ? why : mull_strerror(MULL_EREFUSED);
+    if (d->refused || d->delay_hop || (!sends && !elsewhere)) {
+        park(d, why);
+        return;
+    }
+    mull__engine_log(d->engine, MULL_WARNING,
+                     "%s: message %s can't be settled as decided (%s); it becomes a dead letter",
+                     d->consumer->name, d->message.id, why);
+    d->refused = 1;
+    if (sends)
+        refused_send(d, why);
+    mull__decide_dead_letter(d, MULL_REASON_UNRECOVERABLE);
+    plan(d, MULL_SETTLE_DEAD_LETTER);
+    hand_over(d);
+}
+
+/* ---- A settlement ---------------------------------------------------------------------------- */
 
 void mull__settle(mull__delivery *d, mull_settle_kind kind)
 {
@@ -159,14 +298,7 @@ void mull__settle(mull__delivery *d, mull_settle_kind kind)
         mull__slot_free(d);
     mull__message_becomes(d, MULL__SETTLING);
     d->consumer->settling++;
-    d->settlement = (mull_settlement){.kind = kind,
-                                      .queue = kind == MULL_SETTLE_DEAD_LETTER ? d->verdict.queue
-                                                                               : d->consumer->queue,
-                                      .id = d->message.id,
-                                      .sends = kind == MULL_SETTLE_ACK ? d->sends : NULL,
-                                      .send_count = kind == MULL_SETTLE_ACK ? d->send_count : 0};
-    if (kind == MULL_SETTLE_REDELIVER)
-        plan_due(d);
+    plan(d, kind);
     hand_over(d);
 }
 
@@ -179,39 +311,51 @@ void mull__settlement_retry_now(mull__delivery *d)
 /* count_end counts how a message ended, and tells of the verdict that is carried out. */
 static void count_end(mull__delivery *d)
 {
-    mull_counts *counts = &d->engine->counts;
-    uint64_t *count[] = {[MULL_SETTLE_ACK] = &counts->done,
-                         [MULL_SETTLE_REDELIVER] = &counts->redelivered,
-                         [MULL_SETTLE_DEAD_LETTER] = &counts->dead_lettered,
-                         [MULL_SETTLE_DISCARD] = &counts->discarded};
     mull_settle_kind kind = d->settlement.kind;
-    if (kind == MULL_SETTLE_GIVE_BACK || d->delay_hop)
-        return;
-    (*count[kind])++;
-    if (kind != MULL_SETTLE_ACK)
+    if (kind == MULL_SETTLE_ACK) {
+        d->engine->counts.done++;
+        d->consumer->tally.done++;
+    } else if (kind != MULL_SETTLE_GIVE_BACK && !d->delay_hop) {
+        mull__count_verdict(d);
         mull__event_decided(d);
+    }
 }
 
-void mull__log_lost(const mull__delivery *d)
+void mull__log_lost(const mull__delivery *d, const char *why)
 {
     mull__engine_log(d->engine, MULL_WARNING,
-                     "%s: the claim on message %s is gone; it will be handed out again",
-                     d->consumer->name, d->message.id);
+                     "%s: the claim on message %s is gone%s%s; it will be handed out again",
+                     d->consumer->name, d->message.id, why ? ": " : "", why ? why : "");
 }
 
-void mull__settlement_answered(mull__delivery *d, int status)
+static void note_put_off(const mull__delivery *d)
 {
-    d->asked = 0;
+    int64_t end_ms = d->record.due_ms > 0 ? d->record.due_ms : d->settlement.due_ms;
+    if (end_ms > d->engine->put_off_ms)
+        d->engine->put_off_ms = end_ms;
+}
+
+void mull__settlement_answered(mull__delivery *d, int status, const char *why)
+{
+    mull__question_end(d->engine, &d->question);
+    d->overlong = 0;
+    mull__engine_mark_posted(d->engine);
+    d->engine->active_ms = mull__turn_ms(d->engine);
+    if (status == MULL_EREFUSED && !d->claim_lost) {
+        refused(d, why);
+        return;
+    }
     if (status != 0 && status != MULL_ELOST && !d->claim_lost) {
-        mull__engine_mark_posted(d->engine);
-        failed(d, status);
+        failed(d, status, why);
         return;
     }
     end_settling(d, status == 0 ? MULL__SETTLED : MULL__LOST);
+    if (status == 0 && d->settlement.kind == MULL_SETTLE_REDELIVER)
+        note_put_off(d);
     if (status == 0)
         count_end(d);
     else
-        mull__log_lost(d);
+        mull__log_lost(d, why);
     mull__events_end(d);
     mull__delivery_release(d);
 }
@@ -236,8 +380,14 @@ void mull__delivery_release(mull__delivery *d)
     mull__slot_free(d);
     mull__engine_cancel(d->engine, &d->timer);
     mull__list_remove(&d->engine->deliveries, &d->engine_link);
-    d->handed->runtime = NULL; /* a transport that speaks of it once more is found out */
-    port->ops->release(port->self, d->handed);
+    d->consumer->parked -= (uint32_t)d->parked;
+    d->consumer->deliveries--;
+    d->engine->dirty |= d->engine->changing;
+    mull__ticket_take(d->engine, &d->ticket);
+    if (!d->unanswered) {
+        d->handed->runtime = NULL; /* a transport that delivers it once more is found out */
+        port->ops->release(port->self, d->handed);
+    }
     mull__sends_drop(d);
     if (d->generation)
         mull__generation_unref(d->generation);

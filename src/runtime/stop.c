@@ -2,6 +2,7 @@
  *
  *   mull_stop ── takes nothing new, gives back what waits, lets handlers work for the grace time
  *             ── then cuts them off and gives their messages back, uncounted
+ *             ── then no longer waits for transports that don't answer
  *   a transport is broken for good ── the same, but what it handed out is abandoned at once
  *   handlers have no memory left   ── the same as mull_stop, with a status
  *   stopped   ── every message is settled, detached calls may still be at work
@@ -28,6 +29,18 @@ static void for_each(mull_engine *engine, void (*visit)(mull__delivery *d))
     }
 }
 
+void mull__stop_end_drain(mull_engine *engine)
+{
+    engine->drain_over = 1;
+    for_each(engine, mull__settlement_give_up);
+    mull__engine_mark_posted(engine);
+}
+
+static void on_drain_over(void *data)
+{
+    mull__stop_end_drain(data);
+}
+
 static void on_grace_over(void *data)
 {
     mull_engine *engine = data;
@@ -41,6 +54,7 @@ static void on_grace_over(void *data)
         mull__deferred_try(port);
     for_each(engine, mull__delivery_detach);
     for_each(engine, mull__settlement_retry_now);
+    mull__timer_set(engine, &engine->grace_timer, MULL__DRAIN_MS, on_drain_over, engine);
     mull__engine_mark_posted(engine);
 }
 
@@ -66,9 +80,13 @@ void mull__stop_begin(mull_engine *engine)
     mull__timer_set(engine, &engine->grace_timer, engine->options.grace_ms, on_grace_over, engine);
 }
 
+/* Once the grace is over, transports have their time to answer, which a close doesn't begin anew.
+ */
 void mull__stop_end_grace(mull_engine *engine)
 {
-    if (engine->state == MULL__STOPPING || engine->state == MULL__STOPPED)
+    if (engine->grace_over && engine->grace_timer.set)
+        for_each(engine, mull__settlement_retry_now);
+    else if (engine->state == MULL__STOPPING || engine->state == MULL__STOPPED)
         mull__timer_set(engine, &engine->grace_timer, 0, on_grace_over, engine);
 }
 
@@ -88,7 +106,8 @@ void mull__stop_check(mull_engine *engine)
         (engine->working == 0 || engine->grace_over)) {
         engine->state = MULL__STOPPED;
         engine->grace_over = 1;
-        mull__engine_cancel(engine, &engine->grace_timer);
+        if (!engine->closing) /* what a cut-off handler still holds up ends with the drain */
+            mull__engine_cancel(engine, &engine->grace_timer);
         for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
             if (port->abandoned > 0)
                 mull__engine_log(engine, MULL_WARNING,

@@ -8,6 +8,8 @@
 #include "stop.h"
 #include "timers.h"
 
+#include <string.h>
+
 enum {
     LOOK_MS = 50,
     LOOK_MAX_MS = 60000,
@@ -38,8 +40,13 @@ int mull__engine_emptied(const mull_engine *engine)
     return engine->emptied;
 }
 
+int mull__engine_quiet(const mull_engine *engine)
+{
+    return engine->emptied && engine->depths.rough;
+}
+
 /* depth_failed keeps the first failure of a round, as that is the one to be told. */
-static void depth_failed(mull_subscription *c, int status)
+static void depth_failed(mull__consumer *c, int status)
 {
     mull__depth_poll *depths = &c->engine->depths;
     depths->failed_of = depths->failed ? depths->failed_of : c;
@@ -51,7 +58,7 @@ static void depth_failed(mull_subscription *c, int status)
 static void ask_failed(mull_engine *engine)
 {
     mull__depth_poll *depths = &engine->depths;
-    const mull_subscription *c = depths->failed_of;
+    const mull__consumer *c = depths->failed_of;
     int64_t now_ms = mull__engine_now(engine);
     if (depths->wait_ms == 0)
         mull__engine_log(engine, MULL_WARNING,
@@ -73,23 +80,95 @@ static void ask_failed(mull_engine *engine)
     mull__stop_begin(engine);
 }
 
+/* stop_short stops the engine though messages may be left. */
+#define STOP_SHORT(engine, ...)                                                                    \
+    do {                                                                                           \
+        (engine)->status = mull__engine_problem(engine, MULL_EREFUSED, __VA_ARGS__);               \
+        mull__stop_begin(engine);                                                                  \
+    } while (0)
+
+static uint64_t parked(mull_engine *engine)
+{
+    uint64_t count = 0;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
+        count += c->parked;
+    return count;
+}
+
+/* unread gives a consumer whose queue isn't read, NULL: there is none. */
+static mull__consumer *unread(mull_engine *engine)
+{
+    mull__consumer *c = NULL;
+    while ((c = mull__next_consumer(engine, c)) && c->source == MULL_SOURCE_READY)
+        continue;
+    return c;
+}
+
+/* nothing_left stops the engine: what can be handled now is. A queue that is only waited for may
+ * be read soon. */
+static void nothing_left(mull_engine *engine)
+{
+    mull__consumer *c = unread(engine);
+    if (c && c->source == MULL_SOURCE_WAITING) {
+        depth_failed(c, MULL_EDOWN);
+        ask_failed(engine);
+        return;
+    }
+    if (c) {
+        STOP_SHORT(engine,
+                   "consumer '%s' can't read the queue '%s', so nobody knows whether it is empty: "
+                   "%s",
+                   c->name, c->queue, c->why);
+        return;
+    }
+    if (parked(engine) > 0) {
+        STOP_SHORT(engine,
+                   "%llu message(s) are parked, since their transport never settles them; the log "
+                   "says why",
+                   (unsigned long long)parked(engine));
+        return;
+    }
+    if (engine->depths.resting > 0) {
+        STOP_SHORT(
+            engine,
+            "%llu message(s) are left to consumers that are paused; it isn't waited for them",
+            (unsigned long long)engine->depths.resting);
+        return;
+    }
+    engine->emptied = 1;
+    mull__stop_begin(engine);
+}
+
 /* found_some looks again: soon at what others have claimed, else when the next delayed message is
  * due. It stops where all that is left waits for a time to which no policy can have put it off. */
 static void found_some(mull_engine *engine)
 {
     const mull__depth_poll *depths = &engine->depths;
     int64_t wait_ms = depths->next_due - mull__engine_wall(engine);
+    if (depths->left > 0 && depths->left == depths->resting + parked(engine)) {
+        nothing_left(engine);
+        return;
+    }
+    if (depths->left > 0)
+        engine->active_ms = mull__engine_now(engine);
     if (depths->claimed || depths->left == 0 || wait_ms <= FAR_MS) {
         int soon = depths->claimed || depths->next_due == INT64_MAX || wait_ms < 1;
         look_in(engine, soon ? LOOK_MS : within(1, wait_ms, LOOK_MAX_MS));
         return;
     }
-    engine->status = mull__engine_problem(
-        engine, MULL_EREFUSED,
-        "%llu message(s) in the queues that are read are due in more than 365 days, later than any "
-        "policy can say; it isn't waited for them",
-        (unsigned long long)depths->left);
-    mull__stop_begin(engine);
+    STOP_SHORT(engine,
+               "%llu message(s) in the queues that are read are due in more than 365 days, later "
+               "than any policy can say; it isn't waited for them",
+               (unsigned long long)depths->left);
+}
+
+/* quiet_left is how long nothing has to happen yet, where it isn't known what is in a queue. */
+static int64_t quiet_left(mull_engine *engine)
+{
+    int64_t quiet_ms = engine->options.quiet_ms;
+    int64_t since_ms = mull__later(engine->active_ms, quiet_ms) - mull__engine_now(engine);
+    int64_t due_ms = mull__later(engine->put_off_ms, quiet_ms) - mull__engine_wall(engine);
+    return !engine->depths.rough ? 0 : since_ms > due_ms ? since_ms : due_ms;
 }
 
 static void ask_depths(mull_engine *engine);
@@ -102,7 +181,7 @@ static void round_over(mull_engine *engine)
     mull__depth_poll *depths = &engine->depths;
     int moved = engine->arrivals != depths->arrivals || !mull__all_settled(engine);
     depths->claimed |= moved;
-    int empty = depths->left == 0 && depths->failed == 0 && !moved;
+    int empty = depths->left == depths->resting && depths->failed == 0 && !moved;
     depths->rounds = empty ? depths->rounds + 1 : 0;
     depths->wait_ms = depths->failed ? depths->wait_ms : 0;
     if (depths->failed) {
@@ -111,25 +190,66 @@ static void round_over(mull_engine *engine)
         found_some(engine);
     } else if (depths->rounds < depths->moments) {
         ask_depths(engine);
+    } else if (quiet_left(engine) > 0) {
+        look_in(engine, quiet_left(engine));
     } else {
-        engine->emptied = 1;
-        mull__stop_begin(engine);
+        nothing_left(engine);
     }
+}
+
+/* is_paused says whether all who read a consumer's queue are paused. */
+static int is_paused(const mull__consumer *c)
+{
+    for (mull__consumer *other = NULL; (other = mull__next_consumer(c->engine, other));)
+        if (other->port == c->port && !other->paused && strcmp(other->queue, c->queue) == 0)
+            return 0;
+    return 1;
+}
+
+/* add_depth: of a rough one only what is ready counts. */
+static void add_depth(mull__depth_poll *depths, mull_depth_kind kind, const mull_depth *depth,
+                      int paused)
+{
+    if (depth->delayed == MULL_UNKNOWN || depth->claimed == MULL_UNKNOWN)
+        kind = MULL_DEPTH_ROUGH;
+    depths->rough |= kind != MULL_DEPTH_EXACT;
+    if (depth->ready != MULL_UNKNOWN)
+        depths->left += depth->ready;
+    if (paused && depth->ready != MULL_UNKNOWN)
+        depths->resting += depth->ready;
+    if (paused && kind == MULL_DEPTH_EXACT)
+        depths->resting += depth->delayed;
+    depths->claimed |= depth->ready > 0 && depth->ready != MULL_UNKNOWN;
+    if (kind != MULL_DEPTH_EXACT)
+        return;
+    depths->left += depth->delayed + depth->claimed;
+    depths->claimed |= depth->claimed > 0;
+    if (depth->next_due_ms < depths->next_due)
+        depths->next_due = depth->next_due_ms;
 }
 
 static void on_depth(int status, const mull_depth *depth, void *data)
 {
-    mull_subscription *c = data;
+    mull__consumer *c = data;
     mull__depth_poll *depths = &c->engine->depths;
     depths->asked--;
     if (status != 0)
         depth_failed(c, status);
-    depths->left += depth->ready + depth->delayed + depth->claimed;
-    depths->claimed |= depth->claimed > 0 || depth->ready > 0;
-    if (depth->next_due_ms < depths->next_due)
-        depths->next_due = depth->next_due_ms;
+    else
+        add_depth(depths, c->can.depth, depth, is_paused(c));
     if (depths->asked == 0 && c->engine->state == MULL__RUNNING)
         round_over(c->engine);
+}
+
+/* nobody_reads says that a consumer's queue is refused, to all who are to read it: what is in there
+ * isn't waited for. */
+static int nobody_reads(const mull__consumer *c)
+{
+    for (mull__consumer *o = NULL; (o = mull__next_consumer(c->engine, o));)
+        if (o->source != MULL_SOURCE_REFUSED && o->port == c->port &&
+            strcmp(o->queue, c->queue) == 0)
+            return 0;
+    return 1;
 }
 
 static void ask_depths(mull_engine *engine)
@@ -137,12 +257,20 @@ static void ask_depths(mull_engine *engine)
     mull__depth_poll *depths = &engine->depths;
     if (engine->arrivals != depths->arrivals)
         depths->wait_ms = 0; /* it has worked since */
-    depths->left = 0;
+    depths->left = depths->resting = 0;
     depths->arrivals = engine->arrivals;
-    depths->claimed = depths->failed = 0;
+    depths->claimed = depths->failed = depths->rough = 0;
     depths->next_due = INT64_MAX;
-    for (mull_subscription *c = NULL; (c = mull__next_consumer(engine, c));) {
-        if (c->shares)
+    depths->moments = 0;
+    depths->polls++;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
+        if (c->source == MULL_SOURCE_REFUSED && nobody_reads(c))
+            continue;
+        depths->rough |= c->can.depth != MULL_DEPTH_EXACT;
+        if (!c->shares && !(c->floor.counts_at_once && c->port->counted == depths->polls))
+            depths->moments++;
+        c->port->counted = depths->polls;
+        if (c->shares || c->can.depth == MULL_DEPTH_NONE)
             continue;
         int status = mull_queue_depth(engine, c->port->name, c->queue, on_depth, c);
         depths->asked += status == 0;
@@ -153,9 +281,26 @@ static void ask_depths(mull_engine *engine)
         round_over(engine); /* all failed, or there is no consumer */
 }
 
+/* stop_unanswered stops once all that is left here is in settlements that no transport answers. */
+static void stop_unanswered(mull_engine *engine)
+{
+    unsigned count = 0;
+    for (mull__delivery *d = NULL; (d = mull__next_delivery(engine, d));
+         count += d->state < MULL__SETTLED)
+        if (d->state < MULL__SETTLED && !d->overlong)
+            return;
+    if (count > 0)
+        STOP_SHORT(engine,
+                   "their transports have not said whether %u message(s) are settled; it isn't "
+                   "waited for any longer",
+                   count);
+}
+
 /* Asks how much there is once nothing of it is here. */
 void mull__until_empty_check(mull_engine *engine)
 {
+    if (engine->until_empty && engine->state == MULL__RUNNING && !mull__all_settled(engine))
+        stop_unanswered(engine);
     if (engine->until_empty && engine->state == MULL__RUNNING && engine->depths.asked == 0 &&
         !engine->depths.timer.set && mull__all_settled(engine))
         ask_depths(engine);

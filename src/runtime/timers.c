@@ -64,13 +64,14 @@ static void on_alarm(uv_timer_t *alarm)
     set_alarm(engine);
 }
 
-void mull__timer_set(mull_engine *engine, mull_timer *timer, int64_t delay_ms,
-                     void (*fire)(void *data), void *data)
+int64_t mull__timer_set(mull_engine *engine, mull_timer *timer, int64_t delay_ms,
+                        void (*fire)(void *data), void *data)
 {
+    int64_t now_ms = mull__engine_now(engine);
     mull__engine_cancel(engine, timer);
     /* The real clock's milliseconds are cut off: one more, so that no timer is early. */
     int64_t more = delay_ms > 0 && !engine->manual;
-    timer->due_ms = mull__later(mull__engine_now(engine) + more, delay_ms);
+    timer->due_ms = mull__later(now_ms + more, delay_ms);
     timer->order = engine->next_timer++;
     timer->fire = fire;
     timer->data = data;
@@ -78,6 +79,7 @@ void mull__timer_set(mull_engine *engine, mull_timer *timer, int64_t delay_ms,
     engine->timers = meld(engine->timers, timer, NULL);
     if (engine->timers == timer)
         set_alarm(engine);
+    return now_ms;
 }
 
 mull_timer *mull__engine_after(mull_engine *engine, int64_t delay_ms, void (*fire)(void *data),

@@ -13,9 +13,10 @@ void mull__engine_cancel(mull_engine *engine, mull_timer *timer);
 
 /* ---- For the engine alone ------------------------------------------------------------------- */
 
-/* mull__timer_set sets a timer that lives in another struct, until mull__engine_cancel. */
-void mull__timer_set(mull_engine *engine, mull_timer *timer, int64_t delay_ms,
-                     void (*fire)(void *data), void *data);
+/* mull__timer_set sets a timer that lives in another struct, until mull__engine_cancel. It gives
+ * the time that it is, to whom that is of use. */
+int64_t mull__timer_set(mull_engine *engine, mull_timer *timer, int64_t delay_ms,
+                        void (*fire)(void *data), void *data);
 void mull__timers_fire(mull_engine *engine); /* what is due. What that adds waits its turn */
 int64_t mull__timers_next(const mull_engine *engine); /* INT64_MAX: none */
 

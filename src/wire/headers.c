@@ -210,27 +210,28 @@ static void collect(pieces *p, const mull__header_values *stamp)
         put(p, "mulligan-counting", stamp->queue, NAME_MAX);
 }
 
-/* is_kept: the message's own headers always; of ours only the record of an earlier dead letter. */
+/* is_kept: of ours, the record of an earlier dead letter. */
 static int is_kept(const char *name, const mull__header_values *stamp)
 {
     static const char *const rewritten[] = {"mulligan-id",           "mulligan-redeliveries",
                                             "mulligan-calls",        "mulligan-first-failure",
                                             "mulligan-last-failure", "mulligan-counting",
                                             "mulligan-due"};
-    if (!mull__is_own(name))
-        return 1;
+    if (!stamp->keep_aside || stamp->error || !mull__is_own(name))
+        return 0;
     for (size_t i = 0; i < sizeof rewritten / sizeof *rewritten; i++)
         if (strcmp(name, rewritten[i]) == 0)
             return 0;
-    return stamp->keep_aside && !stamp->error;
+    return 1;
 }
 
 int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocator *allocator,
-                        const mull_header *own, size_t own_count, const mull__header_values *stamp)
+                        const mull_header *came, size_t came_count,
+                        const mull__header_values *stamp)
 {
     pieces p;
     collect(&p, stamp);
-    size_t most = own_count + p.count, text_size = 0;
+    size_t most = (stamp->keep_aside ? came_count : 0) + p.count, text_size = 0;
     for (size_t i = 0; i < p.count; i++)
         text_size += p.list[i].length + 1;
 
@@ -238,9 +239,9 @@ int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocat
     if (!*out)
         return MULL_ENOMEM;
     size_t count = 0;
-    for (size_t i = 0; i < own_count; i++)
-        if (is_kept(own[i].name, stamp))
-            (*out)[count++] = own[i];
+    for (size_t i = 0; i < came_count; i++)
+        if (is_kept(came[i].name, stamp))
+            (*out)[count++] = came[i];
     char *text = (char *)(*out + most);
     for (size_t i = 0; i < p.count; i++) {
         memcpy(text, p.list[i].text, p.list[i].length);

@@ -43,11 +43,12 @@ typedef struct mull__header_values {
     const mull_verdict *verdict;
 } mull__header_values;
 
-/* mull__headers_write gives the finished headers in one block: the message's own ones, whose
- * strings are borrowed, then ours. Ours together stay under 48 KiB: long texts are cut at a
+/* mull__headers_write gives our headers, in one block, of a message that came with others: strings
+ * of those that are kept are borrowed. All together stay under 48 KiB: long texts are cut at a
  * character. MULL_ENOMEM. */
 int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocator *allocator,
-                        const mull_header *own, size_t own_count, const mull__header_values *stamp);
+                        const mull_header *came, size_t came_count,
+                        const mull__header_values *stamp);
 
 /* mull__headers_to_json writes headers as one JSON object, to be freed by mull__free.
  * MULL_ENOMEM; MULL_EINVAL: a header that isn't UTF-8. */

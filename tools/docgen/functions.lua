@@ -157,6 +157,8 @@ return {
                     { "header_ignored", "a counter or a time in a header can't be read" },
                     { "policy_loaded", "it is in force since a reload, or, as a `notify` hears, since the start" },
                     { "policy_refused", "a reload changed nothing" },
+                    { "transport_up", "a transport came up after the engine's start, for the first time or again; \z
+                        told to the embedder only" },
                 },
             },
         },

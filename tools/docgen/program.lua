@@ -57,6 +57,7 @@ m.consumer("OrderHandler", {
                     { "max_body?", "integer|string", "bytes, or a text in `B`, `KiB`, `MiB`, `GiB`; what is larger \z
                         is dead-lettered unread",
                         default = "`16MiB`" },
+                    { "paused?", "boolean", "it begins paused, until `engine:resume`", default = "false" },
                 },
             },
             word("patterns", { { "whose", '"counted"|"lua"', "" } }, "Says whose `string.find`, `match`, `gmatch` and \z

@@ -1,5 +1,6 @@
 -- cmd/run.lua: runs the consumers of a service.lua.
 
+local arguments = require "mulligan.arguments"
 local cli = require "mulligan.cli"
 local config = require "mulligan.config"
 local core = require "mulligan.core"
@@ -57,9 +58,12 @@ local function refused(read, problems, message)
     return cli.complain_of(placed(problems, message, read.path))
 end
 
-local function summary(counts)
-    return ("done %d, retried %d, redelivered %d, dead-lettered %d, discarded %d\n"):format(counts.done,
-        counts.retried, counts.redelivered, counts.dead_lettered, counts.discarded)
+-- summary says what became of messages, and where "empty" only means that it was quiet for so long.
+local function summary(engine, quiet)
+    local counts = engine:counts()
+    return ("done %d, retried %d, redelivered %d, dead-lettered %d, discarded %d%s\n"):format(counts.done,
+        counts.retried, counts.redelivered, counts.dead_lettered, counts.discarded,
+        engine:emptied() == "quiet" and ("; quiet for %s: not every queue can be counted"):format(quiet) or "")
 end
 
 local function names_of(list)
@@ -102,25 +106,25 @@ local START_AGAIN = 75
 
 -- conclude says how it went; the exit code. `why` is a list of problems, where it stopped by itself;
 -- `code` names what kind they are of.
-local function conclude(engine, until_empty, why, code)
-    if until_empty then
-        cli.say(summary(engine:counts()))
+local function conclude(engine, words, why, code)
+    if words.until_empty then
+        cli.say(summary(engine, words.quiet or "10s"))
     end
     if why then
         cli.complain_of(why)
         return code == "memory" and START_AGAIN or 1
-    elseif until_empty and not engine:emptied() then
+    elseif words.until_empty and not engine:emptied() then
         cli.complain("stopped before the queues were empty")
         return 1
     end
     return 0
 end
 
-local function work(read, policy, engine, lines, until_empty)
+local function work(read, policy, engine, lines, words)
     local fits, why = program.main_engine(engine)
     if not fits then
         return cli.complain("%s: the memory limit %s", read.path, why)
-    elseif until_empty then
+    elseif words.until_empty then
         engine:stop_when_empty()
     end
     program.begin_work()
@@ -138,7 +142,7 @@ local function work(read, policy, engine, lines, until_empty)
     end
     local code
     well, message, code, found = engine:run()
-    return conclude(engine, until_empty, not well and placed(found, message) or nil, code)
+    return conclude(engine, words, not well and placed(found, message) or nil, code)
 end
 
 local function incomplete(read)
@@ -169,10 +173,22 @@ local function limit_memory(given)
     return not well and ("run: --memory-limit %s"):format(why)
 end
 
+-- quiet_of gives how long it has to be quiet; what is wrong.
+local function quiet_of(words)
+    if not words.quiet then
+        return nil
+    elseif not words.until_empty then
+        return nil, "run: --quiet goes with --until-empty"
+    end
+    local quiet, why = arguments.span("--quiet", words.quiet)
+    return quiet, why and "run: " .. why
+end
+
 function run.main(words)
     -- Handlers may print, and a pipe should see it when it happens.
     io.stdout:setvbuf("line")
-    local wrong = words.memory_limit and limit_memory(words.memory_limit)
+    local quiet, wrong = quiet_of(words)
+    wrong = wrong or words.memory_limit and limit_memory(words.memory_limit)
     if wrong then
         return cli.complain("%s", wrong)
     end
@@ -199,6 +215,7 @@ function run.main(words)
         policy = policy,
         log = lines.line,
         event = lines.event,
+        quiet = quiet,
         stop_on_signals = true,
         reload_on_sighup = loaded,
         reload_on_change = loaded,
@@ -221,7 +238,7 @@ function run.main(words)
     end
     add_all(problems, of_policy)
     local code = #problems > 0 and cli.complain_of(problems)
-        or work(read, policy, engine, lines, words.until_empty)
+        or work(read, policy, engine, lines, words)
     lines.flush() -- there is no engine's clock any more for what it counts
     engine:close()
     policy:close()

@@ -3,6 +3,7 @@
 -- Only so many messages are out at a time without an answer, so input of any size needs little
 -- memory. A read waits only while every message is answered: what came before is safe by then.
 
+local arguments = require "mulligan.arguments"
 local cli = require "mulligan.cli"
 local config = require "mulligan.config"
 local duration = require "mulligan.policy.duration"
@@ -74,10 +75,9 @@ local function options_of(words)
     if not headers then
         return nil, wrong
     end
-    local delay = words.delay ~= "0" and words.delay or 0
-    local _, why = duration.read(delay)
+    local delay, why = arguments.span("--delay", words.delay or "0")
     if why then
-        return nil, "--delay " .. why
+        return nil, why
     end
     return { id = words.id, type = words.type, key = words.key, headers = headers, delay = delay }
 end
@@ -161,10 +161,11 @@ local function guarded(callback, raised)
     end
 end
 
--- pour publishes all that the source gives; how many are safe, and the exit code.
-local function pour(engine, transport, queue, source, given)
-    local open, open_bytes, safe, code = 0, 0, 0, 0
+-- pour publishes to a sink all that the source gives; how many are safe, and the exit code.
+local function pour(sink, source)
+    local safe, code = 0, 0
     local ended, gave_up, waits = false, false, false -- ended: nothing more is published
+    local held -- what was read while the transport is down
     local step
 
     local function give_up(words, ...)
@@ -175,30 +176,31 @@ local function pour(engine, transport, queue, source, given)
 
     local function raised(why)
         give_up("send: %s", why)
-        engine:stop()
+        sink.engine:stop()
     end
 
-    local function answered(size, well, why)
-        open, open_bytes = open - 1, open_bytes - size
+    function sink.go_on()
+        if waits then
+            waits = false
+            sink.engine:after(0, guarded(step, raised))
+        end
+    end
+
+    local answered = guarded(function(well, why)
         if well then
             safe = safe + 1
         elseif not gave_up then
             give_up("send: %s", why)
         end
-        if waits then
-            waits = false
-            engine:after(0, guarded(step, raised))
-        end
-    end
+        sink.go_on()
+    end, raised)
 
     local function publish(body, where)
-        local well, why = engine:publish(transport, queue, body, given, guarded(function(...)
-            answered(#body, ...)
-        end, raised))
-        if well then
-            open, open_bytes = open + 1, open_bytes + #body
-        else
-            give_up("%s: %s", where, why)
+        local well, why, is_down = sink.publish(body, answered)
+        held = well == false and { body, where } or nil
+        waits = held ~= nil
+        if well == nil then
+            give_up("%s: %s", is_down and "send" or where, why)
         end
     end
 
@@ -218,47 +220,108 @@ local function pour(engine, transport, queue, source, given)
 
     function step()
         while not ended and not waits do
-            if open >= MOST_OPEN or open_bytes >= MOST_OPEN_BYTES then
+            if sink.is_full() then
                 waits = true
+            elseif held then
+                publish(held[1], held[2])
             else
-                take(source(open == 0))
+                take(source(sink.open == 0))
             end
         end
-        if ended and open == 0 then
-            engine:stop()
+        if ended and sink.open == 0 then
+            sink.engine:stop()
         elseif ended then
             waits = true -- for the rest of the answers
         end
     end
 
-    engine:after(0, guarded(step, raised))
-    local well, message = engine:run()
+    sink.engine:after(0, guarded(step, raised))
+    local well, message = sink.engine:run()
     if not well and not gave_up then
         give_up("send: %s", message)
     end
     return safe, code
 end
 
--- connect gives an engine with the one transport, named as its user did.
-local function connect(transport, to)
-    local policy = assert(mulligan.load_text(""))
+-- open gives an engine with the one transport, named as its user did, for a sink: `up` is called when
+-- that comes up. What the log says of a transport that is down is kept in `down`, for an end that
+-- doesn't say so itself.
+local function open(sink, transport, full)
+    local down = ("transport %s is down"):format(transport)
     local engine, why = mulligan.engine {
-        policy = policy,
+        policy = assert(mulligan.load_text("")),
         log = function(level, words)
-            if level == "error" then
+            if words:sub(1, #down) == down then
+                sink.down = words
+            elseif level == "error" then
                 cli.complain("%s", words)
+            end
+        end,
+        event = function(event)
+            if event.name == "transport_up" then
+                sink.down = nil
+                sink.go_on()
             end
         end,
     }
     if not engine then
         return nil, why
     end
-    local well, message = engine:transport(transport, to)
+    local well, message = engine:transport(transport, full)
     if not well then
         engine:close()
         return nil, message
     end
     return engine
+end
+
+-- sink_of gives what takes messages for a queue: `open` of them without an answer; go_on() is called
+-- when it may take more. Nil and what is wrong, where it can't be opened.
+local function sink_of(transport, full, queue, given, wait)
+    local sink, bytes, outage, waited = { open = 0 }, 0, nil, duration.read(wait) == 0
+    local engine, why = open(sink, transport, full)
+    sink.engine = engine
+
+    function sink.is_full()
+        return sink.open >= MOST_OPEN or bytes >= MOST_OPEN_BYTES
+    end
+
+    -- is_down begins to wait, unless it does already since the last message was taken.
+    local function is_down()
+        if outage then
+            return
+        end
+        local this = {}
+        outage = this
+        engine:after(wait, function()
+            if outage == this then
+                waited = true
+                sink.go_on()
+            end
+        end)
+    end
+
+    -- publish gives true; false while the transport is down and waited for; else nil, why, and whether
+    -- that is since it is down.
+    function sink.publish(body, answered)
+        local well, message, kind = engine:publish(transport, queue, body, given, function(...)
+            sink.open, bytes = sink.open - 1, bytes - #body
+            answered(...)
+        end)
+        if well then
+            sink.open, bytes, outage = sink.open + 1, bytes + #body, nil
+            return true
+        elseif kind ~= "down" then
+            return nil, message
+        elseif waited then
+            sink.down = nil
+            return nil, message, true
+        end
+        is_down()
+        return false
+    end
+
+    return engine and sink, why
 end
 
 -- source_of gives where the messages come from; else nil and what is wrong.
@@ -283,10 +346,14 @@ function send.main(words)
     if not given then
         return cli.complain("send: %s", why)
     end
-    local to, problems = url_of(words.transport)
-    if not to then
+    local wait, wrong = arguments.span("--wait", words.wait or "10s")
+    if not wait then
+        return cli.complain("send: %s", wrong)
+    end
+    local full, problems = url_of(words.transport)
+    if not full then
         return cli.complain_of(problems)
-    elseif to:find("^memory:") then
+    elseif full:find("^memory:") then
         return cli.complain("send: a memory: transport lives in one process, and would be gone with this one")
     end
     local source, problem = source_of(words)
@@ -294,12 +361,15 @@ function send.main(words)
         return cli.complain("send: %s", problem)
     end
     local transport = text.clean(url.mask(words.transport))
-    local engine, message = connect(transport, to)
-    if not engine then
+    local sink, message = sink_of(transport, full, words[1], given, wait)
+    if not sink then
         return cli.complain("send: %s", message)
     end
-    local safe, code = pour(engine, transport, words[1], source, given)
-    engine:close()
+    local safe, code = pour(sink, source)
+    sink.engine:close()
+    if code ~= 0 and sink.down then
+        cli.complain("%s", sink.down)
+    end
     if code ~= 0 then
         cli.complain("send: %d %s safe", safe, safe == 1 and "message is" or "messages are")
     end

@@ -17,6 +17,7 @@ local Module = {}
 ---@field prefetch? integer claimed but not started, at most (default: 2 × `concurrency`)
 ---@field timeout? mulligan.Duration|false how long a call may take; `false`: any time (default: `30s`)
 ---@field max_body? integer|string bytes, or a text in `B`, `KiB`, `MiB`, `GiB`; what is larger is dead-lettered unread (default: `16MiB`)
+---@field paused? boolean it begins paused, until `engine:resume` (default: false)
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---Succeeds if it returns, fails if it raises.
@@ -148,8 +149,9 @@ local Policy = {}
 ---@class (exact) mulligan.EngineOptions
 ---@field policy mulligan.Policy that decides
 ---@field grace? mulligan.Duration how long a stop waits for handlers (default: `10s`)
+---@field quiet? mulligan.Duration how long nothing happens in queues that can't be counted, until `stop_when_empty` takes them for empty (default: `10s`)
 ---@field log? fun(level: string, text: string) gets its lines
----@field event? fun(event: mulligan.ToldEvent) is told of verdicts that were carried out, of headers that were ignored, and of a `notify` that failed
+---@field event? fun(event: mulligan.ToldEvent) is told of verdicts that were carried out, of headers that were ignored, of a `notify` that failed, and of transports that come up
 ---@field stop_on_signals? boolean SIGTERM and SIGINT stop it (default: false)
 ---@field reload_on_sighup? boolean SIGHUP reloads the policy (default: false)
 ---@field reload_on_change? boolean a changed file reloads the policy (default: false)
@@ -178,6 +180,75 @@ local Engine = {}
 ---@field discarded integer messages
 ---@field notify_failed integer calls of the policy's `notify`
 
+---What `engine:snapshot` gives. Times that end in `_ms` are milliseconds since 1970.
+---@class mulligan.Snapshot
+---@field time_ms integer when it was made
+---@field generation string of the policy that is in force
+---@field transports mulligan.TransportSnapshot[] in the order in which they were added
+---@field consumers mulligan.ConsumerSnapshot[] in the order in which they were added
+---@field rules mulligan.RuleSnapshot[] those by which a verdict was carried out, by file and line
+
+---A transport in a snapshot
+---@class mulligan.TransportSnapshot
+---@field name string as it was added
+---@field health "down"|"up"|"broken" `down` passes by itself, `broken` doesn't
+---@field why? string why it isn't up, in its own words
+---@field since_ms integer since when its health is so
+---@field claimed integer messages that it handed out, and that aren't settled yet
+---@field parked integer messages that it never settles, and keeps claimed; the log says why
+---@field abandoned integer messages that can't be settled any more, since it is broken
+
+---Its counts begin when it is added.
+---@class mulligan.ConsumerSnapshot
+---@field name string as it was added
+---@field transport string the name of its transport
+---@field queue string what it reads
+---@field concurrency integer as it is now
+---@field paused boolean whether it is
+---@field in_flight integer handlers at work, also those that timed out
+---@field waiting integer messages claimed here that wait for a call
+---@field retrying integer messages that wait for a retry
+---@field settling integer messages that the transport is settling
+---@field taken integer messages that it was handed so far
+---@field why_not? mulligan.WhyNot why it isn't called just now; nil: it is
+---@field why_not_text? string what the transport says of that
+---@field why_not_since_ms integer since when it is so
+---@field done integer messages whose handler succeeded
+---@field retried integer verdicts carried out
+---@field redelivered integer verdicts carried out
+---@field dead_lettered integer verdicts carried out
+---@field discarded integer verdicts carried out
+---@field reasons table<string, integer> dead letters and discards by their reason
+---@field last_error? mulligan.LastError of the last call that failed
+---@field times integer[] calls by how long they lasted: at most 1, 4, 16, 64, 256 ms, 1, 4.1, 16.4, 66 s, 4.4, 17.5 min, or longer
+
+---A consumer's last error
+---@class mulligan.LastError
+---@field type string cut at 127 bytes
+---@field message string cut at 255 bytes
+---@field time_ms integer when its call failed
+
+---By its file and line, through every reload. The first 10,000 are counted.
+---@class mulligan.RuleSnapshot
+---@field file string relative to the policy's folder
+---@field line integer of its `on` or `default`
+---@field retried integer verdicts carried out
+---@field redelivered integer verdicts carried out
+---@field dead_lettered integer verdicts carried out
+---@field discarded integer verdicts carried out
+
+---The first that holds.
+---@alias mulligan.WhyNot
+---| "stopping" # the engine stops, or hasn't started, or the consumer is being removed
+---| "transport_down" # its transport doesn't work now
+---| "queue_refused" # its queue can't be read until a person acts
+---| "queue_waiting" # its queue isn't read yet
+---| "settling_fails" # a settlement failed, and is tried again
+---| "paused" # by `engine:pause`, or from the beginning
+---| "candidate_alone" # a message that may have killed a process is called alone, or waits for that
+---| "concurrency" # as many of its handlers are at work as may be
+---| "nothing_there" # no message waits
+
 ---What a fault is for.
 ---@alias mulligan.Operation
 ---| "settle"
@@ -203,6 +274,7 @@ local Engine = {}
 ---| "state" # not possible in the state that the engine is in
 ---| "too_big" # larger, or more, than allowed
 ---| "refused" # the engine would not work like this
+---| "down" # the transport is down
 
 ---What no message comes beyond; what has no bound isn't there.
 ---@class mulligan.Bounds
@@ -587,7 +659,7 @@ function Module.engine(options) end
 ---@return mulligan.Problem[]?
 function Engine:transport(name, url) end
 
----Adds a consumer, before the engine starts.
+---Adds a consumer, before the start or while the engine runs.
 ---@param name string unique
 ---@param options mulligan.ConsumerOptions
 ---@return true?
@@ -595,6 +667,48 @@ function Engine:transport(name, url) end
 ---@return mulligan.Code?
 ---@return mulligan.Problem[]?
 function Engine:consumer(name, options) end
+
+---Lets its handlers at work end, gives back the rest, and frees its name.
+---@param name string of a consumer
+---@param callback? fun(removed?: true, message?: string, code?: string) called once it is gone, or the engine is closed instead
+---@return true?
+---@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
+function Engine:remove_consumer(name, callback) end
+
+---Begins no more calls of it, and gives back what waits.
+---@param name string of a consumer
+---@return true?
+---@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
+function Engine:pause(name) end
+
+---Takes messages for it again.
+---@param name string of a consumer
+---@return true?
+---@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
+function Engine:resume(name) end
+
+---Sets how many of its handlers may be at work.
+---@param name string of a consumer
+---@param concurrency integer from 1
+---@return true?
+---@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
+function Engine:concurrency(name, concurrency) end
+
+---Says why it isn't called just now; false: it is.
+---@param name string of a consumer
+---@return mulligan.WhyNot|false|nil
+---@return string?
+---@return mulligan.Code?
+---@return mulligan.Problem[]?
+function Engine:why_not(name) end
 
 ---Begins to take messages. `run` starts by itself.
 ---@return true?
@@ -640,6 +754,10 @@ function Engine:depth(transport, queue, callback) end
 ---@return mulligan.Counts
 function Engine:counts() end
 
+---Says how its transports, consumers and rules are; nil, why and a code where there is no memory.
+---@return mulligan.Snapshot
+function Engine:snapshot() end
+
 ---Stops, once the handlers at work have ended, or after the grace time.
 function Engine:stop() end
 
@@ -658,8 +776,8 @@ function Engine:stopped() end
 ---@return boolean
 function Engine:closed() end
 
----Says whether it stopped since its queues were empty.
----@return boolean
+---Says whether it stopped since its queues were empty; `"quiet"`: as far as a quiet time can tell.
+---@return boolean|"quiet"
 function Engine:emptied() end
 
 ---Calls back once, on the engine's clock.

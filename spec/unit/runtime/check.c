@@ -75,10 +75,10 @@ static int start(scene *s, const char *url, const mull__plain_scope *scopes, siz
     assert_int_equal(mull_engine_transport(s->r.engine, "t", url), 0);
     mull_consumer_options consumer = test_engine_consumer(never_called, NULL);
     consumer.timeout_ms = 1000;
-    assert_int_equal(mull_engine_consumer(s->r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(s->r.engine, &consumer), 0);
     consumer.name = "D";
     consumer.queue = "other";
-    assert_int_equal(mull_engine_consumer(s->r.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(s->r.engine, &consumer), 0);
     int status = mull_engine_start(s->r.engine);
     s->plain = NULL;
     return status;

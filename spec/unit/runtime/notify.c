@@ -157,7 +157,7 @@ static int try_open(scene *s, const char *policy, mull_event_fn event)
     if (status == 0)
         status = mull_engine_transport(s->r.engine, "t", s->url ? s->url : "memory:");
     if (status == 0)
-        status = mull_engine_consumer(s->r.engine, &consumer);
+        status = mull_consumer_add(s->r.engine, &consumer);
     if (status == 0)
         status = mull_engine_start(s->r.engine);
     return status;

@@ -527,7 +527,7 @@ static void a_full_disk_loses_nothing(void **state)
     assert_int_equal(mull_engine_transport(l.engine, "t", url), 0);
     l.db = look_in();
     mull_consumer_options consumer = test_engine_consumer(fill_disk, &l);
-    assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l.engine, &consumer), 0);
     static const char *const ids[] = {"a", "c", "d", "e", "f"};
     for (int i = 0; i < 5; i++)
         publish(&l, ids[i], "body");
@@ -612,7 +612,7 @@ static void what_is_on_its_way_at_a_close_goes_back_uncounted(void **state)
     consumer.transport = "t";
     consumer.queue = "q";
     consumer.handler = succeed;
-    assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l.engine, &consumer), 0);
     assert_int_equal(mull_engine_start(l.engine), 0);
     sqlite3 *db = look_in();
     /* Three turns give the worker its credit; then the loop stands still until it has claimed. */
@@ -647,7 +647,7 @@ static void two_transports_share_a_file(void **state)
     consumer.handler = succeed;
     consumer.data = &l;
     consumer.concurrency = 4;
-    assert_int_equal(mull_engine_consumer(l.engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(l.engine, &consumer), 0);
     for (int i = 0; i < SHARED; i++)
         publish(&l, "x", "body");
     mull_stop_when_empty(l.engine);

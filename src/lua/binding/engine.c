@@ -161,7 +161,7 @@ static mull__lua_engine *push_engine(lua_State *L, int options)
     return engine;
 }
 
-static int flag_field(lua_State *L, int index, const char *field)
+int mull__flag_field(lua_State *L, int index, const char *field)
 {
     lua_getfield(L, index, field);
     int flag = lua_toboolean(L, -1);
@@ -169,7 +169,7 @@ static int flag_field(lua_State *L, int index, const char *field)
     return flag;
 }
 
-static int64_t integer_field(lua_State *L, int index, const char *field)
+int64_t mull__integer_field(lua_State *L, int index, const char *field)
 {
     lua_getfield(L, index, field);
     int64_t number = luaL_optinteger(L, -1, 0);
@@ -187,11 +187,12 @@ int mull__lua_engine_new(lua_State *L)
     mull__lua_policy *policy = mull__policy_at(L, -1);
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy->policy;
-    options.grace_ms = integer_field(L, 1, "grace_ms");
-    options.seed = (uint64_t)integer_field(L, 1, "seed");
-    options.stop_on_signals = flag_field(L, 1, "stop_on_signals");
-    options.reload_on_sighup = flag_field(L, 1, "reload_on_sighup");
-    options.reload_on_change = flag_field(L, 1, "reload_on_change");
+    options.grace_ms = mull__integer_field(L, 1, "grace_ms");
+    options.quiet_ms = mull__integer_field(L, 1, "quiet_ms");
+    options.seed = (uint64_t)mull__integer_field(L, 1, "seed");
+    options.stop_on_signals = mull__flag_field(L, 1, "stop_on_signals");
+    options.reload_on_sighup = mull__flag_field(L, 1, "reload_on_sighup");
+    options.reload_on_change = mull__flag_field(L, 1, "reload_on_change");
     options.log = mull__log_queue_line;
     if (lua_getfield(L, 1, "event") == LUA_TFUNCTION)
         options.event = on_event;
@@ -204,7 +205,7 @@ int mull__lua_engine_new(lua_State *L)
         options.clock = &clock;
     }
     engine->real_clock = !options.clock;
-    engine->counts_patterns = flag_field(L, 1, "count_patterns");
+    engine->counts_patterns = mull__flag_field(L, 1, "count_patterns");
     if (engine->counts_patterns)
         mull__meter_patterns(L);
     engine->policy = policy;
@@ -222,8 +223,7 @@ int mull__lua_engine_new(lua_State *L)
 
 /* ---- Transports and consumers ---------------------------------------------------------------- */
 
-/* answer gives what a method that can fail returns. */
-static int answer(lua_State *L, mull__lua_engine *engine, int status)
+int mull__engine_answer(lua_State *L, mull__lua_engine *engine, int status)
 {
     mull__log_deliver_lines(engine);
     if (status != 0)
@@ -240,66 +240,15 @@ static int transport(lua_State *L)
     size_t size;
     const char *url = luaL_checklstring(L, 3, &size);
     luaL_argcheck(L, strlen(url) == size, 3, "a URL has no NUL");
-    return answer(L, engine, mull_engine_transport(engine->engine, name, url));
+    return mull__engine_answer(L, engine, mull_engine_transport(engine->engine, name, url));
 }
 
-static const char *name_field(lua_State *L, int index, const char *field)
+int64_t mull__bounded_field(lua_State *L, int index, const char *field, int64_t most)
 {
-    lua_getfield(L, index, field); /* stays on the stack, which keeps it alive */
-    return mull__read_name(L, -1, field);
-}
-
-static int64_t bounded_field(lua_State *L, int index, const char *field, int64_t most)
-{
-    int64_t number = integer_field(L, index, field);
+    int64_t number = mull__integer_field(L, index, field);
     if (number < 0 || number > most)
         luaL_error(L, "%s is out of range", field);
     return number;
-}
-
-static mull__lua_consumer *add_consumer(lua_State *L, mull__lua_engine *engine, const char *name,
-                                        int handler)
-{
-    mull__lua_consumer *consumer = calloc(1, sizeof *consumer + strlen(name) + 1);
-    if (!consumer) {
-        luaL_error(L, "not enough memory");
-        return NULL;
-    }
-    strcpy(consumer->name, name);
-    consumer->next = engine->consumers;
-    consumer->engine = engine;
-    lua_pushvalue(L, handler);
-    mull__note_handler_position(L, consumer);
-    engine->consumers = consumer;
-    mull__push_references(L, engine);
-    lua_pushvalue(L, handler);
-    lua_rawsetp(L, -2, consumer);
-    lua_pop(L, 1);
-    return consumer;
-}
-
-static int consumer(lua_State *L)
-{
-    enum { DEFAULT_TIMEOUT_MS = 30000 };
-    mull__lua_engine *engine = mull__engine_at(L, 1);
-    luaL_checktype(L, 3, LUA_TTABLE);
-    lua_settop(L, 3);
-    mull_consumer_options options = MULL_INIT(mull_consumer_options);
-    options.name = mull__read_name(L, 2, "the consumer's name");
-    options.transport = name_field(L, 3, "transport");
-    options.queue = name_field(L, 3, "queue");
-    options.concurrency = (uint32_t)bounded_field(L, 3, "concurrency", UINT32_MAX);
-    options.prefetch = (uint32_t)bounded_field(L, 3, "prefetch", UINT32_MAX);
-    options.max_body = (size_t)bounded_field(L, 3, "max_body", INT64_MAX);
-    options.timeout_ms = integer_field(L, 3, "timeout_ms");
-    lua_getfield(L, 3, "handler");
-    luaL_checktype(L, -1, LUA_TFUNCTION);
-    mull__lua_consumer *added = add_consumer(L, engine, options.name, lua_gettop(L));
-    added->timeout_ms = options.timeout_ms ? options.timeout_ms : DEFAULT_TIMEOUT_MS;
-    options.handler = mull__handle;
-    options.cancel = mull__cancel;
-    options.data = added;
-    return answer(L, engine, mull_engine_consumer(engine->engine, &options));
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
@@ -307,7 +256,7 @@ static int consumer(lua_State *L)
 static int start(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
-    return answer(L, engine, mull_engine_start(engine->engine));
+    return mull__engine_answer(L, engine, mull_engine_start(engine->engine));
 }
 
 static int run(lua_State *L)
@@ -319,7 +268,7 @@ static int run(lua_State *L)
     int status = mull_engine_run(engine->engine);
     if (engine->is_main)
         mull__memory_limit_lift(L);
-    return answer(L, engine, status);
+    return mull__engine_answer(L, engine, status);
 }
 
 int mull__engine_make_main(lua_State *L)
@@ -361,7 +310,7 @@ static int stop(lua_State *L)
 static int stop_when_empty(lua_State *L)
 {
     mull__lua_engine *engine = mull__engine_at(L, 1);
-    return answer(L, engine, mull_stop_when_empty(engine->engine));
+    return mull__engine_answer(L, engine, mull_stop_when_empty(engine->engine));
 }
 
 /* stopped() says whether the engine has stopped; a closed one has. */
@@ -372,10 +321,15 @@ static int stopped(lua_State *L)
     return 1;
 }
 
-/* emptied() says whether it stopped since its queues were empty, as stop_when_empty asks. */
+/* emptied() says whether it stopped since its queues were empty, as stop_when_empty asks: true;
+ * "quiet" where that is known by a quiet time alone. */
 static int emptied(lua_State *L)
 {
-    lua_pushboolean(L, mull__engine_emptied(mull__engine_at(L, 1)->engine));
+    const mull_engine *engine = mull__engine_at(L, 1)->engine;
+    if (mull__engine_quiet(engine))
+        lua_pushliteral(L, "quiet");
+    else
+        lua_pushboolean(L, mull__engine_emptied(engine));
     return 1;
 }
 
@@ -419,8 +373,8 @@ static int fault(lua_State *L)
     mull__lua_engine *engine = mull__engine_at(L, 1);
     const char *name = luaL_checkstring(L, 2), *operation = luaL_checkstring(L, 3);
     luaL_checktype(L, 4, LUA_TTABLE);
-    uint32_t skip = (uint32_t)bounded_field(L, 4, "skip", UINT32_MAX);
-    uint32_t times = (uint32_t)bounded_field(L, 4, "times", UINT32_MAX);
+    uint32_t skip = (uint32_t)mull__bounded_field(L, 4, "skip", UINT32_MAX);
+    uint32_t times = (uint32_t)mull__bounded_field(L, 4, "times", UINT32_MAX);
     lua_getfield(L, 4, "code");
     const char *word = luaL_optstring(L, -1, "io");
     int code = mull__code_named(word);
@@ -434,7 +388,12 @@ static int fault(lua_State *L)
 void mull__open_engine(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"transport", transport},
-                                       {"consumer", consumer},
+                                       {"consumer", mull__engine_consumer},
+                                       {"remove_consumer", mull__engine_remove},
+                                       {"pause", mull__engine_pause},
+                                       {"resume", mull__engine_resume},
+                                       {"concurrency", mull__engine_concurrency},
+                                       {"why_not", mull__engine_why_not},
                                        {"start", start},
                                        {"run", run},
                                        {"status", engine_status},
@@ -443,6 +402,7 @@ void mull__open_engine(lua_State *L)
                                        {"depth", mull__engine_depth},
                                        {"after", mull__engine_later},
                                        {"counts", counts},
+                                       {"snapshot", mull__engine_snapshot_table},
                                        {"stop", stop},
                                        {"stop_when_empty", stop_when_empty},
                                        {"stopped", stopped},

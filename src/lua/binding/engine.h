@@ -17,10 +17,14 @@
 
 struct mull__lua_engine;
 
+/* mull__request is a callback that is owed an answer. */
+typedef struct mull__request mull__request;
+
 /* mull__lua_consumer is what a handler is called with. */
 typedef struct mull__lua_consumer {
     struct mull__lua_consumer *next;
     struct mull__lua_engine *engine;
+    mull__request *removal;      /* who hears when it is gone; NULL: nobody */
     int64_t timeout_ms;          /* MULL_NEVER: none */
     char file[MULL__PLACE_SIZE]; /* where its handler begins, for the watchdog */
     int line;
@@ -52,7 +56,8 @@ typedef struct mull__lua_engine {
 mull__lua_engine *mull__engine_at(lua_State *L, int index);
 
 /* mull__lua_engine_new is engine(options), its options checked by Lua: policy, grace_ms, log,
- * event, stop_on_signals, reload_on_sighup, reload_on_change, count_patterns, seed, clock. */
+ * event, quiet_ms, stop_on_signals, reload_on_sighup, reload_on_change, count_patterns, seed,
+ * clock. */
 int mull__lua_engine_new(lua_State *L);
 
 /* mull__engine_make_main is main_engine(engine): its handlers have what memory is left now, and
@@ -62,7 +67,40 @@ int mull__engine_make_main(lua_State *L);
 /* mull__open_engine makes the type, as mull__open_policy does. */
 void mull__open_engine(lua_State *L);
 
+/* mull__engine_answer gives what a method that can fail returns: true, or nil, why, a code and the
+ * problems. */
+int mull__engine_answer(lua_State *L, mull__lua_engine *engine, int status);
+
+/* Fields of options that Lua has checked; 0 where there is none. One that is above `most` raises.
+ */
+int mull__flag_field(lua_State *L, int index, const char *field);
+int64_t mull__integer_field(lua_State *L, int index, const char *field);
+int64_t mull__bounded_field(lua_State *L, int index, const char *field, int64_t most);
+
+/* ---- consumers.c ----------------------------------------------------------------------------- */
+
+int mull__engine_consumer(lua_State *L);
+int mull__engine_remove(lua_State *L);
+int mull__engine_pause(lua_State *L);
+int mull__engine_resume(lua_State *L);
+int mull__engine_concurrency(lua_State *L);
+int mull__engine_why_not(lua_State *L);
+
+/* ---- snapshot.c ------------------------------------------------------------------------------ */
+
+int mull__engine_snapshot_table(lua_State *L);
+
 /* ---- messages.c: publish, depth, after ------------------------------------------------------- */
+
+/* mull__request_push pushes a request, which keeps the function at `function` until it is answered
+ * or forgotten. `what` begins the line of log, where that raises. */
+mull__request *mull__request_push(lua_State *L, mull__lua_engine *engine, const char *what,
+                                  int function);
+void mull__request_forget(lua_State *L, const mull__request *asked);
+
+/* mull__request_answer calls the function with true, or nil, why and a code; later where there is
+ * no memory. */
+void mull__request_answer(mull__request *asked, int status);
 
 int mull__engine_publish(lua_State *L);
 int mull__engine_depth(lua_State *L);

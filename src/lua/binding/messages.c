@@ -4,6 +4,7 @@
 
 #include "base/redact.h"
 #include "lua/values/values.h"
+#include "runtime/engine_control.h"
 #include "runtime/timers.h"
 
 #include <lauxlib.h>
@@ -11,20 +12,21 @@
 
 enum { AGAIN_MS = 100 }; /* where there was no memory to answer */
 
-/* request is a userdata, anchored by its address until it is answered; its first user value is the
- * function to call, or nil. */
-typedef struct request {
+/* mull__request is a userdata, anchored by its address until it is answered; its first user value
+ * is the function to call, or nil. */
+struct mull__request {
     mull__lua_engine *engine;
     const char *what;
     int status;
     int has_depth;
     mull_depth depth;
-} request;
+};
 
-static request *push_request(lua_State *L, mull__lua_engine *engine, const char *what, int function)
+mull__request *mull__request_push(lua_State *L, mull__lua_engine *engine, const char *what,
+                                  int function)
 {
-    request *made = lua_newuserdatauv(L, sizeof *made, 1);
-    *made = (request){.engine = engine, .what = what};
+    mull__request *made = lua_newuserdatauv(L, sizeof *made, 1);
+    *made = (mull__request){.engine = engine, .what = what};
     lua_pushvalue(L, function);
     lua_setiuservalue(L, -2, 1);
     if (mull__push_references(L, engine)) {
@@ -35,7 +37,7 @@ static request *push_request(lua_State *L, mull__lua_engine *engine, const char 
     return made;
 }
 
-static void forget(lua_State *L, const request *asked)
+void mull__request_forget(lua_State *L, const mull__request *asked)
 {
     if (!mull__push_references(L, asked->engine))
         return;
@@ -55,7 +57,7 @@ static void push_depth(lua_State *L, const mull_depth *depth)
 }
 
 /* push_answer pushes what the function is called with. */
-static int push_answer(lua_State *L, const request *asked)
+static int push_answer(lua_State *L, const mull__request *asked)
 {
     if (asked->status != 0)
         return mull__fail(L, asked->status, NULL);
@@ -69,14 +71,14 @@ static int push_answer(lua_State *L, const request *asked)
 enum { LARGEST_FRAME = 256 }; /* of any function */
 
 struct reply {
-    request *asked;
+    mull__request *asked;
     int given; /* whatever is raised from then on isn't for want of memory to answer */
 };
 
 static int call_back(lua_State *L)
 {
     struct reply *reply = lua_touserdata(L, 1);
-    request *asked = reply->asked;
+    mull__request *asked = reply->asked;
     if (!mull__push_references(L, asked->engine))
         return 0;
     lua_rawgetp(L, -1, asked);
@@ -84,7 +86,7 @@ static int call_back(lua_State *L)
     int results = is_function ? push_answer(L, asked) : 0;
     mull__reserve_call(L, LARGEST_FRAME);
     reply->given = 1;
-    forget(L, asked);
+    mull__request_forget(L, asked);
     if (is_function)
         lua_call(L, results, 0);
     else if (asked->status != 0)
@@ -102,22 +104,37 @@ static void give_answer(void *data)
         mull__engine_after(engine->engine, AGAIN_MS, give_answer, data);
 }
 
-static void on_published(int status, void *data)
+void mull__request_answer(mull__request *asked, int status)
 {
-    request *asked = data;
     asked->status = status;
     give_answer(asked);
 }
 
+/* fail_down fails with the reason that the transport gave. */
+static int fail_down(lua_State *L, const mull__lua_engine *engine, const char *transport)
+{
+    const char *why = mull__transport_why(engine->engine, transport);
+    lua_pushfstring(L, "transport '%s' is down%s%s", transport, *why ? ": " : "", why);
+    return mull__fail(L, MULL_EDOWN, lua_tostring(L, -1));
+}
+
+static void on_published(int status, void *data)
+{
+    mull__request_answer(data, status);
+}
+
 /* answer gives what a request returns, which can only be invalid for its transport. */
-static int answer(lua_State *L, const request *asked, int status, const char *transport)
+static int answer(lua_State *L, const mull__request *asked, int status, const char *transport)
 {
     mull__log_deliver_lines(asked->engine);
     if (status == 0) {
         lua_pushboolean(L, 1);
         return 1;
     }
-    forget(L, asked);
+    const mull__lua_engine *engine = asked->engine;
+    mull__request_forget(L, asked);
+    if (status == MULL_EDOWN)
+        return fail_down(L, engine, transport);
     if (status != MULL_EINVAL)
         return mull__fail(L, status, NULL);
     char shown[256]; /* somebody may have given the URL for its name */
@@ -137,7 +154,7 @@ int mull__engine_publish(lua_State *L)
     mull_message message;
     int64_t delay_ms;
     mull__read_outgoing(L, 3, arena, &message, &delay_ms);
-    request *asked = push_request(L, engine, "publish", 6);
+    mull__request *asked = mull__request_push(L, engine, "publish", 6);
     int status = mull_publish(engine->engine, transport, &message, delay_ms, on_published, asked);
     mull__arena_free(arena);
     return answer(L, asked, status, transport);
@@ -145,7 +162,7 @@ int mull__engine_publish(lua_State *L)
 
 static void on_depth(int status, const mull_depth *depth, void *data)
 {
-    request *asked = data;
+    mull__request *asked = data;
     asked->status = status;
     asked->has_depth = 1;
     asked->depth = *depth;
@@ -158,7 +175,7 @@ int mull__engine_depth(lua_State *L)
     const char *transport = mull__read_name(L, 2, "transport");
     const char *queue = mull__read_name(L, 3, "queue");
     luaL_checktype(L, 4, LUA_TFUNCTION);
-    request *asked = push_request(L, engine, "depth", 4);
+    mull__request *asked = mull__request_push(L, engine, "depth", 4);
     int status = mull_queue_depth(engine->engine, transport, queue, on_depth, asked);
     return answer(L, asked, status, transport);
 }
@@ -168,9 +185,9 @@ int mull__engine_later(lua_State *L)
     mull__lua_engine *engine = mull__engine_at(L, 1);
     lua_Integer delay_ms = luaL_checkinteger(L, 2);
     luaL_checktype(L, 3, LUA_TFUNCTION);
-    request *asked = push_request(L, engine, "after", 3);
+    mull__request *asked = mull__request_push(L, engine, "after", 3);
     if (mull__engine_after(engine->engine, delay_ms, give_answer, asked))
         return 0;
-    forget(L, asked);
+    mull__request_forget(L, asked);
     return luaL_error(L, "not enough memory");
 }

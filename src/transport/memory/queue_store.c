@@ -2,19 +2,20 @@
 #include "queue_store.h"
 
 #include "base/alloc.h"
-#include "transport/message.h"
 
 #include <string.h>
 
 /* ---- Items ----------------------------------------------------------------------------------- */
 
-mull__content *mull__content_new(const mull_allocator *allocator, const mull_message *message)
+mull__content *mull__content_new(const mull_allocator *allocator, const mull_message *message,
+                                 const mull_settlement *settlement)
 {
-    mull__content *content = mull__alloc(allocator, sizeof *content + mull__message_bytes(message));
+    mull__content *content =
+        mull__alloc(allocator, sizeof *content + mull_message_size(message, settlement));
     if (!content)
         return NULL;
     content->references = 1;
-    mull__message_copy(&content->message, message, content + 1);
+    mull_message_copy(&content->message, message, settlement, (mull_header *)(content + 1));
     return content;
 }
 
@@ -38,7 +39,7 @@ mull__item *mull__item_new(mull__queue_store *store, const mull_message *message
         return NULL;
     item->queue = queue;
     item->due_ms = due_ms;
-    item->content = mull__content_new(&store->allocator, message);
+    item->content = mull__content_new(&store->allocator, message, NULL);
     if (item->content)
         return item;
     mull__item_free(store, item);

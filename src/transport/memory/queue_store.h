@@ -57,8 +57,10 @@ mull__queue *mull__queue_store_queue(mull__queue_store *store, const char *name)
 mull__item *mull__item_new(mull__queue_store *store, const mull_message *message, int64_t due_ms);
 void mull__item_free(mull__queue_store *store, mull__item *item);
 
-/* mull__content_new copies a message; NULL: out of memory. _drop takes one reference back. */
-mull__content *mull__content_new(const mull_allocator *allocator, const mull_message *message);
+/* mull__content_new copies a message, as a settlement makes it (NULL: as it is); NULL: out of
+ * memory. _drop takes one reference back. */
+mull__content *mull__content_new(const mull_allocator *allocator, const mull_message *message,
+                                 const mull_settlement *settlement);
 void mull__content_drop(const mull_allocator *allocator, mull__content *content);
 
 /* mull__queue_store_push puts an item at the end of its queue's line, or among those that are put

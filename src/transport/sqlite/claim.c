@@ -1,11 +1,11 @@
 /* claim.c: messages out of the file.
  *
- * The order, for each claim of a queue: first one poison candidate, if none of this owner's is out,
- * the one with the fewest deliveries; then what was put off and is due, by due time; then the rest,
- * by sequence. So a message that kills its owner is claimed again only when all that died beside it
- * had a turn of their own, and as long as it is out, no other poison candidate is out with it.
- * Neither kind starves the other: poison candidates never take more than one of the places, and
- * nobody goes before them.
+ * The order, for each claim of a queue: first one poison candidate that is due, if none of this
+ * owner's is out, the one with the fewest deliveries; then what was put off and is due, by due
+ * time; then the rest, by sequence. So a message that kills its owner is claimed again only when
+ * all that died beside it had a turn of their own, and as long as it is out, no other poison
+ * candidate is out with it. Neither kind starves the other: poison candidates never take more than
+ * one of the places, and nobody goes before them.
  */
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -50,7 +50,7 @@ static int read_headers(mull__store *store, mull__claim *claim, sqlite3_stmt *ro
     const char *text = (const char *)sqlite3_column_text(row, HEADERS);
     if (!text)
         return SQLITE_OK; /* out of memory, as the end of the statement will say */
-    mull_message *message = &claim->delivery.message;
+    mull_message *message = &claim->message;
     int code = mull__store_headers(store, text, &claim->headers, &message->header_count);
     message->headers = claim->headers;
     if (code != SQLITE_ERROR)
@@ -75,11 +75,13 @@ static int read_claim(mull__store *store, mull__list *claims, sqlite3_stmt *row)
     mull__claim *claim = mull__alloc(&store->allocator, sizeof *claim + bytes);
     if (!claim)
         return SQLITE_NOMEM;
-    *claim = (mull__claim){.number = sqlite3_column_int64(row, NUMBER), .token = ++store->token};
+    mull_message *message = &claim->message;
+    *claim = (mull__claim){.delivery = {.size = sizeof claim->delivery, .message = message},
+                           .message.size = sizeof *message,
+                           .number = sqlite3_column_int64(row, NUMBER),
+                           .token = ++store->token};
     mull__list_push(claims, &claim->link);
     char *end = (char *)(claim + 1);
-    mull_message *message = &claim->delivery.message;
-    message->size = sizeof *message;
     message->deliveries = count_of(row);
     message->id = place(&end, row, ID);
     message->type = place(&end, row, TYPE);
@@ -120,7 +122,8 @@ int mull__store_claim(mull__store *store, mull__list *claims, const char *queue,
 {
     int code = SQLITE_OK;
     if (!store->state.poison_candidate) {
-        code = read_claims(store, claims, mull__store_bind(store, MULL__SQL_SUSPECT, "t", queue));
+        code = read_claims(store, claims,
+                           mull__store_bind(store, MULL__SQL_SUSPECT, "ti", queue, now_ms));
         if (claims->count)
             store->state.poison_candidate = store->token;
     }
@@ -157,9 +160,11 @@ static int tell_far(mull__store *store, const char *queue, int64_t now_ms, uint6
 int mull__store_next_due(mull__store *store, const char *queue, int64_t now_ms, int64_t *due_ms,
                          uint64_t *told)
 {
+    /* Once the poison candidate that is out is no more, the next claim tells. */
+    int64_t no_candidate_is_out = !store->state.poison_candidate;
     *due_ms = INT64_MAX;
-    int code =
-        mull__store_ask(due_ms, mull__store_bind(store, MULL__SQL_NEXT_DUE, "ti", queue, now_ms));
+    int code = mull__store_ask(due_ms, mull__store_bind(store, MULL__SQL_NEXT_DUE, "tii", queue,
+                                                        now_ms, no_candidate_is_out));
     int far = *due_ms != INT64_MAX && *due_ms - now_ms > FAR_MS;
     return code == SQLITE_OK && far ? tell_far(store, queue, now_ms, told) : code;
 }

@@ -82,3 +82,21 @@ int mull__error_describe(mull__store *store, int code, char *why, size_t size)
     }
     return 0;
 }
+
+const char *mull__error_of_job(int status)
+{
+    switch (status) {
+    case MULL_ELOST:
+        return "its row has no claim of ours any more";
+    case MULL_EREFUSED:
+        return "it is larger than SQLite can store";
+    case MULL_EINVAL:
+        return "a header of it isn't UTF-8";
+    case MULL_ENOMEM:
+        return "out of memory";
+    case MULL_ESTATE:
+        return "the file was closed before it could be done";
+    default:
+        return NULL;
+    }
+}

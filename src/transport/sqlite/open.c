@@ -286,5 +286,7 @@ void mull__store_close(mull__store *store)
     store->db = NULL;
     mull__lock_close(store);
     mull__free(&store->allocator, store->others);
+    mull__free(&store->allocator, store->headers);
     store->others = NULL;
+    store->headers = NULL;
 }

@@ -76,7 +76,16 @@
 
 /* A settle finds its message by this, or not at all. */
 #define MULL__CLAIMED " WHERE number = ?1 AND owner = ?2 AND token = ?3"
-#define MULL__UNCLAIM " SET owner = NULL, token = NULL, id = coalesce(id, ?4), headers = ?5, "
+#define MULL__STAMP   "id = coalesce(id, ?4), headers = ?5"
+#define MULL__UNCLAIM " SET owner = NULL, token = NULL, " MULL__STAMP ", "
+
+/* What isn't claimed, by index. */
+#define MULL__FRESH   " FROM messages WHERE queue = ?1 AND owner IS NULL AND deliveries = 0"
+#define MULL__SUSPECT " FROM messages WHERE queue = ?1 AND owner IS NULL AND deliveries > 0"
+#define MULL__COUNTS                                                                               \
+    "SELECT count(*) FILTER (WHERE due_ms <= ?2) AS ready,"                                        \
+    " count(*) FILTER (WHERE due_ms > ?2) AS delayed,"                                             \
+    " min(due_ms) FILTER (WHERE due_ms > ?2) AS next"
 
 /* Who has claimed anything, be there a row of it or not: a look at the index for each of them. */
 #define MULL__CLAIMING_OWNERS                                                                      \
@@ -128,38 +137,41 @@
               " (number, seq, queue, due_ms, id, type, key, headers, published_ms)"                \
               " VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")                                      \
     X(INSERT_BODY, "INSERT OR REPLACE INTO bodies (number, body) VALUES (?1, ?2)")                 \
-    X(SUSPECT, MULL__CLAIM_COLUMNS "deliveries > 0 ORDER BY deliveries, seq LIMIT 1")              \
+    X(SUSPECT, MULL__CLAIM_COLUMNS "deliveries > 0 AND due_ms <= ?2"                               \
+                                   " ORDER BY deliveries, seq LIMIT 1")                            \
     X(DUE, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms > 0 AND due_ms <= ?3"                    \
                                " ORDER BY due_ms, seq LIMIT ?2")                                   \
     X(FRESH, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms <= 0 ORDER BY due_ms, seq LIMIT ?2")   \
     X(HEADERS, "SELECT key, atom FROM json_each(?1)")                                              \
     X(CLAIM, "UPDATE messages SET owner = ?2, token = ?3, " MULL__COUNT " WHERE number = ?1")      \
-    X(NEXT_DUE, "SELECT min(min(due_ms), 9223372036854775806) FROM messages"                       \
-                " WHERE queue = ?1 AND owner IS NULL AND deliveries = 0 AND due_ms > ?2")          \
+    X(NEXT_DUE, "SELECT min(min(due_ms), 9223372036854775806) FROM"                                \
+                " (SELECT min(due_ms) AS due_ms" MULL__FRESH " AND due_ms > ?2 UNION ALL"          \
+                " SELECT min(due_ms)" MULL__SUSPECT " AND due_ms > ?2 AND ?3)")                    \
     X(DELETE, "DELETE FROM messages" MULL__CLAIMED)                                                \
     X(DELETE_BODY, "DELETE FROM bodies WHERE number = ?1")                                         \
     X(REDELIVER,                                                                                   \
       "UPDATE messages" MULL__UNCLAIM "deliveries = 0, due_ms = ?6, seq = ?7" MULL__CLAIMED)       \
-    X(GIVE_BACK, "UPDATE messages" MULL__UNCLAIM MULL__UNCOUNT MULL__CLAIMED)                      \
+    X(GIVE_BACK, "UPDATE messages" MULL__UNCLAIM MULL__UNCOUNT                                     \
+                 ", due_ms = coalesce(nullif(?6, 0), due_ms)" MULL__CLAIMED)                       \
+    X(NOTE, "UPDATE messages SET " MULL__STAMP MULL__CLAIMED)                                      \
     X(DEAD_LETTER, "UPDATE messages" MULL__UNCLAIM "deliveries = 0, due_ms = ?6, seq = ?7,"        \
                    " dead_from = queue, queue = ?8, dead_ms = ?9, error_type = ?10, reason = ?11," \
                    " rule = ?12" MULL__CLAIMED)                                                    \
     X(RETURN, "UPDATE messages SET owner = NULL, token = NULL, " MULL__UNCOUNT MULL__CLAIMED)      \
     X(DEPTH, MULL__CLAIMING_OWNERS                                                                 \
-      "SELECT count(*) FILTER (WHERE due_ms <= ?2) + (SELECT count(*) FROM messages"               \
-      " WHERE queue = ?1 AND owner IS NULL AND deliveries > 0),"                                   \
-      " (SELECT count(*) FROM messages"                                                            \
+      "SELECT sum(ready), (SELECT count(*) FROM messages"                                          \
       " WHERE owner IN (SELECT owner FROM claimant WHERE owner IS NOT NULL) AND queue = ?1),"      \
-      " count(*) FILTER (WHERE due_ms > ?2), min(due_ms) FILTER (WHERE due_ms > ?2)"               \
-      " FROM messages WHERE queue = ?1 AND owner IS NULL AND deliveries = 0")                      \
+      " sum(delayed), min(next) FROM"                                                              \
+      " (" MULL__COUNTS MULL__FRESH " UNION ALL " MULL__COUNTS MULL__SUSPECT ")")                  \
     X(COUNT_HIDDEN, "SELECT queue, count(*) FROM messages"                                         \
                     " WHERE owner IS NULL AND deliveries < 0 GROUP BY queue")                      \
     X(FIND_HIDDEN, "SELECT max(number), max(owner IS NULL AND deliveries < 0) FROM"                \
                    " (SELECT * FROM messages WHERE number >= ?1 ORDER BY number LIMIT 1000)")      \
     X(SHOW_HIDDEN, "UPDATE messages SET deliveries = 0 WHERE owner IS NULL AND deliveries < 0")    \
     X(FAR, "SELECT group_concat(number, ', '), max(all_of_them) FROM"                              \
-           " (SELECT number, count(*) OVER () AS all_of_them FROM messages"                        \
-           " WHERE queue = ?1 AND owner IS NULL AND deliveries = 0 AND due_ms > ?2"                \
+           " (SELECT number, count(*) OVER () AS all_of_them FROM"                                 \
+           " (SELECT number, due_ms, seq" MULL__FRESH " AND due_ms > ?2 UNION ALL"                 \
+           " SELECT number, due_ms, seq" MULL__SUSPECT " AND due_ms > ?2)"                         \
            " ORDER BY due_ms, seq LIMIT 20)")                                                      \
     X(QUEUES, MULL__WAITING)                                                                       \
     X(OWNER_NEW, "INSERT INTO owners (owner, pid, since_ms) VALUES (nullif(?1, 0), ?2, ?3)")       \

@@ -7,7 +7,7 @@
 static int insert_row(mull__store *store, const mull_outgoing *outgoing, const char *headers,
                       int64_t *number)
 {
-    const mull_message *message = &outgoing->message;
+    const mull_message *message = outgoing->message;
     int64_t due_ms = mull__store_due(store, outgoing->due_ms);
     int code;
     do {
@@ -22,7 +22,7 @@ static int insert_row(mull__store *store, const mull_outgoing *outgoing, const c
 
 int mull__store_publish(mull__store *store, const mull_outgoing *outgoing)
 {
-    const mull_message *message = &outgoing->message;
+    const mull_message *message = outgoing->message;
     int64_t number;
     char *headers;
     store->publishes = 1;
@@ -35,9 +35,9 @@ int mull__store_publish(mull__store *store, const mull_outgoing *outgoing)
     if (code != SQLITE_OK)
         return code;
     sqlite3_stmt *body = store->statements[MULL__SQL_INSERT_BODY];
-    sqlite3_bind_blob64(body, 2, message->body_size ? message->body : "", message->body_size,
-                        SQLITE_STATIC);
-    return mull__store_run(store, MULL__SQL_INSERT_BODY, "i", number);
+    code = sqlite3_bind_blob64(body, 2, message->body_size ? message->body : "", message->body_size,
+                               SQLITE_STATIC);
+    return code == SQLITE_OK ? mull__store_run(store, MULL__SQL_INSERT_BODY, "i", number) : code;
 }
 
 /* found says whether a statement that ends in MULL__CLAIMED found its claim. */
@@ -61,6 +61,22 @@ static int end(mull__store *store, const mull__claim *claim, const mull_settleme
     return code;
 }
 
+/* headers_of gives a settled message's headers as a row has them, to be freed. */
+static int headers_of(mull__store *store, const mull__claim *claim,
+                      const mull_settlement *settlement, char **out)
+{
+    size_t most = claim->message.header_count + settlement->our_count;
+    if (most > store->header_room) {
+        mull_header *headers = mull__grow(&store->allocator, store->headers, most, sizeof *headers);
+        if (!headers)
+            return MULL_ENOMEM;
+        store->headers = headers;
+        store->header_room = most;
+    }
+    size_t count = mull_settled_headers(store->headers, &claim->message, settlement);
+    return mull__headers_to_json(out, &store->allocator, store->headers, count);
+}
+
 /* move rewrites a message's row; its body stays where it is. */
 static int move(mull__store *store, const mull__claim *claim, const mull_settlement *settlement,
                 int *status)
@@ -68,17 +84,18 @@ static int move(mull__store *store, const mull__claim *claim, const mull_settlem
     static const struct {
         mull__statement statement;
         const char *types; /* each takes the first so many of the values */
-    } moves[] = {[MULL_SETTLE_GIVE_BACK] = {MULL__SQL_GIVE_BACK, "iiitt"},
+    } moves[] = {[MULL_SETTLE_NOTE] = {MULL__SQL_NOTE, "iiitt"},
+                 [MULL_SETTLE_GIVE_BACK] = {MULL__SQL_GIVE_BACK, "iiitti"},
                  [MULL_SETTLE_REDELIVER] = {MULL__SQL_REDELIVER, "iiittii"},
                  [MULL_SETTLE_DEAD_LETTER] = {MULL__SQL_DEAD_LETTER, "iiittiitittt"}};
     mull_settle_kind kind = settlement->kind;
     int64_t seq = 0;
     char *headers;
-    *status = mull__headers_to_json(&headers, &store->allocator, settlement->headers,
-                                    settlement->header_count);
+    *status = headers_of(store, claim, settlement, &headers);
     if (*status != 0)
         return SQLITE_OK;
-    int code = kind == MULL_SETTLE_GIVE_BACK ? SQLITE_OK : mull__store_number(store, &seq);
+    int goes_to_the_end = kind == MULL_SETTLE_REDELIVER || kind == MULL_SETTLE_DEAD_LETTER;
+    int code = goes_to_the_end ? mull__store_number(store, &seq) : SQLITE_OK;
     if (code == SQLITE_OK)
         code = mull__store_run(store, moves[kind].statement, moves[kind].types, claim->number,
                                store->owner, claim->token, settlement->id, headers,
@@ -104,9 +121,14 @@ int mull__store_settle(mull__store *store, const mull__claim *claim,
     int gone = kind == MULL_SETTLE_ACK || kind == MULL_SETTLE_DISCARD;
     int code =
         gone ? end(store, claim, settlement, status) : move(store, claim, settlement, status);
-    if (code == SQLITE_OK && (*status == 0 || *status == MULL_ELOST))
+    if (code == SQLITE_OK && mull__store_claim_ends(settlement, *status))
         pass(store, claim);
     return code;
+}
+
+int mull__store_claim_ends(const mull_settlement *settlement, int status)
+{
+    return status == MULL_ELOST || (status == 0 && settlement->kind != MULL_SETTLE_NOTE);
 }
 
 int mull__store_unclaim(mull__store *store, const mull__claim *claim)

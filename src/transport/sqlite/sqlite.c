@@ -1,10 +1,9 @@
 /* sqlite.c: the transport sqlite:FILE as the engine sees it: the loop's side of it.
  *
- *   slots ── jobs of this turn ── flush (once a turn) ──> worker.c
- *   mull_port_... <── answers, new deliveries ── async ──┘
+ *   slots ── jobs of this turn ── flush ──────> worker.c
+ *   mull_port_... <── answers, deliveries ── async ──┘
  */
 #include "base/alloc.h"
-#include "transport/message.h"
 #include "worker.h"
 
 #include <stdio.h>
@@ -17,8 +16,8 @@ typedef struct sqlite {
     mull_allocator allocator;
     mull__worker worker;
     char *path;
-    uv_async_t async; /* rung by the worker where there are answers, and by the loop ... */
-    int flushing;     /* ... where `jobs`, `wake` or a wish waits for the end of the turn */
+    uv_async_t async; /* rung by the worker where there are answers */
+    int asked;        /* `jobs`, `wake` or a wish is to be flushed */
 
     mull__list jobs;
     mull__list readers;
@@ -32,26 +31,24 @@ typedef struct sqlite {
 
 /* ---- To the worker --------------------------------------------------------------------------- */
 
-static void sqlite_flush(sqlite *self)
+/* sqlite_flush: all that one turn of the loop asks for wakes the worker once, and is in one
+ * transaction. The engine calls it for what it asked; what is asked here, outside of its turns, is
+ * flushed where it is asked. */
+static void sqlite_flush(void *data)
 {
-    self->flushing = 0;
+    sqlite *self = data;
+    if (!self->asked)
+        return;
+    self->asked = 0;
     mull__worker_submit(&self->worker, &self->jobs, &self->readers, self->wake);
     self->wake = 0;
-}
-
-/* sqlite_flush_soon: all that one turn of the loop asks for wakes the worker once, and is in one
- * transaction. */
-static void sqlite_flush_soon(sqlite *self)
-{
-    self->flushing = 1;
-    uv_async_send(&self->async);
 }
 
 static void sqlite_give(sqlite *self, mull__job *job)
 {
     mull__list_push(&self->jobs, &job->link);
     mull_port_working(self->port, 1);
-    sqlite_flush_soon(self);
+    self->asked = 1;
 }
 
 static void sqlite_wake(sqlite *self)
@@ -59,7 +56,7 @@ static void sqlite_wake(sqlite *self)
     if (!self->wake)
         mull_port_working(self->port, 1);
     self->wake = 1;
-    sqlite_flush_soon(self);
+    self->asked = 1;
 }
 
 /* ---- From the worker ------------------------------------------------------------------------- */
@@ -70,52 +67,68 @@ static void sqlite_free_claim(sqlite *self, mull__claim *claim)
     mull__claim_free(&self->allocator, claim);
 }
 
-static void sqlite_answer_settle(sqlite *self, mull__claim *claim, int status)
+/* sqlite_answer: `fault` is what was wrong with the file. */
+static void sqlite_answer(sqlite *self, mull__job *job, const char *fault)
 {
-    claim->settling = 0;
-    int released = claim->released;
-    mull_port_settled(self->port, &claim->delivery, status);
-    if (released)
-        sqlite_free_claim(self, claim);
-}
-
-static void sqlite_answer(sqlite *self, mull__job *job)
-{
+    const char *why = mull__error_of_job(job->status);
+    if (!why && job->status != 0)
+        why = fault;
     switch (job->kind) {
     case MULL__JOB_PUBLISH: {
         mull__publish_job *publishing = MULL__ENTRY(job, mull__publish_job, job);
-        mull_port_published(self->port, publishing->ticket, job->status);
+        mull_port_answer(self->port, publishing->ticket, job->status, why);
         mull__free(&self->allocator, publishing);
         break;
     }
     case MULL__JOB_SETTLE:
-        sqlite_answer_settle(self, MULL__ENTRY(job, mull__claim, job), job->status);
+        mull_port_answer(self->port, MULL__ENTRY(job, mull__claim, job)->ticket, job->status, why);
         break;
     case MULL__JOB_RETURN:
+        MULL__ENTRY(job, mull__claim, job)->reader->returning--;
         sqlite_free_claim(self, MULL__ENTRY(job, mull__claim, job));
         break;
     case MULL__JOB_DEPTH: {
         mull__depth_job *counting = MULL__ENTRY(job, mull__depth_job, job);
-        mull_port_depth(self->port, counting->ticket, job->status, &counting->depth);
+        mull_port_depth(self->port, counting->ticket, job->status, &counting->depth, why);
         mull__free(&self->allocator, counting);
         break;
     }
+    case MULL__JOB_END:
+        MULL__ENTRY(job, mull__reader, job)->forgotten = 1;
+        break;
     }
     mull_port_working(self->port, -1);
 }
 
-/* sqlite_deliver: what was claimed just before a close goes back as if it hadn't been. */
+/* sqlite_deliver: what was claimed just before a close, or before its reader was told to end, goes
+ * back as if it hadn't been. */
 static void sqlite_deliver(sqlite *self, mull__claim *claim)
 {
-    claim->delivery.subscription = claim->reader->subscription;
-    claim->delivery.message.queue = claim->reader->queue;
-    if (self->closing) {
+    mull__reader *reader = claim->reader;
+    if (self->closing || reader->ending) {
         claim->job.kind = MULL__JOB_RETURN;
+        reader->returning++;
         sqlite_give(self, &claim->job);
         return;
     }
     mull__list_push(&self->claims, &claim->link);
-    mull_port_delivered(self->port, &claim->delivery);
+    mull_port_delivered(self->port, reader->consumer, &claim->delivery);
+}
+
+/* sqlite_end_readers frees those that were told to end, and that no claim needs any more. */
+static void sqlite_end_readers(sqlite *self)
+{
+    mull__link *after;
+    for (mull__link *link = mull__list_first(&self->readers); link; link = after) {
+        mull__reader *reader = MULL__ENTRY(link, mull__reader, own_link);
+        after = mull__list_after(&self->readers, link);
+        if (!reader->forgotten || reader->returning)
+            continue;
+        mull_ticket consumer = reader->consumer;
+        mull__list_remove(&self->readers, link);
+        mull__free(&self->allocator, reader);
+        mull_port_source(self->port, consumer, MULL_SOURCE_ENDED, NULL, NULL);
+    }
 }
 
 static void sqlite_on_due(void *data)
@@ -123,6 +136,7 @@ static void sqlite_on_due(void *data)
     sqlite *self = data;
     self->timer_ms = INT64_MAX;
     sqlite_wake(self);
+    sqlite_flush(self);
 }
 
 static void sqlite_set_timer(sqlite *self, int64_t due_ms)
@@ -145,9 +159,10 @@ static void sqlite_answer_all(sqlite *self, mull__answers *answers)
         mull_port_state(self->port, answers->health,
                         answers->health == MULL_UP ? NULL : answers->why);
     while ((link = mull__list_pop(&answers->jobs)))
-        sqlite_answer(self, MULL__ENTRY(link, mull__job, link));
+        sqlite_answer(self, MULL__ENTRY(link, mull__job, link), answers->why);
     while ((link = mull__list_pop(&answers->claims)))
         sqlite_deliver(self, MULL__ENTRY(link, mull__claim, link));
+    sqlite_end_readers(self);
     sqlite_set_timer(self, self->closing ? INT64_MAX : answers->due_ms);
     for (; self->wakes < answers->wakes; self->wakes++)
         mull_port_working(self->port, -1);
@@ -182,11 +197,13 @@ static void sqlite_end(sqlite *self)
 {
     mull__worker_join(&self->worker);
     mull__link *link;
+    mull__list_append(&self->jobs, &self->worker.inbox);
     while ((link = mull__list_pop(&self->jobs))) {
         mull__job *job = MULL__ENTRY(link, mull__job, link);
         job->status = MULL_ESTATE;
-        sqlite_answer(self, job);
+        sqlite_answer(self, job, NULL);
     }
+    sqlite_end_readers(self);
     uv_close((uv_handle_t *)&self->async, sqlite_on_closed);
 }
 
@@ -200,88 +217,88 @@ static void sqlite_on_async(uv_async_t *async)
         sqlite_end(self);
         return;
     }
-    if (self->flushing)
-        sqlite_flush(self);
+    sqlite_flush(self);
     mull__worker_answers_seen(&self->worker);
 }
 
-static void sqlite_close(void *data)
+static void sqlite_close(void *data, int64_t drain_ms)
 {
     sqlite *self = data;
     self->closing = 1;
     sqlite_set_timer(self, INT64_MAX);
-    if (self->flushing)
-        sqlite_flush(self);
-    mull__worker_close(&self->worker);
+    sqlite_flush(self);
+    mull__worker_close(&self->worker, drain_ms);
 }
 
 /* ---- The slots ------------------------------------------------------------------------------- */
 
-static int sqlite_subscribe(void *data, mull_subscription *subscription, const char *queue)
+static int sqlite_subscribe(void *data, mull_ticket consumer, const mull_source *source,
+                            void **subscription)
 {
     sqlite *self = data;
-    size_t length = strlen(queue) + 1;
+    size_t length = strlen(source->queue) + 1;
     mull__reader *reader = mull__zalloc(&self->allocator, 1, sizeof *reader + length);
     if (!reader)
         return MULL_ENOMEM;
-    reader->subscription = subscription;
-    reader->queue = memcpy(reader + 1, queue, length);
+    reader->consumer = consumer;
+    reader->queue = memcpy(reader + 1, source->queue, length);
     mull__list_push(&self->readers, &reader->own_link);
     mull__worker_add_reader(&self->worker, reader);
+    *subscription = reader;
+    mull_port_source(self->port, consumer, MULL_SOURCE_READY, NULL, NULL);
     return 0;
 }
 
-static mull__reader *sqlite_reader(sqlite *self, const mull_subscription *subscription)
-{
-    mull__link *link = mull__list_first(&self->readers);
-    for (; link; link = mull__list_after(&self->readers, link)) {
-        mull__reader *reader = MULL__ENTRY(link, mull__reader, own_link);
-        if (reader->subscription == subscription)
-            return reader;
-    }
-    return NULL;
-}
-
-static void sqlite_credit(void *data, mull_subscription *subscription, uint32_t deliveries)
+static void sqlite_credit(void *data, void *subscription, uint32_t deliveries)
 {
     sqlite *self = data;
-    mull__reader *reader = sqlite_reader(self, subscription);
-    if (!reader || reader->wish == deliveries || self->closing)
+    mull__reader *reader = subscription;
+    if (reader->wish == deliveries || self->closing)
         return;
     int more = deliveries > reader->wish;
     reader->wish = deliveries;
+    self->asked = 1;
     if (more)
         sqlite_wake(self);
-    else
-        sqlite_flush_soon(self);
 }
 
-static int sqlite_publish(void *data, const mull_outgoing *outgoing, void *ticket)
+static void sqlite_unsubscribe(void *data, void *subscription)
+{
+    mull__reader *reader = subscription;
+    reader->ending = 1;
+    reader->job.kind = MULL__JOB_END;
+    sqlite_give(data, &reader->job);
+}
+
+static int sqlite_publish(void *data, const mull_outgoing *outgoing, mull_ticket ticket)
 {
     sqlite *self = data;
-    const mull_message *message = &outgoing->message;
+    const mull_message *message = outgoing->message;
     mull__publish_job *publishing =
-        mull__alloc(&self->allocator, sizeof *publishing + mull__message_bytes(message));
+        mull__alloc(&self->allocator, sizeof *publishing + mull_message_size(message, NULL));
     if (!publishing)
         return MULL_ENOMEM;
-    *publishing = (mull__publish_job){
-        .job.kind = MULL__JOB_PUBLISH, .outgoing.due_ms = outgoing->due_ms, .ticket = ticket};
-    mull__message_copy(&publishing->outgoing.message, message, publishing + 1);
+    *publishing = (mull__publish_job){.job.kind = MULL__JOB_PUBLISH, .ticket = ticket};
+    publishing->outgoing = (mull_outgoing){.size = sizeof publishing->outgoing,
+                                           .message = &publishing->message,
+                                           .due_ms = outgoing->due_ms};
+    mull_message_copy(&publishing->message, message, NULL, (mull_header *)(publishing + 1));
     sqlite_give(self, &publishing->job);
     return 0;
 }
 
-static void sqlite_settle(void *data, mull_delivery *delivery, const mull_settlement *settlement)
+static void sqlite_settle(void *data, mull_delivery *delivery, const mull_settlement *settlement,
+                          mull_ticket ticket)
 {
     sqlite *self = data;
     mull__claim *claim = (mull__claim *)delivery;
     claim->settlement = settlement;
-    claim->settling = 1;
+    claim->ticket = ticket;
     claim->job.kind = MULL__JOB_SETTLE;
     sqlite_give(self, &claim->job);
 }
 
-static int sqlite_depth(void *data, const char *queue, void *ticket)
+static int sqlite_depth(void *data, const char *queue, mull_ticket ticket)
 {
     sqlite *self = data;
     size_t length = strlen(queue) + 1;
@@ -296,11 +313,7 @@ static int sqlite_depth(void *data, const char *queue, void *ticket)
 
 static void sqlite_release(void *data, mull_delivery *delivery)
 {
-    mull__claim *claim = (mull__claim *)delivery;
-    if (claim->settling)
-        claim->released = 1;
-    else
-        sqlite_free_claim(data, claim);
+    sqlite_free_claim(data, (mull__claim *)delivery);
 }
 
 static int sqlite_path(const char *url, char *why, size_t why_size)
@@ -317,8 +330,14 @@ static int sqlite_path(const char *url, char *why, size_t why_size)
     return 0;
 }
 
-static const mull_abilities sqlite_abilities = {
-    .can_retry = 1, .can_delay = 1, .counts_deliveries = 1, .counts_at_once = 1};
+static const mull_abilities sqlite_abilities = {.size = sizeof sqlite_abilities,
+                                                .can_retry = 1,
+                                                .can_delay = 1,
+                                                .can_note = 1,
+                                                .settles_whole = 1,
+                                                .counts_at_once = 1,
+                                                .deliveries = MULL_COUNTS_DEATHS,
+                                                .depth = MULL_DEPTH_EXACT};
 
 static sqlite *sqlite_new(mull_port *port, const char *path)
 {
@@ -365,16 +384,17 @@ static int sqlite_start(sqlite *self, char *why, size_t why_size)
     return status;
 }
 
-static int sqlite_look(const char *url, mull_abilities *abilities, char *why, size_t why_size)
+static int sqlite_look(const char *url, const char *queue, mull_abilities *floor, char *why,
+                       size_t why_size)
 {
+    (void)queue;
     int status = sqlite_path(url, why, why_size);
     if (status == 0)
-        *abilities = sqlite_abilities;
+        *floor = sqlite_abilities;
     return status;
 }
 
-static int sqlite_open(void **out, mull_port *port, const char *url, mull_abilities *abilities,
-                       char *why, size_t why_size)
+static int sqlite_open(void **out, mull_port *port, const char *url, char *why, size_t why_size)
 {
     *out = NULL;
     int status = sqlite_path(url, why, why_size);
@@ -393,21 +413,24 @@ static int sqlite_open(void **out, mull_port *port, const char *url, mull_abilit
     status = sqlite_start(self, why, why_size);
     if (status != 0)
         return status;
-    *abilities = sqlite_abilities;
     *out = self;
+    mull_port_state(port, MULL_UP, NULL);
     return 0;
 }
 
 const mull_transport_ops mull__sqlite = {
+    .size = sizeof mull__sqlite,
     .version = MULL_TRANSPORT_VERSION,
     .scheme = "sqlite",
+    .look = sqlite_look,
     .open = sqlite_open,
     .subscribe = sqlite_subscribe,
     .credit = sqlite_credit,
+    .unsubscribe = sqlite_unsubscribe,
     .publish = sqlite_publish,
     .settle = sqlite_settle,
     .depth = sqlite_depth,
     .release = sqlite_release,
     .close = sqlite_close,
-    .look = sqlite_look,
+    .flush = sqlite_flush,
 };

@@ -49,16 +49,15 @@ int64_t mull__store_due(mull__store *store, int64_t due_ms)
 
 /* ---- Statements ------------------------------------------------------------------------------ */
 
-static sqlite3_stmt *bind(mull__store *store, mull__statement statement, const char *types,
-                          va_list values)
+static int bind(sqlite3_stmt *bound, const char *types, va_list values)
 {
-    sqlite3_stmt *bound = store->statements[statement];
-    for (int i = 0; types[i]; i++)
+    int code = SQLITE_OK;
+    for (int i = 0; types[i] && code == SQLITE_OK; i++)
         if (types[i] == 'i')
-            sqlite3_bind_int64(bound, i + 1, va_arg(values, int64_t));
+            code = sqlite3_bind_int64(bound, i + 1, va_arg(values, int64_t));
         else
-            sqlite3_bind_text(bound, i + 1, va_arg(values, const char *), -1, SQLITE_STATIC);
-    return bound;
+            code = sqlite3_bind_text(bound, i + 1, va_arg(values, const char *), -1, SQLITE_STATIC);
+    return code;
 }
 
 sqlite3_stmt *mull__store_bind(mull__store *store, mull__statement statement, const char *types,
@@ -66,17 +65,20 @@ sqlite3_stmt *mull__store_bind(mull__store *store, mull__statement statement, co
 {
     va_list values;
     va_start(values, types);
-    sqlite3_stmt *bound = bind(store, statement, types, values);
+    bind(store->statements[statement], types, values); /* of values that are never too large */
     va_end(values);
-    return bound;
+    return store->statements[statement];
 }
 
 int mull__store_run(mull__store *store, mull__statement statement, const char *types, ...)
 {
     va_list values;
     va_start(values, types);
-    sqlite3_stmt *bound = bind(store, statement, types, values);
+    sqlite3_stmt *bound = store->statements[statement];
+    int code = bind(bound, types, values);
     va_end(values);
+    if (code != SQLITE_OK)
+        return code;
     sqlite3_step(bound);
     return sqlite3_reset(bound);
 }

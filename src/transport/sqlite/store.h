@@ -98,6 +98,8 @@ typedef struct mull__store {
     int64_t version;
     mull__other_owner *others;
     size_t other_count, other_room;
+    mull_header *headers; /* room for those of a settled message */
+    size_t header_room;
     int claims_seen; /* the file had claims in our name when it was last looked at */
 
     /* See depth.c: */
@@ -110,7 +112,8 @@ typedef enum mull__job_kind {
     MULL__JOB_PUBLISH, /* a mull__publish_job */
     MULL__JOB_SETTLE,  /* of a mull__claim */
     MULL__JOB_RETURN,  /* of a mull__claim that nobody was told of */
-    MULL__JOB_DEPTH    /* a mull__depth_job */
+    MULL__JOB_DEPTH,   /* a mull__depth_job */
+    MULL__JOB_END      /* of a mull__reader that reads no more */
 } mull__job_kind;
 
 /* mull__job is something to be done in the next transaction. */
@@ -125,20 +128,20 @@ typedef struct mull__depth_job {
     mull__job job; /* first */
     char *queue;
     mull_depth depth;
-    void *ticket;
+    mull_ticket ticket;
 } mull__depth_job;
 
 /* mull__claim is a delivery: a message that was claimed, and the job that ends it. */
 typedef struct mull__claim {
     mull_delivery delivery; /* first */
+    mull_message message;
     mull__link link;
     int64_t number, token;
     mull_header *headers; /* a block of their own; all other text is behind the struct */
     struct mull__reader *reader;
     mull__job job;
     const mull_settlement *settlement;
-    int settling; /* the job is under way */
-    int released; /* ... and the engine needs the delivery no more */
+    mull_ticket ticket; /* of that */
 } mull__claim;
 
 /* ---- open.c: a file becomes a store, or a line that says why not ----------------------------- */
@@ -233,6 +236,10 @@ int mull__is_full(sqlite3 *db, int code);
 /* mull__error_describe says in `why` what a bad code means, and what would be right. 1: it is
  * broken for good, and left as it is; 0: it is worth trying again. */
 int mull__error_describe(mull__store *store, int code, char *why, size_t size);
+
+/* mull__error_of_job says what the status of a job means that went wrong by itself; NULL: it went
+ * well, or the database is to blame. */
+const char *mull__error_of_job(int status);
 
 /* ---- lock.c: the lock file, by which owners are told apart ----------------------------------- */
 
@@ -332,9 +339,13 @@ int mull__store_publish(mull__store *store, const mull_outgoing *outgoing);
 
 /* mull__store_settle carries out a settlement. `*status`: 0; MULL_ELOST, MULL_EINVAL (a header that
  * isn't UTF-8) or MULL_ENOMEM: nothing changed. Where there is no memory for what the handler sent,
- * the code is SQLITE_NOMEM, and the whole transaction is to be taken back. */
+ * the code is SQLITE_NOMEM, where something is too large it is SQLITE_TOOBIG, and the whole
+ * transaction is to be taken back. */
 int mull__store_settle(mull__store *store, const mull__claim *claim,
                        const mull_settlement *settlement, int *status);
+
+/* mull__store_claim_ends says whether a settlement with that status is the end of its claim. */
+int mull__store_claim_ends(const mull_settlement *settlement, int status);
 
 /* mull__store_unclaim takes a claim back as if it had never been. */
 int mull__store_unclaim(mull__store *store, const mull__claim *claim);

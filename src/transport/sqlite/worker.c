@@ -1,4 +1,5 @@
-/* worker.c: the thread: when it works, and what is in one transaction. See worker.h. */
+/* worker.c: the thread: when it works, and what is in one transaction. See worker.h; what the loop
+ * calls is in worker_loop.c, but for start and join. */
 #include "worker.h"
 
 #include <signal.h>
@@ -12,7 +13,7 @@
  * LOCK_CHECK_EVERY: after the lock and the files, of an owner that needs nothing.
  * HIDDEN_SEARCH_EVERY: for hidden messages, after the last search.
  * RETRY_AFTER: a claim that failed.
- * PATIENCE: with others that keep the file, before people are told, and before a close gives up.
+ * PATIENCE: with others that keep the file, before people are told.
  * CHECKPOINT_TIMEOUT: the same where the log is to be emptied, while others can't write.
  * CHECKPOINT_RETRY_AFTER: to try that again where it failed. */
 #define LOOK_EVERY             (20 * MS)
@@ -42,14 +43,19 @@ static void ring(mull__worker *worker)
     uv_async_send(worker->async);
 }
 
-static void post_state(mull__worker *worker, mull_health health, const char *why)
+static void post_why(mull__worker *worker, const char *why)
+{
+    uv_mutex_lock(&worker->mutex);
+    snprintf(worker->answers.why, sizeof worker->answers.why, "%s: %s", worker->path, why);
+    uv_mutex_unlock(&worker->mutex);
+}
+
+static void post_state(mull__worker *worker, mull_health health)
 {
     worker->health = health;
     uv_mutex_lock(&worker->mutex);
-    mull__answers *answers = &worker->answers;
-    answers->state_news = 1;
-    answers->health = health;
-    snprintf(answers->why, sizeof answers->why, "%s: %s", worker->path, why);
+    worker->answers.state_news = 1;
+    worker->answers.health = health;
     ring(worker);
     uv_mutex_unlock(&worker->mutex);
 }
@@ -89,9 +95,9 @@ static int busy(void *data, int count)
     }
     uint64_t waited = now - worker->busy_since;
     uv_mutex_lock(&worker->mutex);
-    int ends = worker->closing && now >= worker->close_by;
+    int gives_up = worker->closing ? now >= worker->close_by : waited > PATIENCE;
     uv_mutex_unlock(&worker->mutex);
-    if (ends || waited > (worker->emptying ? CHECKPOINT_TIMEOUT : PATIENCE))
+    if (gives_up || (worker->emptying && waited > CHECKPOINT_TIMEOUT))
         return 0;
     struct timespec pause = {.tv_nsec = waited < 500 * MS ? 200000 : 5000000};
     nanosleep(&pause, NULL);
@@ -108,11 +114,6 @@ static int has_credit(const mull__reader *reader)
 static int has_room(const mull__reader *reader)
 {
     return reader->credit > reader->out;
-}
-
-static int has_claims(const mull__reader *reader)
-{
-    return reader->out > 0;
 }
 
 static int wants_to_claim(const mull__reader *reader)
@@ -145,9 +146,16 @@ static void wake_queue(mull__worker *worker, const char *queue)
 static void wake_settled_queues(mull__worker *worker, const mull_settlement *settlement)
 {
     for (size_t i = 0; i < settlement->send_count; i++)
-        wake_queue(worker, settlement->sends[i].message.queue);
-    if (settlement->kind != MULL_SETTLE_ACK && settlement->kind != MULL_SETTLE_DISCARD)
+        wake_queue(worker, settlement->sends[i].message->queue);
+    mull_settle_kind kind = settlement->kind;
+    if (kind != MULL_SETTLE_ACK && kind != MULL_SETTLE_DISCARD && kind != MULL_SETTLE_NOTE)
         wake_queue(worker, settlement->queue);
+}
+
+static void end_claim(mull__worker *worker, const mull__claim *claim)
+{
+    claim->reader->out--;
+    worker->out--;
 }
 
 static int settle(mull__worker *worker, mull__claim *claim)
@@ -157,8 +165,8 @@ static int settle(mull__worker *worker, mull__claim *claim)
     int code = mull__store_settle(&worker->store, claim, claim->settlement, &job->status);
     if (code != SQLITE_OK)
         return code;
-    if (job->status == 0 || job->status == MULL_ELOST)
-        claim->reader->out--;
+    if (mull__store_claim_ends(claim->settlement, job->status))
+        end_claim(worker, claim);
     if (job->status == 0)
         wake_settled_queues(worker, claim->settlement);
     if (worker->store.state.poison_candidate != poison_candidate)
@@ -172,18 +180,20 @@ static int do_job(mull__worker *worker, mull__job *job)
     switch (job->kind) {
     case MULL__JOB_PUBLISH: {
         mull__publish_job *publishing = MULL__ENTRY(job, mull__publish_job, job);
-        wake_queue(worker, publishing->outgoing.message.queue);
+        wake_queue(worker, publishing->message.queue);
         return mull__store_publish(&worker->store, &publishing->outgoing);
     }
     case MULL__JOB_SETTLE:
         return settle(worker, MULL__ENTRY(job, mull__claim, job));
     case MULL__JOB_RETURN: {
         mull__claim *claim = MULL__ENTRY(job, mull__claim, job);
-        claim->reader->out--;
+        end_claim(worker, claim);
+        wake_queue(worker, NULL);
         return mull__store_unclaim(&worker->store, claim);
     }
     case MULL__JOB_DEPTH:
-        break; /* count_all's */
+    case MULL__JOB_END:
+        break; /* sort_jobs has put them elsewhere */
     }
     return SQLITE_MISUSE;
 }
@@ -206,9 +216,13 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
     mull__list_init(&claims);
     int code = mull__store_claim(store, &claims, reader->queue, wanted, now_ms);
     mull__link *link = mull__list_first(&claims);
-    for (; link; link = mull__list_after(&claims, link))
-        MULL__ENTRY(link, mull__claim, link)->reader = reader;
+    for (; link; link = mull__list_after(&claims, link)) {
+        mull__claim *claim = MULL__ENTRY(link, mull__claim, link);
+        claim->reader = reader;
+        claim->message.queue = reader->queue;
+    }
     reader->out += (uint32_t)claims.count;
+    worker->out += claims.count;
     reader->next_due_ms = INT64_MAX;
     reader->dry = claims.count < wanted;
     mull__list_append(&worker->claims, &claims);
@@ -241,9 +255,23 @@ static int claim_all(mull__worker *worker)
 }
 
 /* is_idle: no message is claimed by us. */
-static int is_idle(mull__worker *worker)
+static int is_idle(const mull__worker *worker)
 {
-    return !any(worker, has_claims);
+    return worker->out == 0;
+}
+
+static int do_batch(mull__worker *worker)
+{
+    mull__link *link = mull__list_first(&worker->batch);
+    for (; link; link = mull__list_after(&worker->batch, link)) {
+        mull__job *job = MULL__ENTRY(link, mull__job, link);
+        worker->doing = job;
+        int code = do_job(worker, job);
+        if (code != SQLITE_OK)
+            return code;
+    }
+    worker->doing = NULL;
+    return SQLITE_OK;
 }
 
 static int try_all(mull__worker *worker)
@@ -253,9 +281,8 @@ static int try_all(mull__worker *worker)
     int code = mull__store_begin(store);
     if (code == SQLITE_OK && worker->unwritable && worker->batch.count == 0)
         code = mull__store_number(store, &number); /* to see whether it can be written to again */
-    mull__link *link = mull__list_first(&worker->batch);
-    for (; link && code == SQLITE_OK; link = mull__list_after(&worker->batch, link))
-        code = do_job(worker, MULL__ENTRY(link, mull__job, link));
+    if (code == SQLITE_OK)
+        code = do_batch(worker);
     if (code == SQLITE_OK)
         code = mull__store_reap_dead_owners(store, is_idle(worker));
     if (code == SQLITE_OK)
@@ -274,15 +301,22 @@ static int waits_for_lock(const mull__job *job)
     return job->kind == MULL__JOB_PUBLISH || job->kind == MULL__JOB_DEPTH;
 }
 
-/* answer_all: nothing of these jobs has happened, and they say so, or wait for the next time. */
+/* answer_all: nothing of these jobs has happened, and they say so, or wait for the next time. What
+ * nobody was told of is nobody's to give back but ours. */
 static void answer_all(mull__worker *worker, mull__list *jobs, int code)
 {
-    int waits = (code & 0xff) == SQLITE_BUSY && !worker->ending && worker->health != MULL_BROKEN;
+    int goes_on = !worker->ending && worker->health != MULL_BROKEN;
+    int locked = (code & 0xff) == SQLITE_BUSY;
     int no_memory = (code & 0xff) == SQLITE_NOMEM || code == SQLITE_IOERR_NOMEM;
     for (size_t left = jobs->count; left > 0; left--) {
         mull__job *job = MULL__ENTRY(mull__list_pop(jobs), mull__job, link);
         job->status = no_memory ? MULL_ENOMEM : MULL_EIO;
-        mull__list_push(waits && waits_for_lock(job) ? &worker->again : jobs, &job->link);
+        mull__list *to = jobs;
+        if (goes_on && job->kind == MULL__JOB_RETURN)
+            to = &worker->returns;
+        else if (goes_on && locked && waits_for_lock(job))
+            to = &worker->again;
+        mull__list_push(to, &job->link);
     }
 }
 
@@ -294,6 +328,7 @@ static void undo(mull__worker *worker)
         mull__claim_free(&worker->store.allocator, MULL__ENTRY(link, mull__claim, link));
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out = reader->out_before;
+    worker->out = worker->out_before;
     wake_queue(worker, NULL);
 }
 
@@ -309,7 +344,7 @@ static void report_recovered(mull__worker *worker, int wrote)
     worker->retry_at = 0;
     worker->unwritable = 0;
     if (worker->health == MULL_DOWN && !worker->store.lock.why[0])
-        post_state(worker, MULL_UP, "works again");
+        post_state(worker, MULL_UP);
 }
 
 static void report(mull__worker *worker, int code)
@@ -319,14 +354,17 @@ static void report(mull__worker *worker, int code)
     worker->unwritable |= kind == SQLITE_FULL || kind == SQLITE_READONLY || kind == SQLITE_IOERR;
     char why[512];
     int broken = mull__error_describe(&worker->store, code, why, sizeof why);
+    post_why(worker, why);
     if (broken || worker->health == MULL_UP)
-        post_state(worker, broken ? MULL_BROKEN : MULL_DOWN, why);
+        post_state(worker, broken ? MULL_BROKEN : MULL_DOWN);
 }
 
 static int do_all(mull__worker *worker)
 {
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out_before = reader->out;
+    worker->out_before = worker->out;
+    worker->doing = NULL;
     while (worker->batch.count > worker->most) {
         mull__link *last = worker->batch.head.previous;
         mull__list_remove(&worker->batch, last);
@@ -367,19 +405,32 @@ static int do_what_fits(mull__worker *worker)
  * room. */
 static void report_refusal(mull__worker *worker)
 {
+    static const char why[] = "has no room for what is sent to it; make some elsewhere on its "
+                              "disk. What is in it is handled meanwhile";
+    post_why(worker, why);
     if (!worker->refuses)
-        mull__store_log(&worker->store, MULL_ERROR_LEVEL,
-                        "%s: has no room for what is sent to it; make some elsewhere on its disk. "
-                        "What is in it is handled meanwhile",
-                        worker->path);
+        mull__store_log(&worker->store, MULL_ERROR_LEVEL, "%s: %s", worker->path, why);
     worker->refuses = 1;
+}
+
+/* do_what_is_small: what is too large for SQLite never fits, and is refused alone. */
+static int do_what_is_small(mull__worker *worker)
+{
+    int code;
+    while ((code = do_what_fits(worker)) == SQLITE_TOOBIG && worker->doing) {
+        undo(worker);
+        worker->doing->status = MULL_EREFUSED;
+        mull__list_remove(&worker->batch, &worker->doing->link);
+        mull__list_push(&worker->done, &worker->doing->link);
+    }
+    return code;
 }
 
 static void transact(mull__worker *worker)
 {
     const mull__store *store = &worker->store;
     int changes = sqlite3_total_changes(store->db);
-    int code = do_what_fits(worker);
+    int code = do_what_is_small(worker);
     if (code == SQLITE_OK) {
         report_recovered(worker, sqlite3_total_changes(store->db) != changes);
         worker->commits++;
@@ -490,9 +541,10 @@ static int own(mull__worker *worker)
  * settle of the same transaction may make some. */
 static int may_claim(mull__worker *worker)
 {
-    if (worker->ending || !any(worker, has_credit) || uv_hrtime() < worker->retry_at)
-        return 0;
     int locked_out = worker->store.lock.why[0] != 0;
+    if (worker->ending || !(any(worker, has_credit) || locked_out) ||
+        uv_hrtime() < worker->retry_at)
+        return 0;
     int code = worker->store.owner ? mull__lock_refresh(&worker->store) : own(worker);
     if (code != SQLITE_OK)
         report(worker, code);
@@ -518,12 +570,19 @@ static void watch(mull__worker *worker, int claiming)
         mull__lock_refresh(&worker->store);
 }
 
-static void split_depth_jobs(mull__worker *worker)
+/* sort_jobs leaves in the batch what is to be written. */
+static void sort_jobs(mull__worker *worker)
 {
     for (size_t left = worker->batch.count; left > 0; left--) {
-        mull__link *link = mull__list_pop(&worker->batch);
-        int counts = MULL__ENTRY(link, mull__job, link)->kind == MULL__JOB_DEPTH;
-        mull__list_push(counts ? &worker->counts : &worker->batch, link);
+        mull__job *job = MULL__ENTRY(mull__list_pop(&worker->batch), mull__job, link);
+        mull__list *to = &worker->batch;
+        if (job->kind == MULL__JOB_DEPTH)
+            to = &worker->counts;
+        if (job->kind == MULL__JOB_END) {
+            mull__list_remove(&worker->readers, &MULL__ENTRY(job, mull__reader, job)->link);
+            to = &worker->done;
+        }
+        mull__list_push(to, &job->link);
     }
 }
 
@@ -536,29 +595,55 @@ static void wake_due(mull__worker *worker)
             wake(reader);
 }
 
+/* is_to_be_tried: while it is down, nobody asks for what would show that it works again. */
+static int is_to_be_tried(const mull__worker *worker)
+{
+    return worker->health == MULL_DOWN && !worker->ending && uv_hrtime() >= worker->retry_at;
+}
+
+/* try_again: where the log can't be emptied, that so little fits says nothing of the rest. */
+static void try_again(mull__worker *worker)
+{
+    if (worker->empty_at)
+        empty_log(worker);
+    if (worker->empty_at)
+        worker->retry_at = uv_hrtime() + RETRY_AFTER;
+    else
+        transact(worker);
+}
+
 /* work does what there is to do now. What was asked for is always tried. */
 static void work(mull__worker *worker)
 {
+    sort_jobs(worker);
     wake_due(worker);
     worker->claiming = worker->health != MULL_BROKEN && may_claim(worker);
     if (worker->health != MULL_BROKEN)
         watch(worker, worker->claiming);
-    split_depth_jobs(worker);
     if (worker->health == MULL_BROKEN)
         answer_all(worker, &worker->batch, SQLITE_READONLY);
     else if (worker->batch.count || (worker->claiming && any(worker, wants_to_claim)))
         transact(worker);
+    else if (is_to_be_tried(worker))
+        try_again(worker);
     if (worker->store.refused && worker->claiming && any(worker, wants_to_claim))
         claim_separately(worker);
     if (worker->counts.count)
         count_all(worker);
+    mull__list_append(&worker->batch, &worker->done);
     post(worker);
+}
+
+static int has_returns(const mull__worker *worker)
+{
+    return worker->returns.count &&
+           (worker->closing || worker->health == MULL_BROKEN || uv_hrtime() >= worker->retry_at);
 }
 
 static int has_work(mull__worker *worker)
 {
     return worker->again.count || worker->inbox.count || worker->arrivals.count ||
-           worker->wakes != worker->seen;
+           worker->wakes != worker->seen || has_returns(worker);
 }
 
 enum { UNTIL_WOKEN = 0, NOT_AT_ALL = 1 };
@@ -568,16 +653,18 @@ static uint64_t pause_for(mull__worker *worker)
 {
     if (worker->ending || worker->health == MULL_BROKEN)
         return UNTIL_WOKEN;
-    if (!any(worker, has_room))
+    if (!any(worker, has_room) && !worker->returns.count && worker->health == MULL_UP)
         return worker->store.owner ? LOCK_CHECK_EVERY : UNTIL_WOKEN;
     uint64_t now = uv_hrtime();
     if (worker->retry_at > now)
         return worker->retry_at - now;
-    return any(worker, wants_to_claim) ? NOT_AT_ALL : LOOK_EVERY;
+    return is_to_be_tried(worker) || any(worker, wants_to_claim) ? NOT_AT_ALL : LOOK_EVERY;
 }
 
 static void read_inbox(mull__worker *worker)
 {
+    if (has_returns(worker))
+        mull__list_append(&worker->batch, &worker->returns);
     mull__list_append(&worker->batch, &worker->again);
     mull__list_append(&worker->batch, &worker->inbox);
     mull__list_append(&worker->readers, &worker->arrivals);
@@ -638,7 +725,7 @@ static void run(void *data)
     finish(worker);
 }
 
-/* ---- The loop's side ------------------------------------------------------------------------- */
+/* ---- Start and end --------------------------------------------------------------------------- */
 
 /* create_thread: signals are for the embedder's threads. */
 static int create_thread(mull__worker *worker)
@@ -653,9 +740,10 @@ static int create_thread(mull__worker *worker)
 
 int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async)
 {
-    mull__list *const lists[] = {&worker->inbox,  &worker->arrivals,     &worker->readers,
-                                 &worker->batch,  &worker->counts,       &worker->again,
-                                 &worker->claims, &worker->answers.jobs, &worker->answers.claims};
+    mull__list *const lists[] = {&worker->inbox,        &worker->arrivals,      &worker->readers,
+                                 &worker->batch,        &worker->counts,        &worker->done,
+                                 &worker->again,        &worker->returns,       &worker->claims,
+                                 &worker->answers.jobs, &worker->answers.claims};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         mull__list_init(lists[i]);
     worker->path = path;
@@ -668,59 +756,6 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async
         create_thread(worker) == 0)
         return 0;
     return MULL_EIO; /* on Linux, mutexes and conditions need no memory to be given back */
-}
-
-void mull__worker_submit(mull__worker *worker, mull__list *jobs, mull__list *readers, int wake)
-{
-    uv_mutex_lock(&worker->mutex);
-    mull__list_append(&worker->inbox, jobs);
-    for (mull__link *at = mull__list_first(readers); at; at = mull__list_after(readers, at)) {
-        mull__reader *reader = MULL__ENTRY(at, mull__reader, own_link);
-        reader->given = reader->wish;
-    }
-    worker->wakes += wake != 0;
-    uv_cond_signal(&worker->cond);
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_add_reader(mull__worker *worker, mull__reader *reader)
-{
-    reader->next_due_ms = INT64_MAX;
-    uv_mutex_lock(&worker->mutex);
-    mull__list_push(&worker->arrivals, &reader->link);
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_take_answers(mull__worker *worker, mull__answers *answers)
-{
-    uv_mutex_lock(&worker->mutex);
-    *answers = worker->answers;
-    mull__list_init(&answers->jobs);
-    mull__list_init(&answers->claims);
-    mull__list_append(&answers->jobs, &worker->answers.jobs);
-    mull__list_append(&answers->claims, &worker->answers.claims);
-    worker->answers.state_news = 0;
-    worker->unread = 0;
-    worker->reading = 1;
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_answers_seen(mull__worker *worker)
-{
-    uv_mutex_lock(&worker->mutex);
-    worker->reading = 0;
-    if (worker->closing)
-        uv_cond_signal(&worker->cond);
-    uv_mutex_unlock(&worker->mutex);
-}
-
-void mull__worker_close(mull__worker *worker)
-{
-    uv_mutex_lock(&worker->mutex);
-    worker->closing = 1;
-    worker->close_by = uv_hrtime() + PATIENCE;
-    uv_cond_signal(&worker->cond);
-    uv_mutex_unlock(&worker->mutex);
 }
 
 void mull__worker_join(mull__worker *worker)

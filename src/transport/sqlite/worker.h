@@ -17,18 +17,28 @@
 
 /* mull__publish_job is a message to be inserted: a copy, in one block. */
 typedef struct mull__publish_job {
-    mull__job job; /* first */
-    mull_outgoing outgoing;
-    void *ticket;
+    mull__job job;          /* first */
+    mull_outgoing outgoing; /* of `message` */
+    mull_message message;
+    mull_ticket ticket;
 } mull__publish_job;
 
-/* mull__reader is a subscription. Its memory is the loop's, and lives as long as the worker. */
+/* mull__reader is a subscription. Its memory is the loop's, which frees it once MULL__JOB_END was
+ * answered (the worker has claimed nothing for it since, and has posted all that it had), and each
+ * MULL__JOB_RETURN for it as well. */
 typedef struct mull__reader {
     mull__link link;     /* in the worker's list */
     mull__link own_link; /* in the loop's */
-    mull_subscription *subscription;
+    mull__job job;       /* its end */
+    mull_ticket consumer;
     char *queue;
-    uint32_t wish;  /* the loop's: credit to be given to the worker */
+
+    /* The loop's: */
+    uint32_t wish; /* credit to be given to the worker */
+    int ending;    /* the job is under way, or answered ... */
+    int forgotten; /* ... that */
+    uint32_t returning;
+
     uint32_t given; /* guarded by the mutex: credit */
 
     /* The worker's: */
@@ -48,7 +58,8 @@ typedef struct mull__answers {
     int64_t due_ms;    /* when the worker wants to be told to look; INT64_MAX: never */
     int state_news;
     mull_health health;
-    char why[768]; /* where it isn't up */
+    char why[768]; /* the last thing that was wrong with the file, while it isn't up or a job has
+                      MULL_EIO */
     int finished;  /* the thread has ended */
 } mull__answers;
 
@@ -74,8 +85,12 @@ typedef struct mull__worker {
     mull__list readers;
     mull__list batch;                         /* jobs of this transaction */
     mull__list counts;                        /* ... but questions for depths */
+    mull__list done;                          /* ... and those that need none, or no more */
     mull__list again;                         /* jobs that were kept out of the last one */
+    mull__list returns;                       /* MULL__JOB_RETURNs that failed: tried again later */
     mull__list claims;                        /* of this transaction */
+    mull__job *doing;                         /* one of the batch; NULL: none */
+    size_t out, out_before;                   /* of all readers, those that have ended too */
     uint64_t seen;                            /* of the wakes */
     int ending;                               /* it is being closed: claim nothing more */
     int claiming;                             /* in this transaction */
@@ -105,8 +120,9 @@ void mull__worker_take_answers(mull__worker *worker, mull__answers *answers);
 void mull__worker_answers_seen(mull__worker *worker);
 
 /* mull__worker_close: no more claims; what was given is carried out, the store is closed, and the
- * last answer is `finished`. A file that another process keeps locked is given up after a while. */
-void mull__worker_close(mull__worker *worker);
+ * last answer is `finished`. A file that another process keeps locked is given up after
+ * `drain_ms`. */
+void mull__worker_close(mull__worker *worker, int64_t drain_ms);
 void mull__worker_join(mull__worker *worker);
 
 #endif

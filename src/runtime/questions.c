@@ -1,0 +1,56 @@
+/* questions.c: see questions.h. All wait equally long, so that the oldest is the first to be
+ * overdue, and one timer is enough. */
+#include "questions.h"
+
+#include "timers.h"
+
+static mull__question *oldest(mull_engine *engine)
+{
+    mull__link *link = mull__list_first(&engine->questions);
+    return link ? MULL__ENTRY(link, mull__question, link) : NULL;
+}
+
+static void on_overdue(void *data);
+
+/* watch waits for the oldest to be overdue. A timer that is set is for one that is older still. */
+static void watch(mull_engine *engine, int64_t now_ms)
+{
+    const mull__question *question = oldest(engine);
+    if (question && !engine->question_timer.set)
+        mull__timer_set(engine, &engine->question_timer,
+                        mull__later(question->asked_ms, MULL__ANSWER_MS) - now_ms, on_overdue,
+                        engine);
+}
+
+static void on_overdue(void *data)
+{
+    mull_engine *engine = data;
+    int64_t now_ms = mull__engine_now(engine);
+    mull__question *question;
+    while ((question = oldest(engine)) && now_ms - question->asked_ms >= MULL__ANSWER_MS) {
+        mull__list_remove(&engine->questions, &question->link);
+        question->unanswered(question);
+    }
+    watch(engine, now_ms);
+    mull__engine_mark_posted(engine);
+}
+
+mull_ticket mull__question_ask(mull_port *port, mull__question *question, mull__ticket_kind kind,
+                               void (*unanswered)(mull__question *question))
+{
+    mull_engine *engine = port->engine;
+    question->unanswered = unanswered;
+    question->asked_ms = mull__turn_ms(engine);
+    mull__list_push(&engine->questions, &question->link);
+    watch(engine, question->asked_ms);
+    mull__port_asked(port);
+    return mull__ticket_give(port, &question->ticket, kind);
+}
+
+void mull__question_end(mull_engine *engine, mull__question *question)
+{
+    mull__list_remove(&engine->questions, &question->link);
+    mull__ticket_take(engine, &question->ticket);
+    if (engine->questions.count == 0)
+        mull__engine_cancel(engine, &engine->question_timer);
+}
