@@ -190,7 +190,8 @@ run_one() {
     esac
 }
 
-# run_tests PRESET [FILE...]: as many files at a time as there are cores, or MULL_JOBS.
+# run_tests PRESET [FILE...]: as many files at a time as there are cores and one more, since some
+# wait; or MULL_JOBS.
 run_tests() {
     use_preset "$1"
     shift
@@ -204,7 +205,7 @@ run_tests() {
         # shellcheck disable=SC2046
         set -- $(all_tests)
     fi
-    printf '%s\n' "$@" | xargs -P "${MULL_JOBS-$(nproc)}" -n 1 ./do run_one "$preset" ||
+    printf '%s\n' "$@" | xargs -P "${MULL_JOBS-$(($(nproc) + 1))}" -n 1 ./do run_one "$preset" ||
         echo "0 1" >>"build/$preset/log/counts" # one ended before it could report
     total
 }
