@@ -352,13 +352,15 @@ struct handout {
     uint64_t settlement_hash;
     counters after; /* what its copy should carry once it is settled */
     int under_way, tries, answered;
-    int refusals;        /* settlements that can never be */
-    const char *dead_in; /* the queue of the dead letter that it was to be last */
-    int refused_now;     /* ... the last one was */
-    int64_t refused_ms;  /* wall clock */
-    int unanswered;      /* its engine no longer waits for the answer */
-    int unwritten;       /* decided, but there was no memory to write the settlement */
-    int given_up;        /* it failed too often, and the grace was over */
+    int refusals; /* settlements that can never be */
+    const struct generation *refused_under;
+    int64_t put_off_to_ms; /* wall clock, as a redelivery */
+    const char *dead_in;   /* the queue of the dead letter that it was to be last */
+    int refused_now;       /* ... the last one was */
+    int64_t refused_ms;    /* wall clock */
+    int unanswered;        /* its engine no longer waits for the answer */
+    int unwritten;         /* decided, but there was no memory to write the settlement */
+    int given_up;          /* it failed too often, and the grace was over */
     int hopeless; /* it failed when it was to end and the broker was down: it may be given up */
     int64_t try_not_before_ms;
 };

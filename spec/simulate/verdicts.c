@@ -330,7 +330,7 @@ static const generation *last_hope(const handout *h)
         h->judged && (h->kind == MULL_SETTLE_REDELIVER || h->kind == MULL_SETTLE_DEAD_LETTER);
     if (h->refusals > 1 || (!sends && !is_verdict))
         return NULL;
-    const generation *g = sends ? h->process->generation : h->judged_under;
+    const generation *g = sends ? h->refused_under : h->judged_under;
     int was_default =
         h->kind == MULL_SETTLE_DEAD_LETTER && same_text(default_queue(h, g), h->dead_in);
     return was_default ? NULL : g;
@@ -477,6 +477,9 @@ void model_answered(handout *h, int status)
     h->under_way = 0;
     h->answered = status;
     h->process->busy_ms = s->now_ms;
+    if (status == 0 && h->kind == MULL_SETTLE_REDELIVER &&
+        h->put_off_to_ms > h->process->put_off_ms)
+        h->process->put_off_ms = h->put_off_to_ms;
     if (status == 0 || status == MULL_ELOST) {
         h->stage = SETTLED;
         if (status == 0 && !h->process->dead)
@@ -487,6 +490,7 @@ void model_answered(handout *h, int status)
         h->refusals++;
         h->refused_now = 1;
         h->refused_ms = wall_ms(s);
+        h->refused_under = h->process->generation;
         s->totals->refused++;
         return;
     }

@@ -48,8 +48,7 @@ int64_t expect_due(handout *h)
     int in_parts = longest_ms > 0 && end_ms - now_ms > longest_ms;
     h->after.due_ms = in_parts || onward ? end_ms : 0;
     h->after.not_before_ms = end_ms;
-    if (end_ms > h->process->put_off_ms)
-        h->process->put_off_ms = end_ms;
+    h->put_off_to_ms = end_ms;
     s->totals->parts += in_parts != 0;
     return in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
 }

@@ -94,7 +94,6 @@ static mull__delivery *delivery_new(mull__consumer *consumer, mull_delivery *han
     consumer->deliveries++;
     consumer->tally.taken++;
     engine->arrivals++;
-    engine->active_ms = mull__turn_ms(engine);
     mull__engine_mark_posted(engine);
     return d;
 }

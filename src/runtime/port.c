@@ -96,6 +96,7 @@ void mull_port_delivered(mull_port *port, mull_ticket number, mull_delivery *del
         return;
     }
     delivery->consumer = number;
+    port->engine->active_ms = mull__turn_ms(port->engine);
     if (mull__delivery_arrive(consumer, delivery) != 0)
         defer(port, delivery);
 }
