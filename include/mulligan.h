@@ -571,8 +571,9 @@ MULL_API int mull_consumer_why_not(mull_engine *engine, const char *name, mull_w
 /* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`
  * says; without a consumer it starts, to send, and the log says so. MULL_EREFUSED, with nothing
  * started: the policy in force can't work with these transports and consumers; `problem` says which
- * rule and why. MULL_EIO: a queue can't be read; it may be started again. MULL_ESTATE: it has been
- * started before, was stopped, or is being closed. */
+ * rule and why. MULL_ENOMEM: a consumer found no memory; it may be started again. MULL_ESTATE: it
+ * has been started before, was stopped, or is being closed. A transport that is down is waited for,
+ * and a queue that can't be read stops its consumer alone; the log says so. */
 MULL_API int mull_engine_start(mull_engine *engine);
 
 /* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_EIO,
@@ -743,8 +744,8 @@ typedef struct mull_depth {
     int64_t next_due_ms;
 } mull_depth;
 
-/* mull_depth_fn gets the answer, where `status` is 0; else why there is none, and an empty depth.
- */
+/* mull_depth_fn gets the answer, where `status` is 0; else why there is none, and all
+ * of it is MULL_UNKNOWN. */
 typedef void (*mull_depth_fn)(int status, const mull_depth *depth, void *data);
 
 /* mull_queue_depth asks a transport for the depth of a queue; answered on a later turn, if this
