@@ -17,7 +17,7 @@ local outside = {
     xxhash = "xxhash",
     jansson = "jansson",
     sqlite3 = "sqlite3",
-    loader = "dlfcn",
+    loader = "dlfcn sys/auxv",
 }
 
 -- What each room may include: groups of the above, headers, and rooms ("base/"). A "-" before a

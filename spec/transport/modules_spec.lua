@@ -21,6 +21,8 @@ static const mull_transport_ops ops = {
 const struct mull_module mull_module = {%s, "made", &ops};
 ]]
 
+local OTHER = "belongs to user 12345; it must be root's, or user 0's, as mulligan is"
+
 local as_root = os.execute("[ $(id -u) = 0 ]")
 
 describe("a module", function()
@@ -121,6 +123,37 @@ describe("a module", function()
             .. "chmod go-w it")
     end)
 
+    -- FOLDER/.. is where the program and its modules are.
+    local function parent_refused(why, as)
+        refused("board:one", ("'board:' can't be loaded: %s %s"):format(folder.root, why), as)
+    end
+
+    it("in a folder whose parent others may write to isn't loaded", function()
+        install()
+        sh "chmod 757 ."
+        parent_refused "may be written to by others than its owner; chmod go-w it"
+        sh "chmod 1757 ." -- sticky: they can't exchange what is another's
+        local ended = run "board:one"
+        assert.same({ 0, EMPTY }, { ended.code, ended.out }, ended.err)
+    end)
+
+    it("may be in a build's folder that belongs to a group, as mulligan itself", function()
+        install()
+        sh "chmod 775 ."
+        local ended = run "board:one"
+        assert.same({ 0, EMPTY }, { ended.code, ended.out }, ended.err)
+    end)
+
+    it("isn't loaded where its folder's name is a link to one that others may exchange", function()
+        install()
+        sh "mkdir open && mv modules open && chmod o+w open && ln -s open/modules modules"
+        refused("board:one", "'board:' can't be loaded: " .. folder:path "open"
+            .. " may be written to by others than its owner; chmod go-w it")
+        sh "chmod o-w open && chmod g+w open" -- mulligan's own file isn't in it
+        refused("board:one", "'board:' can't be loaded: " .. folder:path "open"
+            .. " may be written to by others than its owner; chmod go-w it")
+    end)
+
     it("that is a link isn't loaded", function()
         sh(("ln -s '%s/modules/board.so' modules/board.so"):format(process.build))
         refused("board:one",
@@ -167,11 +200,29 @@ describe("a module", function()
         it("of another user's isn't loaded, except of the program's owner", function()
             install()
             sh "chown 12345 modules/board.so"
-            refused("board:one", "'board:' can't be loaded: FOLDER/board.so belongs to user 12345; it must be root's, "
-                .. "or user 0's, as mulligan is")
-            sh "chown 12345 mulligan modules"
+            refused("board:one", "'board:' can't be loaded: FOLDER/board.so " .. OTHER)
+            sh "chown 0 modules/board.so && chown 12345 ."
+            parent_refused(OTHER)
+            sh "chown 12345 mulligan modules modules/board.so"
             local ended = run "board:one"
             assert.same({ 0, EMPTY }, { ended.code, ended.out }, ended.err)
+        end)
+
+        it("is trusted to its caller, unless the program has more rights than that", function()
+            install()
+            sh "chmod 755 . && chown 12345 . modules modules/board.so"
+            local function by_caller(...)
+                return { "setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", ... }
+            end
+            local ended = run("board:one", by_caller())
+            assert.same({ 0, EMPTY }, { ended.code, ended.out }, ended.err)
+            sh 'cp "$(command -v id)" id && chgrp 54321 id mulligan && chmod g+s id mulligan'
+            -- A sanitizer can't look for leaks in a process that nobody may trace.
+            if examples.sanitizer or folder:run(by_caller("./id", "-g")).out ~= "54321\n" then
+                pending "no program can be tested here that gains rights"
+                return
+            end
+            parent_refused(OTHER, by_caller())
         end)
     end
 

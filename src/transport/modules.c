@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- Where it is ----------------------------------------------------------------------------- */
 
@@ -95,31 +97,62 @@ __attribute__((format(printf, 2, 3))) static int refuse(const reason *why, const
     return 0;
 }
 
-/* is_safe: only who may replace our own file may replace what is at `path`. */
-static int is_safe(const reason *why, const char *path, const struct stat *found,
-                   const struct stat *own)
+/* is_trusted: what belongs to this user can't be worse than mulligan itself, or than its caller. A
+ * program that has more rights than its caller (AT_SECURE) doesn't trust the caller. */
+static int is_trusted(uid_t user, const struct stat *own)
 {
-    if (found->st_uid != 0 && found->st_uid != own->st_uid)
+    return user == 0 || user == own->st_uid || (user == geteuid() && !getauxval(AT_SECURE));
+}
+
+/* too_open is which of a mode's bits let others exchange what is at `path`. Of the folders above
+ * that of modules, a sticky one lets nobody exchange what is another's. One that mulligan's own
+ * file is in, too, may be its group's, as a build's often is: that group may replace mulligan as
+ * well. */
+static mode_t too_open(const place *p, const char *path, mode_t mode)
+{
+    size_t length = strlen(path);
+    int is_above = length < strlen(p->folder);
+    int has_own = strncmp(p->own, path, length) == 0 && p->own[length] == '/';
+    if (is_above && mode & S_ISVTX)
+        return 0;
+    return mode & (is_above && has_own ? S_IWOTH : S_IWGRP | S_IWOTH);
+}
+
+/* is_safe: it is of its kind (S_IFDIR, S_IFREG), and only who may replace our own file may replace
+ * what is at `path`. */
+static int is_safe(const reason *why, const char *path, mode_t kind, const struct stat *own)
+{
+    struct stat found;
+    char room[128];
+    if (lstat(path, &found) != 0)
+        return refuse(why, "%s: %s", path, strerror_r(errno, room, sizeof room));
+    if ((found.st_mode & S_IFMT) != kind)
+        return refuse(why, "%s is no %s", path,
+                      kind == S_IFREG ? "regular file; put the module itself there" : "folder");
+    if (!is_trusted(found.st_uid, own))
         return refuse(why, "%s belongs to user %u; it must be root's, or user %u's, as mulligan is",
-                      path, (unsigned)found->st_uid, (unsigned)own->st_uid);
-    if (found->st_mode & (S_IWGRP | S_IWOTH))
+                      path, (unsigned)found.st_uid, (unsigned)own->st_uid);
+    if (too_open(why->of, path, found.st_mode))
         return refuse(why, "%s may be written to by others than its owner; chmod go-w it", path);
     return 1;
 }
 
+/* may_be_loaded looks at each folder from the root down, then at the file. Nobody else can exchange
+ * what is in a folder that is safe, so what was looked at is what dlopen finds by the same path. */
 static int may_be_loaded(const reason *why, const place *p)
 {
-    struct stat own, folder, file;
-    char room[128];
+    struct stat own;
+    char path[sizeof p->file];
     if (stat(p->own, &own) != 0)
         return refuse(why, "mulligan's own file was replaced while it runs; start it anew");
-    if (stat(p->folder, &folder) != 0)
-        return refuse(why, "%s: %s", p->folder, strerror_r(errno, room, sizeof room));
-    if (lstat(p->file, &file) != 0)
-        return refuse(why, "%s: %s", p->file, strerror_r(errno, room, sizeof room));
-    if (!S_ISREG(file.st_mode))
-        return refuse(why, "%s is no regular file; put the module itself there", p->file);
-    return is_safe(why, p->folder, &folder, &own) && is_safe(why, p->file, &file, &own);
+    if (!is_safe(why, "/", S_IFDIR, &own))
+        return 0;
+    for (const char *end = p->file; (end = strchr(end + 1, '/'));) {
+        snprintf(path, sizeof path, "%.*s", (int)(end - p->file), p->file);
+        if (!is_safe(why, path, S_IFDIR, &own))
+            return 0;
+    }
+    return is_safe(why, p->file, S_IFREG, &own);
 }
 
 /* ---- Whether it is one ----------------------------------------------------------------------- */
@@ -161,6 +194,8 @@ const mull_transport_ops *mull__module_load(const char *scheme, char *why, size_
     /* No other text becomes part of a path. */
     if (!mull__is_scheme(scheme) || !find(&p) || !may_be_loaded(&refused, &p))
         return NULL;
+    /* Not by /proc/self/fd/N: glibc takes a number that is used again for the library of its name.
+     */
     void *library = dlopen(p.file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
         refuse(&refused, "%s", dlerror());
