@@ -214,6 +214,35 @@ describe("a transport that misbehaves", function()
             assert.equal("one\ntwo\n", folder:read "took")
         end)
 
+        it("comes up while a pipe gives nothing yet, and gets the line that comes late", function()
+            folder:write("service.lua", STAND_IN .. [[
+
+            local run = methods.run
+            function methods:run()
+                local function look()
+                    if self:snapshot().transports[1].health == "up" then
+                        assert(io.open("is_up", "w")):close()
+                    else
+                        self:after("1ms", look)
+                    end
+                end
+                self:after(0, look)
+                return run(self)
+            end]])
+            assert(os.execute("mkfifo " .. folder:path "pipe"))
+            local job = folder:start({
+                "sh", "-c", 'exec "$1" send work --transport odd --wait 1h <pipe', "sh", process.mulligan,
+            }, { env = { ODD = "memory:?connect=50ms" } })
+            local pipe = assert(io.open(folder:path "pipe", "w"))
+            process.await("the transport", function()
+                return folder:read "is_up"
+            end)
+            pipe:write "late\n"
+            pipe:close()
+            assert.equal(0, job.wait(), job.err())
+            assert.equal("late\n", folder:read "took")
+        end)
+
         it("isn't waited for where there is nothing to send", function()
             assert.same({ code = 0, out = "", err = "" }, send({}, { ODD = "memory:?connect=1h" }, ""))
         end)

@@ -1,7 +1,8 @@
 -- cmd/send.lua: puts messages on a queue: each file, or each line of stdin.
 --
 -- Only so many messages are out at a time without an answer, so input of any size needs little
--- memory. A read waits only while every message is answered: what came before is safe by then.
+-- memory. Once the loop runs, no read waits: a pipe that gives nothing must not hold the transport's
+-- work. It is looked at again every now and then.
 
 local arguments = require "mulligan.arguments"
 local cli = require "mulligan.cli"
@@ -14,6 +15,7 @@ local url = require "mulligan.url"
 
 local LARGEST = 16 * 1024 * 1024
 local MOST_OPEN, MOST_OPEN_BYTES = 1024, LARGEST
+local LOOK = "10ms" -- between two looks at a stdin that has nothing
 
 local send = {}
 
@@ -165,8 +167,7 @@ end
 local function pour(sink, source)
     local safe, code = 0, 0
     local ended, gave_up, waits = false, false, false -- ended: nothing more is published
-    local held -- what was read while the transport is down
-    local step
+    local step, held -- held: what was read while the transport is down
 
     local function give_up(words, ...)
         code = 1
@@ -212,9 +213,11 @@ local function pour(sink, source)
             cli.complain("%s: larger than 16 MiB, and not sent", where)
         elseif where == "error" then
             give_up("send: %s", why)
+        elseif where == "later" then
+            waits = true
+            sink.look_later()
         else
-            ended = where == nil
-            waits = not ended
+            ended = true
         end
     end
 
@@ -225,13 +228,12 @@ local function pour(sink, source)
             elseif held then
                 publish(held[1], held[2])
             else
-                take(source(sink.open == 0))
+                take(source())
             end
         end
+        waits = true -- or it has ended, and waits for the rest of the answers
         if ended and sink.open == 0 then
             sink.engine:stop()
-        elseif ended then
-            waits = true -- for the rest of the answers
         end
     end
 
@@ -298,6 +300,20 @@ local function sink_of(transport, full, queue, given, wait)
                 waited = true
                 sink.go_on()
             end
+        end)
+    end
+
+    local looks = false -- it is to look
+
+    -- look_later has it go on after a while, however often it is called until then.
+    function sink.look_later()
+        if looks then
+            return
+        end
+        looks = true
+        engine:after(LOOK, function()
+            looks = false
+            sink.go_on()
         end)
     end
 
