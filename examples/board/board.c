@@ -62,7 +62,7 @@ typedef struct transport {
     mull_timer *timer;
     TAILQ_HEAD(, reader) readers;
     struct items asked;
-    int awake; /* a test's clock waits for the next turn */
+    int wakes; /* for the next turn, which a test's clock waits for */
     int closing;
 } transport;
 
@@ -188,9 +188,8 @@ void board_free(board *b)
 static void wake(void *self)
 {
     transport *t = self;
-    if (!t->awake)
-        mull_port_working(t->port, 1);
-    t->awake = 1;
+    mull_port_working(t->port, 1);
+    t->wakes++;
     uv_async_send(&t->async);
 }
 
@@ -225,10 +224,8 @@ static void serve(transport *t)
 static void on_closed(uv_handle_t *handle)
 {
     transport *t = handle->data;
-    mull_port *port = t->port;
-    mull_port_timer_free(port, t->timer);
+    mull_port_closed(t->port);
     free(t);
-    mull_port_closed(port);
 }
 
 /* leave lets others have what was handed out and never settled. */
@@ -244,6 +241,7 @@ static void leave(transport *t)
         free(r);
     }
     unlock(t->board);
+    mull_port_timer_free(t->port, t->timer);
     uv_close((uv_handle_t *)&t->async, on_closed);
 }
 
@@ -253,16 +251,15 @@ static void on_turn(uv_async_t *async)
 {
     transport *t = async->data;
     struct items now = TAILQ_HEAD_INITIALIZER(now);
-    if (t->awake)
-        mull_port_working(t->port, -1);
-    t->awake = 0;
+    mull_port_working(t->port, -t->wakes);
+    t->wakes = 0;
     TAILQ_CONCAT(&now, &t->asked, asked);
     for (item *i; (i = TAILQ_FIRST(&now));) {
         TAILQ_REMOVE(&now, i, asked);
         i->answer(t, i);
     }
     serve(t);
-    if (t->closing && !t->awake)
+    if (t->closing && t->wakes == 0)
         leave(t);
 }
 
