@@ -82,6 +82,15 @@ static int publish(stage *s, answers *a)
     return mull_publish(s->engine, "t", &message, 0, on_published, a);
 }
 
+/* end_call has a message handled well, whose settlement is then the transport's to answer. */
+static void end_call(stage *s)
+{
+    scripted_begin_call(s);
+    assert_int_equal(mull_done(s->engine, s->call, NULL), 0);
+    s->call = 0;
+    mull_engine_turn(s->engine);
+}
+
 /* take_ticket takes a question out of the transport's hands, so that only the test answers it. */
 static mull_ticket take_ticket(mull_ticket *from)
 {
@@ -99,9 +108,7 @@ static void a_settlement_is_answered_once(void **state)
     stage s;
     open_on(&s, &scripted_ops, 1);
     scripted_transport *q = &s.scripted_transport;
-    scripted_begin_call(&s);
-    assert_int_equal(mull_done(s.engine, s.call, NULL), 0);
-    mull_engine_turn(s.engine);
+    end_call(&s);
     mull_ticket first = take_ticket(&q->settling);
     mull_port_answer(q->port, first, MULL_EIO, "no route");
     assert_said(&s, "message m isn't settled (no route); trying again");
@@ -118,7 +125,6 @@ static void a_settlement_is_answered_once(void **state)
     mull_port_answer(q->port, second, MULL_ELOST, NULL);
     assert_misused(&s);
     assert_int_equal(counts_of(&s).done, 1);
-    s.call = 0;
     scripted_stage_close(&s);
 }
 
@@ -217,9 +223,7 @@ static void a_settlement_that_is_never_answered_is_waited_for(void **state)
     stage s;
     open_on(&s, &scripted_ops, 1);
     scripted_transport *q = &s.scripted_transport;
-    scripted_begin_call(&s);
-    assert_int_equal(mull_done(s.engine, s.call, NULL), 0);
-    mull_engine_turn(s.engine);
+    end_call(&s);
     int lines = s.lines;
     advance(&s, MINUTE_MS - 1);
     assert_int_equal(s.lines, lines);
@@ -231,7 +235,6 @@ static void a_settlement_that_is_never_answered_is_waited_for(void **state)
     scripted_settled(q, 0, NULL);
     assert_int_equal(q->releases, 1);
     assert_int_equal(counts_of(&s).done, 1);
-    s.call = 0;
     scripted_stage_close(&s);
 }
 
@@ -242,11 +245,8 @@ static void nor_does_a_stop_wait_for_it_beyond_its_grace(void **state)
     answers counted = {0};
     open_on(&s, &scripted_ops, 1);
     scripted_transport *q = &s.scripted_transport;
-    scripted_begin_call(&s);
-    assert_int_equal(mull_done(s.engine, s.call, NULL), 0);
     assert_int_equal(mull_queue_depth(s.engine, "t", "q", on_depth, &counted), 0);
-    mull_engine_turn(s.engine);
-    s.call = 0;
+    end_call(&s);
     mull_ticket ticket = take_ticket(&q->settling);
     mull_stop(s.engine);
     advance(&s, GRACE_MS - 1);
@@ -272,30 +272,32 @@ static void keep_settlement(void *self, mull_delivery *delivery, const mull_sett
     snprintf(asked.queue, sizeof asked.queue, "%s", settlement->queue);
 }
 
-/* fail_message ends the call by which the policy sends it to the dead-letter queue "rest". */
-static void fail_message(stage *s)
+/* open_refused: the settlement of a message was refused, by which the policy sends it to the
+ * dead-letter queue "rest". */
+static void open_refused(stage *s)
 {
+    static mull_transport_ops ops; /* borrowed until the engine is closed */
     mull_error error = MULL_INIT(mull_error);
+    ops = scripted_ops;
+    ops.settle = keep_settlement;
     error.type = "Other";
+    open_on(s, &ops, 1);
     scripted_begin_call(s);
     assert_int_equal(mull_done(s->engine, s->call, &error), 0);
     s->call = 0;
     mull_engine_turn(s->engine);
     assert_int_equal(asked.kind, MULL_SETTLE_DEAD_LETTER);
     assert_string_equal(asked.queue, "rest");
+    scripted_settled(&s->scripted_transport, MULL_EREFUSED, "no such queue");
+    mull_engine_turn(s->engine);
 }
 
 static void what_is_refused_goes_to_the_default_dead_letter_queue(void **state)
 {
     (void)state;
-    mull_transport_ops ops = scripted_ops;
-    ops.settle = keep_settlement;
     stage s;
-    open_on(&s, &ops, 1);
+    open_refused(&s);
     scripted_transport *q = &s.scripted_transport;
-    fail_message(&s);
-    scripted_settled(q, MULL_EREFUSED, "no such queue");
-    mull_engine_turn(s.engine);
     assert_said(&s, "message m can't be settled as decided (no such queue)");
     assert_int_equal(asked.kind, MULL_SETTLE_DEAD_LETTER);
     assert_string_equal(asked.queue, "error");
@@ -311,14 +313,9 @@ static void what_is_refused_goes_to_the_default_dead_letter_queue(void **state)
 static void what_is_refused_there_too_is_parked_and_its_consumer_goes_on(void **state)
 {
     (void)state;
-    mull_transport_ops ops = scripted_ops;
-    ops.settle = keep_settlement;
     stage s;
-    open_on(&s, &ops, 1);
+    open_refused(&s);
     scripted_transport *q = &s.scripted_transport;
-    fail_message(&s);
-    scripted_settled(q, MULL_EREFUSED, "no such queue");
-    mull_engine_turn(s.engine);
     int lines = s.lines;
     scripted_settled(q, MULL_EREFUSED, "too big");
     advance(&s, 10 * MINUTE_MS);
@@ -653,9 +650,7 @@ static void each_turn_that_asks_ends_in_one_flush(void **state)
     mull_port_answer(q->port, ticket, 0, NULL);
     mull_engine_turn(s.engine);
     assert_int_equal(asked.flushes, 2);
-    scripted_begin_call(&s);
-    assert_int_equal(mull_done(s.engine, s.call, NULL), 0);
-    mull_engine_turn(s.engine);
+    end_call(&s);
     assert_true(q->settling != 0);
     assert_true(asked.flushes > 2);
     assert_int_equal(asked.anything, 0); /* nothing was asked behind the last flush */
