@@ -137,15 +137,27 @@ static int is_copy(stage *s, const mull_message *copy)
     return delivered_as(s, copy, 1, 1);
 }
 
-static int redelivered_it_comes_with_our_headers(stage *s)
+/* full_came puts full_message on the queue, and it comes. */
+static int full_came(stage *s)
 {
     const mull_message full = full_message(QUEUE);
-    mull_settlement settlement = settlement_of(MULL_SETTLE_REDELIVER, QUEUE);
-    settlement.ours = ours;
-    settlement.our_count = sizeof ours / sizeof *ours;
-    TRY(begin(s, OUT_MAX));
     TRY(put_message(s, &full, 0));
-    TRY(came(s, 1));
+    return came(s, 1);
+}
+
+/* add_ours has a settlement's copy come with `ours`. */
+static void add_ours(mull_settlement *settlement)
+{
+    settlement->ours = ours;
+    settlement->our_count = sizeof ours / sizeof *ours;
+}
+
+static int redelivered_it_comes_with_our_headers(stage *s)
+{
+    mull_settlement settlement = settlement_of(MULL_SETTLE_REDELIVER, QUEUE);
+    add_ours(&settlement);
+    TRY(begin(s, OUT_MAX));
+    TRY(full_came(s));
     settlement.due_ms = s->can.can_delay ? wall_ms(s) + DELAY_MS : 0;
     TRY(settle_as(s, 0, &settlement));
     if (s->can.can_delay)
@@ -159,20 +171,16 @@ static int redelivered_it_comes_with_our_headers(stage *s)
 /* dead_letter makes two dead letters, the first as it came, and the second without an id. */
 static int dead_letter(stage *s)
 {
-    mull_message full = full_message(QUEUE);
     mull_settlement settlement = settlement_of(MULL_SETTLE_DEAD_LETTER, DEAD);
     settlement.error_type = "Type";
     settlement.reason = "no_rule";
     settlement.rule = "policy.lua:1";
     settlement.as_it_came = 1;
-    TRY(put_message(s, &full, 0));
-    TRY(came(s, 1));
+    TRY(full_came(s));
     TRY(settle_as(s, 0, &settlement));
     settlement.as_it_came = 0;
-    settlement.ours = ours;
-    settlement.our_count = sizeof ours / sizeof *ours;
-    TRY(put_message(s, &full, 0));
-    TRY(came(s, 1));
+    add_ours(&settlement);
+    TRY(full_came(s));
     return settle_as(s, 0, &settlement);
 }
 
@@ -228,8 +236,7 @@ static int settled_it_can_be_read_until_it_is_released(stage *s)
     const mull_message full = full_message(QUEUE);
     const mull_settlement settlement = settlement_of(MULL_SETTLE_ACK, QUEUE);
     TRY(begin(s, OUT_MAX));
-    TRY(put_message(s, &full, 0));
-    TRY(came(s, 1));
+    TRY(full_came(s));
     int status = ask_settle(s, &s->out[0], &settlement);
     EXPECT(status == 0, "a settlement isn't carried out: %s", mull_strerror(status));
     pass(s, SECOND_MS);
@@ -299,11 +306,9 @@ static int a_note_is_safe_and_the_claim_stays(stage *s)
 {
     const mull_message full = full_message(QUEUE);
     mull_settlement note = settlement_of(MULL_SETTLE_NOTE, QUEUE);
-    note.ours = ours;
-    note.our_count = sizeof ours / sizeof *ours;
+    add_ours(&note);
     TRY(begin(s, OUT_MAX));
-    TRY(put_message(s, &full, 0));
-    TRY(came(s, 1));
+    TRY(full_came(s));
     TRY(settle_as(s, 0, &note));
     TRY(out_are(s, 1));
     TRY(counted(s, QUEUE, 0, 0, 1));
