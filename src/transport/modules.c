@@ -104,20 +104,6 @@ static int is_trusted(uid_t user, const struct stat *own)
     return user == 0 || user == own->st_uid || (user == geteuid() && !getauxval(AT_SECURE));
 }
 
-/* too_open is which of a mode's bits let others exchange what is at `path`. Of the folders above
- * that of modules, a sticky one lets nobody exchange what is another's. One that mulligan's own
- * file is in, too, may be its group's, as a build's often is: that group may replace mulligan as
- * well. */
-static mode_t too_open(const place *p, const char *path, mode_t mode)
-{
-    size_t length = strlen(path);
-    int is_above = length < strlen(p->folder);
-    int has_own = strncmp(p->own, path, length) == 0 && p->own[length] == '/';
-    if (is_above && mode & S_ISVTX)
-        return 0;
-    return mode & (is_above && has_own ? S_IWOTH : S_IWGRP | S_IWOTH);
-}
-
 /* is_safe: it is of its kind (S_IFDIR, S_IFREG), and only who may replace our own file may replace
  * what is at `path`. */
 static int is_safe(const reason *why, const char *path, mode_t kind, const struct stat *own)
@@ -132,23 +118,25 @@ static int is_safe(const reason *why, const char *path, mode_t kind, const struc
     if (!is_trusted(found.st_uid, own))
         return refuse(why, "%s belongs to user %u; it must be root's, or user %u's, as mulligan is",
                       path, (unsigned)found.st_uid, (unsigned)own->st_uid);
-    if (too_open(why->of, path, found.st_mode))
+    if (found.st_mode & (S_IWGRP | S_IWOTH))
         return refuse(why, "%s may be written to by others than its owner; chmod go-w it", path);
     return 1;
 }
 
-/* may_be_loaded looks at each folder from the root down, then at the file. Nobody else can exchange
- * what is in a folder that is safe, so what was looked at is what dlopen finds by the same path. */
+/* may_be_loaded looks at each folder from the first that mulligan's own file isn't in (who may
+ * exchange one above may exchange mulligan as well), then at the module's file. Nobody else can
+ * exchange what is in a folder that is safe, so what was looked at is what dlopen finds by the same
+ * path. */
 static int may_be_loaded(const reason *why, const place *p)
 {
     struct stat own;
     char path[sizeof p->file];
     if (stat(p->own, &own) != 0)
         return refuse(why, "mulligan's own file was replaced while it runs; start it anew");
-    if (!is_safe(why, "/", S_IFDIR, &own))
-        return 0;
     for (const char *end = p->file; (end = strchr(end + 1, '/'));) {
         snprintf(path, sizeof path, "%.*s", (int)(end - p->file), p->file);
+        if (strncmp(p->own, path, strlen(path)) == 0 && p->own[strlen(path)] == '/')
+            continue;
         if (!is_safe(why, path, S_IFDIR, &own))
             return 0;
     }
