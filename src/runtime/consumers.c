@@ -150,11 +150,28 @@ static int leave(void *data, const mull__table *table)
     mull_engine *engine = c->engine;
     mull__list_remove(&engine->consumers, &c->link);
     for (mull__consumer *other = NULL; (other = mull__next_consumer(engine, other));)
-        if (!c->shares && other->port == c->port && strcmp(other->queue, c->queue) == 0) {
+        if (!c->shares && mull__same_queue(other, c)) {
             other->shares = 0;
             break;
         }
     return 0;
+}
+
+/* free_or_keep keeps one of each queue of which messages are still parked: a stop until empty
+ * doesn't wait for them. It needs no memory. */
+static void free_or_keep(mull__consumer *c)
+{
+    mull__list *gone = &c->engine->gone;
+    mull__link *link = mull__list_first(gone);
+    while (link && !mull__same_queue(MULL__ENTRY(link, mull__consumer, link), c))
+        link = mull__list_after(gone, link);
+    if (c->let_go > 0 && !link) {
+        mull__list_push(gone, &c->link);
+        return;
+    }
+    if (link)
+        MULL__ENTRY(link, mull__consumer, link)->let_go += c->let_go;
+    mull__free(&c->engine->allocator, c);
 }
 
 void mull__consumer_free(mull__consumer *c, int status)
@@ -170,7 +187,7 @@ void mull__consumer_free(mull__consumer *c, int status)
     mull__ticket_take(engine, &c->ticket);
     mull__engine_cancel(engine, &c->hold_timer);
     mull__engine_cancel(engine, &c->end_timer);
-    mull__free(&engine->allocator, c);
+    free_or_keep(c);
     if (removed)
         removed(status, data);
 }
@@ -364,6 +381,7 @@ static void release_parked(mull__consumer *c)
     while (d) {
         mull__delivery *next = mull__next_delivery(c->engine, d);
         if (d->consumer == c && d->state == MULL__ABANDONED && d->call == 0) {
+            c->let_go += (uint32_t)d->parked;
             mull__message_becomes(d, MULL__LOST);
             mull__delivery_release(d);
         }
