@@ -43,14 +43,19 @@ int mull__refuse_url(mull_engine *engine, int status, const char *name, const ch
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
-/* has_consumer says whether there is one of this name, of this transport and of its queue. NULL:
- * any. */
-static int has_consumer(mull_engine *engine, const char *name, const mull_port *port,
-                        const char *queue)
+static int has_name(mull_engine *engine, const char *name)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
-        if ((!name || strcmp(c->name, name) == 0) && (!port || c->port == port) &&
-            (!queue || strcmp(c->queue, queue) == 0))
+        if (strcmp(c->name, name) == 0 && !c->never_works)
+            return 1;
+    return 0;
+}
+
+/* shares says whether another consumer reads its queue already. */
+static int shares(const mull__consumer *c)
+{
+    for (mull__consumer *other = NULL; (other = mull__next_consumer(c->engine, other));)
+        if (mull__same_queue(other, c))
             return 1;
     return 0;
 }
@@ -110,7 +115,7 @@ static mull__consumer *consumer_new(mull_engine *engine, mull_port *port,
     take_options(c, options);
     c->tally.why = mull__why_not(c);
     c->tally.why_since_ms = mull__engine_now(engine);
-    c->shares = has_consumer(engine, NULL, port, c->queue);
+    c->shares = shares(c);
     mull__ticket_give(port, &c->ticket, MULL__TICKET_CONSUMER);
     return c;
 }
@@ -228,7 +233,7 @@ static int add(mull_engine *engine, const mull_consumer_options *options)
         return MULL__REFUSE(engine, "consumer '%s': there is no transport '%s'", options->name,
                             transport);
     }
-    if (has_consumer(engine, options->name, NULL, NULL))
+    if (has_name(engine, options->name))
         return MULL__REFUSE(engine, "there is a consumer '%s' already; give this one another name",
                             options->name);
     mull__consumer *c = consumer_new(engine, port, options);
@@ -265,7 +270,7 @@ int mull_consumer_add(mull_engine *engine, const mull_consumer_options *given)
 
 /* ---- While it runs --------------------------------------------------------------------------- */
 
-/* find finds one that isn't being removed. */
+/* find finds the one of this name that was added last, if it isn't being removed. */
 static int find(mull__consumer **out, mull_engine *engine, const char *name)
 {
     *out = NULL;
@@ -357,6 +362,7 @@ int mull_consumer_remove(mull_engine *engine, const char *name, mull_consumer_re
         return status;
     c->removed = removed;
     c->removed_data = data;
+    c->never_works = engine->state == MULL__NEW;
     change(c, MULL__CONSUMER_LEAVES);
     return 0;
 }

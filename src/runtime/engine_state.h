@@ -180,6 +180,7 @@ typedef struct mull__consumer {
     mull_abilities floor, can; /* promised beforehand; found later, which is no less */
     mull_timer hold_timer;
     mull__consumer_state state;
+    int never_works; /* it was removed before the start, until which no turn may end that */
     int paused;
     uint32_t most; /* credit that its subscription is for */
     int lacking;   /* it hasn't what was promised, and is refused for good */
