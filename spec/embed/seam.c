@@ -1,5 +1,6 @@
 /* seam.c: what an engine does with a transport that answers late, twice, never or badly, that isn't
  * up, or that can't read a queue. Each case answers by hand, in the transport's place. */
+#include "counting_allocator.h"
 #include "scripted_transport.h"
 
 enum { MINUTE_MS = 60000, GRACE_MS = 10000, DRAIN_MS = 5000 };
@@ -347,6 +348,47 @@ static void what_is_refused_there_too_is_parked_and_its_consumer_goes_on(void **
     assert_int_equal(q->releases, 2);
 }
 
+/* ---- Deliveries ------------------------------------------------------------------------------ */
+
+static void keep_id(void *self, mull_delivery *delivery, const mull_settlement *settlement,
+                    mull_ticket ticket)
+{
+    snprintf(asked.queue, sizeof asked.queue, "%s", delivery->message->id);
+    scripted_settle(self, delivery, settlement, ticket);
+}
+
+static void what_finds_no_memory_keeps_its_turn(void **state)
+{
+    (void)state;
+    mull_transport_ops ops = scripted_ops;
+    ops.settle = keep_id;
+    counting_allocator memory = {0};
+    stage s;
+    scripted_stage_open_on(&s, &ops, 1, NULL, counting_allocator_ops(&memory));
+    scripted_transport *q = &s.scripted_transport;
+    static const char *const ids[] = {"a", "b", "c", "d"};
+    mull_message messages[4];
+    mull_delivery deliveries[4];
+    memory.fail_at = memory.asked + 1;
+    memory.fail_for = 2;
+    for (int i = 0; i < 4; i++) {
+        messages[i] = q->message;
+        messages[i].id = ids[i];
+        deliveries[i] = (mull_delivery){.size = sizeof *deliveries, .message = &messages[i]};
+        mull_port_delivered(q->port, q->consumer, &deliveries[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        advance(&s, 1000);
+        assert_true(s.call != 0);
+        assert_int_equal(mull_done(s.engine, s.call, NULL), 0);
+        s.call = 0;
+        mull_engine_turn(s.engine);
+        assert_string_equal(asked.queue, ids[i]);
+        scripted_settled(q, 0, NULL);
+    }
+    scripted_stage_close(&s);
+}
+
 /* ---- Sources --------------------------------------------------------------------------------- */
 
 static int subscribe_waiting(void *self, mull_ticket consumer, const mull_source *source,
@@ -674,6 +716,7 @@ int main(void)
         cmocka_unit_test(nor_does_a_stop_wait_for_it_beyond_its_grace),
         cmocka_unit_test(what_is_refused_goes_to_the_default_dead_letter_queue),
         cmocka_unit_test(what_is_refused_there_too_is_parked_and_its_consumer_goes_on),
+        cmocka_unit_test(what_finds_no_memory_keeps_its_turn),
         cmocka_unit_test(a_consumer_gets_credit_once_its_queue_is_read),
         cmocka_unit_test(one_that_is_refused_stops_its_consumer_alone),
         cmocka_unit_test(less_than_was_promised_is_refused),

@@ -22,15 +22,18 @@ static void misused(mull_port *port, const char *what)
 
 /* ---- Deliveries ------------------------------------------------------------------------------ */
 
-/* defer keeps a delivery for which there is no memory now. Its `runtime` links it to the next. */
+/* defer keeps a delivery for which there is no memory now, behind those before it. Its `runtime`
+ * links it to the next. */
 static void defer(mull_port *port, mull_delivery *delivery)
 {
+    void **end = &port->deferred;
+    while (*end)
+        end = &((mull_delivery *)*end)->runtime;
     if (!port->deferred && !port->engine->grace_over)
         mull__timer_set(port->engine, &port->deferred_timer, MULL__AGAIN_MS, mull__deferred_try,
                         port);
     delivery->ticket = ++port->engine->tickets.last;
-    delivery->runtime = port->deferred;
-    port->deferred = delivery;
+    *end = delivery;
 }
 
 void mull__deferred_try(void *data)
@@ -97,7 +100,7 @@ void mull_port_delivered(mull_port *port, mull_ticket number, mull_delivery *del
     }
     delivery->consumer = number;
     port->engine->active_ms = mull__turn_ms(port->engine);
-    if (mull__delivery_arrive(consumer, delivery) != 0)
+    if (port->deferred || mull__delivery_arrive(consumer, delivery) != 0) /* none overtakes */
         defer(port, delivery);
 }
 
