@@ -257,6 +257,8 @@ static void nor_does_a_stop_wait_for_it_beyond_its_grace(void **state)
     assert_int_equal(counts_of(&s).done, 0);
     assert_int_equal(q->releases, 0); /* the transport may be reading it still */
     mull_port_answer(q->port, ticket, 0, NULL);
+    assert_string_equal(s.said, "stopped"); /* it was asked */
+    mull_port_answer(q->port, ticket, 0, NULL);
     assert_misused(&s);
     assert_int_equal(counts_of(&s).done, 0);
     scripted_stage_close(&s);
