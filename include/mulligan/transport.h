@@ -386,7 +386,8 @@ MULL_API void mull_port_delivered(mull_port *port, mull_ticket consumer, mull_de
  * handler has ended. */
 MULL_API void mull_port_lost(mull_port *port, mull_ticket delivery, const char *why);
 
-/* mull_port_answer answers settle and publish: 0, or an error. */
+/* mull_port_answer answers settle and publish: 0, or an error. The log tells `why`, here and below,
+ * when it changes. */
 MULL_API void mull_port_answer(mull_port *port, mull_ticket ticket, int status, const char *why);
 
 /* mull_port_depth answers depth. Numbers that aren't known are MULL_UNKNOWN. */

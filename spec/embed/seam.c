@@ -641,6 +641,36 @@ static void a_snapshot_says_why_a_consumer_is_not_called(void **state)
     scripted_stage_close(&s);
 }
 
+static void the_log_says_why_nothing_is_published_or_counted(void **state)
+{
+    (void)state;
+    stage s;
+    answers told = {0};
+    open_on(&s, &scripted_ops, 1);
+    scripted_transport *q = &s.scripted_transport;
+    mull_engine_turn(s.engine);
+    int lines = s.lines;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(publish(&s, &told), 0);
+        mull_port_answer(q->port, take_ticket(&q->publishing), MULL_EIO, "no room");
+        assert_string_equal(s.said, "transport t: a message isn't published: no room");
+    }
+    assert_int_equal(s.lines, lines + 1);
+    for (int i = 0; i < 2; i++) { /* one that succeeds lets it be told anew */
+        assert_int_equal(mull_queue_depth(s.engine, "t", "q", on_depth, &told), 0);
+        mull_port_depth(q->port, take_ticket(&q->asking), MULL_EIO, NULL, "no \xff leader");
+        assert_string_equal(s.said,
+                            "transport t: the messages of a queue aren't counted: no ? leader");
+        assert_int_equal(publish(&s, &told), 0);
+        mull_port_answer(q->port, take_ticket(&q->publishing), 0, NULL);
+    }
+    assert_int_equal(s.lines, lines + 3);
+    assert_int_equal(publish(&s, &told), 0);
+    mull_port_answer(q->port, take_ticket(&q->publishing), MULL_EIO, NULL);
+    assert_int_equal(s.lines, lines + 3);
+    scripted_stage_close(&s);
+}
+
 /* ---- Flushes --------------------------------------------------------------------------------- */
 
 static int asked_publish(void *self, const mull_outgoing *outgoing, mull_ticket ticket)
@@ -726,6 +756,7 @@ int main(void)
         cmocka_unit_test(one_that_is_down_says_so_at_once),
         cmocka_unit_test(a_reason_is_told_when_it_changes),
         cmocka_unit_test(a_snapshot_says_why_a_consumer_is_not_called),
+        cmocka_unit_test(the_log_says_why_nothing_is_published_or_counted),
         cmocka_unit_test(each_turn_that_asks_ends_in_one_flush),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

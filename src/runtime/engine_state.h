@@ -134,10 +134,11 @@ struct mull_port {
     void *data; /* of its scheme */
     void *self;
     mull__port_state state;
-    mull_health health; /* as the transport says, */
-    char why[256];      /* and why it isn't up, as it was told */
-    int64_t since_ms;   /* its health is so, monotonic */
-    int told;           /* the log knows that it isn't */
+    mull_health health;   /* as the transport says, */
+    char why[256];        /* and why it isn't up, as it was told */
+    char failed_why[256]; /* a publish or a depth, as the log knows; "": the last one didn't */
+    int64_t since_ms;     /* its health is so, monotonic */
+    int told;             /* the log knows that it isn't */
     int was_up;
     int came_up;        /* since the start, and the event function hasn't heard of it */
     int asked;          /* something, since the last flush */

@@ -532,27 +532,39 @@ int mull_queue_depth(mull_engine *engine, const char *transport, const char *que
     return ask(port, &(asking){.depth = depth, .data = data}, NULL, queue);
 }
 
+/* tell_why tells the log why something could not be done, when that changes. */
+static void tell_why(mull_port *port, const char *what, int status, const char *why)
+{
+    char text[sizeof port->failed_why];
+    snprintf(text, sizeof text, "%s", status != 0 && why ? why : "");
+    if (text[0] && strcmp(text, port->failed_why) != 0)
+        mull__engine_log(port->engine, MULL_WARNING, "transport %s: %s: %s", port->name, what,
+                         text);
+    memcpy(port->failed_why, text, sizeof text);
+}
+
 void mull_port_answer(mull_port *port, mull_ticket number, int status, const char *why)
 {
     mull__ticket *ticket = port ? mull__ticket_find(port, number) : NULL;
     if (ticket && ticket->kind == MULL__TICKET_SETTLEMENT)
         mull__settlement_answered(MULL__ENTRY(ticket, mull__delivery, question.ticket),
                                   mull__refusal(status), why);
-    else if (ticket && ticket->kind == MULL__TICKET_PUBLISH)
+    else if (ticket && ticket->kind == MULL__TICKET_PUBLISH) {
+        tell_why(port, "a message isn't published", status, why);
         answer((asking *)ticket, mull__refusal(status), NULL);
-    else if (port)
+    } else if (port)
         misused(port, "it answered what it wasn't asked");
 }
 
 void mull_port_depth(mull_port *port, mull_ticket number, int status, const mull_depth *depth,
                      const char *why)
 {
-    (void)why;
     mull__ticket *ticket = port ? mull__ticket_find(port, number) : NULL;
-    if (ticket && ticket->kind == MULL__TICKET_DEPTH)
+    if (ticket && ticket->kind == MULL__TICKET_DEPTH) {
+        tell_why(port, "the messages of a queue aren't counted", status, why);
         answer((asking *)ticket, status == 0 && !depth ? MULL_EINVAL : mull__refusal(status),
                depth);
-    else if (port)
+    } else if (port)
         misused(port, "it answered what it wasn't asked");
 }
 
