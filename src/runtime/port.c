@@ -2,6 +2,7 @@
  * handler: to publish, and for depths. */
 #include "port.h"
 
+#include "base/struct_compat.h"
 #include "base/utf8.h"
 #include "copy.h"
 #include "delivery.h"
@@ -13,6 +14,12 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+/* As in base/struct_compat.h, of mulligan/transport.h. */
+enum {
+    ABILITIES_LEAST = MULL__SIZE_TO(mull_abilities, claim_timeout_ms),
+    DELIVERY_LEAST = MULL__SIZE_TO(mull_delivery, runtime)
+};
 
 /* misused logs what a transport may not do, and nothing else comes of it. */
 static void misused(mull_port *port, const char *what)
@@ -83,6 +90,9 @@ static const char *wrong_with(mull_port *port, const mull__consumer *consumer,
         return "it delivered a message after it was told to close";
     if (!consumer)
         return "it delivered a message that belongs to none of its subscriptions";
+    if (delivery->size < DELIVERY_LEAST ||
+        (delivery->message && delivery->message->size < MULL__MESSAGE_LEAST))
+        return "it delivered a message whose `size`, or that of its delivery, isn't set";
     if (!delivery->message || delivery->runtime || find_deferred(port, delivery, 0))
         return "it delivered a message that isn't new";
     return NULL;
@@ -239,6 +249,11 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
     if (!port)
         return;
     mull__consumer *c = consumer_of(port, number);
+    mull_abilities own;
+    if (found && !mull__struct_copy_in(&own, sizeof own, ABILITIES_LEAST, found)) {
+        misused(port, "it says what holds for a queue without its `size`");
+        return;
+    }
     int over = port->state != MULL__PORT_OPEN || (c && c->lacking);
     if (!c)
         misused(port, "it speaks of a subscription that isn't one of its own");
@@ -246,7 +261,7 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
         return;
     mull__engine_mark_posted(port->engine);
     if (state == MULL_SOURCE_READY)
-        source_ready(c, found);
+        source_ready(c, found ? &own : NULL);
     else if (state == MULL_SOURCE_WAITING)
         source_waits(c, why);
     else if (state == MULL_SOURCE_REFUSED)
