@@ -326,8 +326,9 @@ typedef struct mull_transport_ops {
 
     /* close ends what is under way: settlements and messages that were taken are carried out and
      * answered, for at most `drain_ms`. It delivers nothing more, and answers mull_port_closed on a
-     * later turn; `self` is gone then. Claims that are left go back as if their owner had died.
-     * Deliveries not released by then are not touched again by the engine. */
+     * later turn; `self` is gone then. Claims that are left go back: uncounted where the transport
+     * can do that, since nobody died, else as if their owner had. Deliveries not released by then
+     * are not touched again by the engine. */
     void (*close)(void *self, int64_t drain_ms);
 
     /* hold keeps all claims of a subscription alive; called well within claim_timeout_ms where
