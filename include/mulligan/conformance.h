@@ -53,7 +53,7 @@ typedef struct mull_conformance_options {
     void (*break_down)(void *data); /* the place is gone for good */
 
     int forgets;   /* what isn't settled is gone when the transport closes */
-    int uncounts;  /* a close gives back what is out uncounted, not as if its owner had died */
+    int uncounts;  /* a close can give back claims uncounted, and does; else their owner died */
     int tail;      /* what is given back at once goes to the end of its queue */
     int real_time; /* it goes by a clock of its own, a broker's, or has connections that
                       mull_port_working doesn't count: the cases wait in real time. 0: a test's

@@ -326,8 +326,9 @@ typedef struct mull_transport_ops {
 
     /* close ends what is under way: settlements and messages that were taken are carried out and
      * answered, for at most `drain_ms`. It delivers nothing more, and answers mull_port_closed on a
-     * later turn; `self` is gone then. Claims that are left go back as if their owner had died.
-     * Deliveries not released by then are not touched again by the engine. */
+     * later turn; `self` is gone then. Claims that are left go back: uncounted where the transport
+     * can do that, since nobody died, else as if their owner had. Deliveries not released by then
+     * are not touched again by the engine. */
     void (*close)(void *self, int64_t drain_ms);
 
     /* hold keeps all claims of a subscription alive; called well within claim_timeout_ms where
@@ -386,7 +387,8 @@ MULL_API void mull_port_delivered(mull_port *port, mull_ticket consumer, mull_de
  * handler has ended. */
 MULL_API void mull_port_lost(mull_port *port, mull_ticket delivery, const char *why);
 
-/* mull_port_answer answers settle and publish: 0, or an error. */
+/* mull_port_answer answers settle and publish: 0, or an error. The log tells `why`, here and below,
+ * when it changes. */
 MULL_API void mull_port_answer(mull_port *port, mull_ticket ticket, int status, const char *why);
 
 /* mull_port_depth answers depth. Numbers that aren't known are MULL_UNKNOWN. */

@@ -314,6 +314,33 @@ static void one_may_be_changed_before_the_start(void **state)
     test_engine_close(r);
 }
 
+/* Its own queue is that of its dead letters: no engine starts with such a one. */
+static void one_that_was_removed_before_the_start_keeps_no_name_and_refuses_none(void **state)
+{
+    (void)state;
+    stage s = {.removed_status = 1};
+    test_engine *r = &s.test_engine;
+    test_engine_open(r, "", "memory:", NULL);
+    s.engine = r->engine;
+    mull_consumer_options consumer = test_engine_consumer(keep_call, &s);
+    consumer.queue = "error";
+    assert_int_equal(mull_consumer_add(r->engine, &consumer), 0);
+    assert_int_equal(mull_engine_start(r->engine), MULL_EREFUSED);
+    assert_int_equal(mull_consumer_remove(r->engine, "C", on_removed, &s), 0);
+    assert_int_equal(mull_consumer_remove(r->engine, "C", NULL, NULL), MULL_ESTATE);
+    consumer.queue = "q";
+    assert_int_equal(mull_consumer_add(r->engine, &consumer), 0);
+    assert_int_equal(mull_consumer_add(r->engine, &consumer), MULL_EINVAL);
+    assert_int_equal(mull_engine_start(r->engine), 0);
+    assert_int_equal(s.removals, 0);
+    publish(&s, 2);
+    assert_int_equal(s.removals, 1);
+    assert_int_equal(s.removed_status, 0);
+    assert_int_equal(s.handled, 1);
+    end_call(&s, 0);
+    test_engine_close(r);
+}
+
 /* ---- Snapshots ------------------------------------------------------------------------------- */
 
 static void calls_are_counted_by_how_long_they_lasted(void **state)
@@ -501,6 +528,7 @@ int main(void)
         cmocka_unit_test(one_that_is_closed_says_so),
         cmocka_unit_test(a_close_ends_a_removal),
         cmocka_unit_test(one_may_be_changed_before_the_start),
+        cmocka_unit_test(one_that_was_removed_before_the_start_keeps_no_name_and_refuses_none),
         cmocka_unit_test(calls_are_counted_by_how_long_they_lasted),
         cmocka_unit_test(errors_are_cut_at_a_character),
         cmocka_unit_test(without_memory_none_is_added),

@@ -71,6 +71,51 @@ static void a_delivery_of_somebody_elses_is_let_be(void **state)
     scripted_stage_close(&s);
 }
 
+static void a_delivery_without_its_size_is_let_be(void **state)
+{
+    (void)state;
+    stage s;
+    scripted_stage_open(&s);
+    scripted_transport *q = &s.scripted_transport;
+    for (int i = 0; i < 3; i++) {
+        q->delivery = (mull_delivery){.size = sizeof q->delivery, .message = &q->message};
+        q->delivery.size -= i == 0 ? 1 : i == 1 ? sizeof q->delivery : 0;
+        q->message.size = i == 2 ? 0 : sizeof q->message;
+        mull_port_delivered(q->port, q->consumer, &q->delivery);
+        assert_told(&s, "it delivered a message whose `size`, or that of its delivery, isn't set");
+    }
+    q->message.size = sizeof q->message;
+    settle_well(&s);
+    scripted_stage_close(&s);
+}
+
+/* Each lies at the end of a block of its own, as in misuse_sizes.c. */
+static void what_was_found_is_read_by_its_size(void **state)
+{
+    (void)state;
+    enum { MORE = 64 };
+    const size_t size = sizeof(mull_abilities), sizes[] = {0, size - 1, size, size + MORE};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        stage s;
+        scripted_stage_open(&s);
+        scripted_transport *q = &s.scripted_transport;
+        mull_abilities promised = MULL_INIT(mull_abilities);
+        assert_int_equal(scripted_look("scripted:", "q", &promised, NULL, 0), 0);
+        promised.size = sizes[i];
+        size_t bytes = sizes[i] > sizeof promised.size ? sizes[i] : sizeof promised.size;
+        mull_abilities *found = malloc(bytes);
+        assert_non_null(found);
+        memset(found, 0x5a, bytes);
+        memcpy(found, &promised, bytes < size ? bytes : size);
+        mull_port_source(q->port, q->consumer, MULL_SOURCE_READY, found, NULL);
+        if (sizes[i] < size)
+            assert_told(&s, "it says what holds for a queue without its `size`");
+        free(found);
+        settle_well(&s);
+        scripted_stage_close(&s);
+    }
+}
+
 static void an_answer_that_nobody_asked_for_is_let_be(void **state)
 {
     (void)state;
@@ -136,8 +181,7 @@ static void nor_is_one_that_waits_for_memory_new(void **state)
     p.fail_at = p.asked + 1;
     scripted_deliver(q);
     mull_delivery second = {.size = sizeof second, .message = &q->message};
-    p.fail_at = p.asked + 1;
-    mull_port_delivered(q->port, q->consumer, &second);
+    mull_port_delivered(q->port, q->consumer, &second); /* behind the first */
     assert_string_equal(s.said, "");
     mull_delivery *both[] = {&q->delivery, &second};
     for (size_t i = 0; i < 2; i++) {
@@ -245,6 +289,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_delivery_that_is_not_new_is_let_be),
         cmocka_unit_test(a_delivery_of_somebody_elses_is_let_be),
+        cmocka_unit_test(a_delivery_without_its_size_is_let_be),
+        cmocka_unit_test(what_was_found_is_read_by_its_size),
         cmocka_unit_test(an_answer_that_nobody_asked_for_is_let_be),
         cmocka_unit_test(only_what_was_delivered_can_be_lost),
         cmocka_unit_test(what_was_released_is_over),

@@ -1,5 +1,6 @@
 /* seam.c: what an engine does with a transport that answers late, twice, never or badly, that isn't
  * up, or that can't read a queue. Each case answers by hand, in the transport's place. */
+#include "counting_allocator.h"
 #include "scripted_transport.h"
 
 enum { MINUTE_MS = 60000, GRACE_MS = 10000, DRAIN_MS = 5000 };
@@ -256,6 +257,8 @@ static void nor_does_a_stop_wait_for_it_beyond_its_grace(void **state)
     assert_int_equal(counts_of(&s).done, 0);
     assert_int_equal(q->releases, 0); /* the transport may be reading it still */
     mull_port_answer(q->port, ticket, 0, NULL);
+    assert_string_equal(s.said, "stopped"); /* it was asked */
+    mull_port_answer(q->port, ticket, 0, NULL);
     assert_misused(&s);
     assert_int_equal(counts_of(&s).done, 0);
     scripted_stage_close(&s);
@@ -342,6 +345,47 @@ static void what_is_refused_there_too_is_parked_and_its_consumer_goes_on(void **
     assert_int_equal(counts_of(&s).done, 1);
     scripted_stage_close(&s);
     assert_int_equal(q->releases, 2);
+}
+
+/* ---- Deliveries ------------------------------------------------------------------------------ */
+
+static void keep_id(void *self, mull_delivery *delivery, const mull_settlement *settlement,
+                    mull_ticket ticket)
+{
+    snprintf(asked.queue, sizeof asked.queue, "%s", delivery->message->id);
+    scripted_settle(self, delivery, settlement, ticket);
+}
+
+static void what_finds_no_memory_keeps_its_turn(void **state)
+{
+    (void)state;
+    mull_transport_ops ops = scripted_ops;
+    ops.settle = keep_id;
+    counting_allocator memory = {0};
+    stage s;
+    scripted_stage_open_on(&s, &ops, 1, NULL, counting_allocator_ops(&memory));
+    scripted_transport *q = &s.scripted_transport;
+    static const char *const ids[] = {"a", "b", "c", "d"};
+    mull_message messages[4];
+    mull_delivery deliveries[4];
+    memory.fail_at = memory.asked + 1;
+    memory.fail_for = 2;
+    for (int i = 0; i < 4; i++) {
+        messages[i] = q->message;
+        messages[i].id = ids[i];
+        deliveries[i] = (mull_delivery){.size = sizeof *deliveries, .message = &messages[i]};
+        mull_port_delivered(q->port, q->consumer, &deliveries[i]);
+    }
+    for (int i = 0; i < 4; i++) {
+        advance(&s, 1000);
+        assert_true(s.call != 0);
+        assert_int_equal(mull_done(s.engine, s.call, NULL), 0);
+        s.call = 0;
+        mull_engine_turn(s.engine);
+        assert_string_equal(asked.queue, ids[i]);
+        scripted_settled(q, 0, NULL);
+    }
+    scripted_stage_close(&s);
 }
 
 /* ---- Sources --------------------------------------------------------------------------------- */
@@ -594,6 +638,36 @@ static void a_snapshot_says_why_a_consumer_is_not_called(void **state)
     scripted_stage_close(&s);
 }
 
+static void the_log_says_why_nothing_is_published_or_counted(void **state)
+{
+    (void)state;
+    stage s;
+    answers told = {0};
+    open_on(&s, &scripted_ops, 1);
+    scripted_transport *q = &s.scripted_transport;
+    mull_engine_turn(s.engine);
+    int lines = s.lines;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(publish(&s, &told), 0);
+        mull_port_answer(q->port, take_ticket(&q->publishing), MULL_EIO, "no room");
+        assert_string_equal(s.said, "transport t: a message isn't published: no room");
+    }
+    assert_int_equal(s.lines, lines + 1);
+    for (int i = 0; i < 2; i++) { /* one that succeeds lets it be told anew */
+        assert_int_equal(mull_queue_depth(s.engine, "t", "q", on_depth, &told), 0);
+        mull_port_depth(q->port, take_ticket(&q->asking), MULL_EIO, NULL, "no \xff leader");
+        assert_string_equal(s.said,
+                            "transport t: the messages of a queue aren't counted: no ? leader");
+        assert_int_equal(publish(&s, &told), 0);
+        mull_port_answer(q->port, take_ticket(&q->publishing), 0, NULL);
+    }
+    assert_int_equal(s.lines, lines + 3);
+    assert_int_equal(publish(&s, &told), 0);
+    mull_port_answer(q->port, take_ticket(&q->publishing), MULL_EIO, NULL);
+    assert_int_equal(s.lines, lines + 3);
+    scripted_stage_close(&s);
+}
+
 /* ---- Flushes --------------------------------------------------------------------------------- */
 
 static int asked_publish(void *self, const mull_outgoing *outgoing, mull_ticket ticket)
@@ -669,6 +743,7 @@ int main(void)
         cmocka_unit_test(nor_does_a_stop_wait_for_it_beyond_its_grace),
         cmocka_unit_test(what_is_refused_goes_to_the_default_dead_letter_queue),
         cmocka_unit_test(what_is_refused_there_too_is_parked_and_its_consumer_goes_on),
+        cmocka_unit_test(what_finds_no_memory_keeps_its_turn),
         cmocka_unit_test(a_consumer_gets_credit_once_its_queue_is_read),
         cmocka_unit_test(one_that_is_refused_stops_its_consumer_alone),
         cmocka_unit_test(less_than_was_promised_is_refused),
@@ -676,6 +751,7 @@ int main(void)
         cmocka_unit_test(one_that_is_down_says_so_at_once),
         cmocka_unit_test(a_reason_is_told_when_it_changes),
         cmocka_unit_test(a_snapshot_says_why_a_consumer_is_not_called),
+        cmocka_unit_test(the_log_says_why_nothing_is_published_or_counted),
         cmocka_unit_test(each_turn_that_asks_ends_in_one_flush),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

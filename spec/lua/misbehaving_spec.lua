@@ -214,6 +214,19 @@ describe("a transport that", function()
             assert.equal(1, #rig:collected "error")
         end)
 
+        it("and loses its claims makes one copy, and no more with each hand-out", function()
+            calls = {}
+            rig = rigs.start('bus:on("Bad"):dead_letter()', function(msg)
+                calls[#calls + 1] = msg.id
+                mulligan.error { type = "Bad" }
+            end, { url = "memory:?settle=halfway&claim_timeout=50ms&hold=no" })
+            publish()
+            rig:advance "1m"
+            assert.same({ HALFWAY, LOST }, told())
+            assert.same({ 2, 2 }, { #calls, #rig:collected "error" })
+            stop_well()
+        end)
+
         -- Its copy is there, and so is the message: nothing is lost, one of them is handled besides.
         for body, called in pairs { Late = 3, Bad = 2 } do
             it("and loses its claims hands the message out again: " .. body, function()

@@ -391,7 +391,7 @@ static int begin(stage *s, uint32_t limit)
     return is_read(s, "C");
 }
 
-/* leave closes it with all that is out, as if its owner had died. */
+/* leave closes it with all that is out, unsettled. */
 static void leave(stage *s)
 {
     held out[OUT_MAX];

@@ -172,9 +172,9 @@ static int check(void *data, const mull__table *table, mull_problem_fn problem, 
     if (!workers)
         return MULL_ENOMEM;
     count = 0;
-    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c)); count++) {
-        workers[count] = mull__worker_of(c);
-    }
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
+        if (!c->never_works)
+            workers[count++] = mull__worker_of(c);
     int status = mull__check_workers(workers, count, table, problem, problem_data);
     mull__free(&engine->allocator, workers);
     return status;

@@ -43,14 +43,19 @@ int mull__refuse_url(mull_engine *engine, int status, const char *name, const ch
 
 /* ---- Adding ---------------------------------------------------------------------------------- */
 
-/* has_consumer says whether there is one of this name, of this transport and of its queue. NULL:
- * any. */
-static int has_consumer(mull_engine *engine, const char *name, const mull_port *port,
-                        const char *queue)
+static int has_name(mull_engine *engine, const char *name)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
-        if ((!name || strcmp(c->name, name) == 0) && (!port || c->port == port) &&
-            (!queue || strcmp(c->queue, queue) == 0))
+        if (strcmp(c->name, name) == 0 && !c->never_works)
+            return 1;
+    return 0;
+}
+
+/* shares says whether another consumer reads its queue already. */
+static int shares(const mull__consumer *c)
+{
+    for (mull__consumer *other = NULL; (other = mull__next_consumer(c->engine, other));)
+        if (mull__same_queue(other, c))
             return 1;
     return 0;
 }
@@ -110,7 +115,7 @@ static mull__consumer *consumer_new(mull_engine *engine, mull_port *port,
     take_options(c, options);
     c->tally.why = mull__why_not(c);
     c->tally.why_since_ms = mull__engine_now(engine);
-    c->shares = has_consumer(engine, NULL, port, c->queue);
+    c->shares = shares(c);
     mull__ticket_give(port, &c->ticket, MULL__TICKET_CONSUMER);
     return c;
 }
@@ -150,11 +155,28 @@ static int leave(void *data, const mull__table *table)
     mull_engine *engine = c->engine;
     mull__list_remove(&engine->consumers, &c->link);
     for (mull__consumer *other = NULL; (other = mull__next_consumer(engine, other));)
-        if (!c->shares && other->port == c->port && strcmp(other->queue, c->queue) == 0) {
+        if (!c->shares && mull__same_queue(other, c)) {
             other->shares = 0;
             break;
         }
     return 0;
+}
+
+/* free_or_keep keeps one of each queue of which messages are still parked: a stop until empty
+ * doesn't wait for them. It needs no memory. */
+static void free_or_keep(mull__consumer *c)
+{
+    mull__list *gone = &c->engine->gone;
+    mull__link *link = mull__list_first(gone);
+    while (link && !mull__same_queue(MULL__ENTRY(link, mull__consumer, link), c))
+        link = mull__list_after(gone, link);
+    if (c->let_go > 0 && !link) {
+        mull__list_push(gone, &c->link);
+        return;
+    }
+    if (link)
+        MULL__ENTRY(link, mull__consumer, link)->let_go += c->let_go;
+    mull__free(&c->engine->allocator, c);
 }
 
 void mull__consumer_free(mull__consumer *c, int status)
@@ -170,7 +192,7 @@ void mull__consumer_free(mull__consumer *c, int status)
     mull__ticket_take(engine, &c->ticket);
     mull__engine_cancel(engine, &c->hold_timer);
     mull__engine_cancel(engine, &c->end_timer);
-    mull__free(&engine->allocator, c);
+    free_or_keep(c);
     if (removed)
         removed(status, data);
 }
@@ -211,7 +233,7 @@ static int add(mull_engine *engine, const mull_consumer_options *options)
         return MULL__REFUSE(engine, "consumer '%s': there is no transport '%s'", options->name,
                             transport);
     }
-    if (has_consumer(engine, options->name, NULL, NULL))
+    if (has_name(engine, options->name))
         return MULL__REFUSE(engine, "there is a consumer '%s' already; give this one another name",
                             options->name);
     mull__consumer *c = consumer_new(engine, port, options);
@@ -248,7 +270,7 @@ int mull_consumer_add(mull_engine *engine, const mull_consumer_options *given)
 
 /* ---- While it runs --------------------------------------------------------------------------- */
 
-/* find finds one that isn't being removed. */
+/* find finds the one of this name that was added last, if it isn't being removed. */
 static int find(mull__consumer **out, mull_engine *engine, const char *name)
 {
     *out = NULL;
@@ -340,6 +362,7 @@ int mull_consumer_remove(mull_engine *engine, const char *name, mull_consumer_re
         return status;
     c->removed = removed;
     c->removed_data = data;
+    c->never_works = engine->state == MULL__NEW;
     change(c, MULL__CONSUMER_LEAVES);
     return 0;
 }
@@ -364,6 +387,7 @@ static void release_parked(mull__consumer *c)
     while (d) {
         mull__delivery *next = mull__next_delivery(c->engine, d);
         if (d->consumer == c && d->state == MULL__ABANDONED && d->call == 0) {
+            c->let_go += (uint32_t)d->parked;
             mull__message_becomes(d, MULL__LOST);
             mull__delivery_release(d);
         }

@@ -12,6 +12,7 @@
 
 #include "admission.h"
 #include "base/hash.h"
+#include "base/struct_compat.h"
 #include "calls.h"
 #include "counting.h"
 #include "events.h"
@@ -72,9 +73,8 @@ static mull__delivery *delivery_new(mull__consumer *consumer, mull_delivery *han
     mull__delivery *d = mull__alloc(&engine->allocator, sizeof *d);
     if (!d)
         return NULL;
-    *d = (mull__delivery){
-        .engine = engine, .consumer = consumer, .handed = handed, .message = *handed->message};
-    d->message.size = sizeof d->message;
+    *d = (mull__delivery){.engine = engine, .consumer = consumer, .handed = handed};
+    mull__struct_copy_in(&d->message, sizeof d->message, MULL__MESSAGE_LEAST, handed->message);
     d->message.queue = consumer->queue;
     if (d->message.body_size == MULL_BODY_MISSING)
         d->message.body_size = 0;

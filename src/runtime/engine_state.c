@@ -139,6 +139,11 @@ mull__delivery *mull__next_delivery(mull_engine *engine, mull__delivery *after)
     return link ? MULL__ENTRY(link, mull__delivery, engine_link) : NULL;
 }
 
+int mull__same_queue(const mull__consumer *a, const mull__consumer *b)
+{
+    return a->port == b->port && strcmp(a->queue, b->queue) == 0;
+}
+
 mull_port *mull__port_named(mull_engine *engine, const char *name)
 {
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)

@@ -134,10 +134,11 @@ struct mull_port {
     void *data; /* of its scheme */
     void *self;
     mull__port_state state;
-    mull_health health; /* as the transport says, */
-    char why[256];      /* and why it isn't up, as it was told */
-    int64_t since_ms;   /* its health is so, monotonic */
-    int told;           /* the log knows that it isn't */
+    mull_health health;   /* as the transport says, */
+    char why[256];        /* and why it isn't up, as it was told */
+    char failed_why[256]; /* a publish or a depth, as the log knows; "": the last one didn't */
+    int64_t since_ms;     /* its health is so, monotonic */
+    int told;             /* the log knows that it isn't */
     int was_up;
     int came_up;        /* since the start, and the event function hasn't heard of it */
     int asked;          /* something, since the last flush */
@@ -180,6 +181,7 @@ typedef struct mull__consumer {
     mull_abilities floor, can; /* promised beforehand; found later, which is no less */
     mull_timer hold_timer;
     mull__consumer_state state;
+    int never_works; /* it was removed before the start, until which no turn may end that */
     int paused;
     uint32_t most; /* credit that its subscription is for */
     int lacking;   /* it hasn't what was promised, and is refused for good */
@@ -200,6 +202,7 @@ typedef struct mull__consumer {
     uint32_t settling;     /* deliveries that the transport is settling */
     uint32_t failing;      /* of these, settles that failed and are tried again */
     uint32_t parked;       /* that the transport never settles */
+    uint32_t let_go;       /* parked ones that were released, and stay claimed */
     uint32_t credit;       /* last told to the transport */
     int own_prefetch;      /* it was set, and doesn't follow the concurrency */
     mull__tally tally;
@@ -302,6 +305,7 @@ typedef struct mull__depth_poll {
     uint64_t polls;    /* so far */
     uint64_t left;     /* messages that the answers so far count */
     uint64_t resting;  /* of these, messages that only paused consumers would take */
+    uint64_t parked;   /* of these, messages that their transport never settles */
     int rough;         /* it isn't known of all queues */
     int64_t next_due;  /* wall clock */
     int claimed;
@@ -339,6 +343,8 @@ struct mull_engine {
     mull__rand rand;
 
     mull__list schemes, ports, consumers, deliveries;
+    mull__list gone; /* consumers that were removed and have let go of parked messages, one for each
+                        queue */
     mull__tickets tickets;
     mull__list questions;
     mull_timer question_timer;
@@ -412,6 +418,9 @@ int mull__engine_stop_asked(mull_engine *engine);
 mull__consumer *mull__next_consumer(mull_engine *engine, mull__consumer *after);
 mull_port *mull__next_port(mull_engine *engine, mull_port *after);
 mull__delivery *mull__next_delivery(mull_engine *engine, mull__delivery *after);
+
+/* mull__same_queue says whether two consumers read the same queue. */
+int mull__same_queue(const mull__consumer *a, const mull__consumer *b);
 
 mull_port *mull__port_named(mull_engine *engine, const char *name);
 int mull__fault_hit(mull_port *port, mull__operation operation); /* its code, 0: none */

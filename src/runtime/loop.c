@@ -107,6 +107,7 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     mull__list_init(&engine->schemes);
     mull__list_init(&engine->ports);
     mull__list_init(&engine->consumers);
+    mull__list_init(&engine->gone);
     mull__list_init(&engine->deliveries);
     mull__list_init(&engine->questions);
     mull__list_init(&engine->inbox);

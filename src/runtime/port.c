@@ -2,6 +2,7 @@
  * handler: to publish, and for depths. */
 #include "port.h"
 
+#include "base/struct_compat.h"
 #include "base/utf8.h"
 #include "copy.h"
 #include "delivery.h"
@@ -14,6 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/* As in base/struct_compat.h, of mulligan/transport.h. */
+enum {
+    ABILITIES_LEAST = MULL__SIZE_TO(mull_abilities, claim_timeout_ms),
+    DELIVERY_LEAST = MULL__SIZE_TO(mull_delivery, runtime)
+};
+
 /* misused logs what a transport may not do, and nothing else comes of it. */
 static void misused(mull_port *port, const char *what)
 {
@@ -22,15 +29,18 @@ static void misused(mull_port *port, const char *what)
 
 /* ---- Deliveries ------------------------------------------------------------------------------ */
 
-/* defer keeps a delivery for which there is no memory now. Its `runtime` links it to the next. */
+/* defer keeps a delivery for which there is no memory now, behind those before it. Its `runtime`
+ * links it to the next. */
 static void defer(mull_port *port, mull_delivery *delivery)
 {
+    void **end = &port->deferred;
+    while (*end)
+        end = &((mull_delivery *)*end)->runtime;
     if (!port->deferred && !port->engine->grace_over)
         mull__timer_set(port->engine, &port->deferred_timer, MULL__AGAIN_MS, mull__deferred_try,
                         port);
     delivery->ticket = ++port->engine->tickets.last;
-    delivery->runtime = port->deferred;
-    port->deferred = delivery;
+    *end = delivery;
 }
 
 void mull__deferred_try(void *data)
@@ -80,6 +90,9 @@ static const char *wrong_with(mull_port *port, const mull__consumer *consumer,
         return "it delivered a message after it was told to close";
     if (!consumer)
         return "it delivered a message that belongs to none of its subscriptions";
+    if (delivery->size < DELIVERY_LEAST ||
+        (delivery->message && delivery->message->size < MULL__MESSAGE_LEAST))
+        return "it delivered a message whose `size`, or that of its delivery, isn't set";
     if (!delivery->message || delivery->runtime || find_deferred(port, delivery, 0))
         return "it delivered a message that isn't new";
     return NULL;
@@ -97,7 +110,7 @@ void mull_port_delivered(mull_port *port, mull_ticket number, mull_delivery *del
     }
     delivery->consumer = number;
     port->engine->active_ms = mull__turn_ms(port->engine);
-    if (mull__delivery_arrive(consumer, delivery) != 0)
+    if (port->deferred || mull__delivery_arrive(consumer, delivery) != 0) /* none overtakes */
         defer(port, delivery);
 }
 
@@ -236,6 +249,11 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
     if (!port)
         return;
     mull__consumer *c = consumer_of(port, number);
+    mull_abilities own;
+    if (found && !mull__struct_copy_in(&own, sizeof own, ABILITIES_LEAST, found)) {
+        misused(port, "it says what holds for a queue without its `size`");
+        return;
+    }
     int over = port->state != MULL__PORT_OPEN || (c && c->lacking);
     if (!c)
         misused(port, "it speaks of a subscription that isn't one of its own");
@@ -243,7 +261,7 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
         return;
     mull__engine_mark_posted(port->engine);
     if (state == MULL_SOURCE_READY)
-        source_ready(c, found);
+        source_ready(c, found ? &own : NULL);
     else if (state == MULL_SOURCE_WAITING)
         source_waits(c, why);
     else if (state == MULL_SOURCE_REFUSED)
@@ -529,27 +547,39 @@ int mull_queue_depth(mull_engine *engine, const char *transport, const char *que
     return ask(port, &(asking){.depth = depth, .data = data}, NULL, queue);
 }
 
+/* tell_why tells the log why something could not be done, when that changes. */
+static void tell_why(mull_port *port, const char *what, int status, const char *why)
+{
+    char text[sizeof port->failed_why];
+    snprintf(text, sizeof text, "%s", status != 0 && why ? why : "");
+    if (text[0] && strcmp(text, port->failed_why) != 0)
+        mull__engine_log(port->engine, MULL_WARNING, "transport %s: %s: %s", port->name, what,
+                         text);
+    memcpy(port->failed_why, text, sizeof text);
+}
+
 void mull_port_answer(mull_port *port, mull_ticket number, int status, const char *why)
 {
     mull__ticket *ticket = port ? mull__ticket_find(port, number) : NULL;
     if (ticket && ticket->kind == MULL__TICKET_SETTLEMENT)
         mull__settlement_answered(MULL__ENTRY(ticket, mull__delivery, question.ticket),
                                   mull__refusal(status), why);
-    else if (ticket && ticket->kind == MULL__TICKET_PUBLISH)
+    else if (ticket && ticket->kind == MULL__TICKET_PUBLISH) {
+        tell_why(port, "a message isn't published", status, why);
         answer((asking *)ticket, mull__refusal(status), NULL);
-    else if (port)
+    } else if (port)
         misused(port, "it answered what it wasn't asked");
 }
 
 void mull_port_depth(mull_port *port, mull_ticket number, int status, const mull_depth *depth,
                      const char *why)
 {
-    (void)why;
     mull__ticket *ticket = port ? mull__ticket_find(port, number) : NULL;
-    if (ticket && ticket->kind == MULL__TICKET_DEPTH)
+    if (ticket && ticket->kind == MULL__TICKET_DEPTH) {
+        tell_why(port, "the messages of a queue aren't counted", status, why);
         answer((asking *)ticket, status == 0 && !depth ? MULL_EINVAL : mull__refusal(status),
                depth);
-    else if (port)
+    } else if (port)
         misused(port, "it answered what it wasn't asked");
 }
 

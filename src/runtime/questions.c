@@ -47,10 +47,15 @@ mull_ticket mull__question_ask(mull_port *port, mull__question *question, mull__
     return mull__ticket_give(port, &question->ticket, kind);
 }
 
-void mull__question_end(mull_engine *engine, mull__question *question)
+void mull__question_drop(mull_engine *engine, mull__question *question)
 {
     mull__list_remove(&engine->questions, &question->link);
-    mull__ticket_take(engine, &question->ticket);
     if (engine->questions.count == 0)
         mull__engine_cancel(engine, &engine->question_timer);
+}
+
+void mull__question_end(mull_engine *engine, mull__question *question)
+{
+    mull__question_drop(engine, question);
+    mull__ticket_take(engine, &question->ticket);
 }

@@ -12,6 +12,9 @@ enum { MULL__ANSWER_MS = 60000 };
 mull_ticket mull__question_ask(mull_port *port, mull__question *question, mull__ticket_kind kind,
                                void (*unanswered)(mull__question *question));
 
+/* mull__question_drop: no answer is waited for any more. One that comes still finds its ticket. */
+void mull__question_drop(mull_engine *engine, mull__question *question);
+
 /* mull__question_end: it was answered, or no answer counts any more. Ended already: nothing. */
 void mull__question_end(mull_engine *engine, mull__question *question);
 

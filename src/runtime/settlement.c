@@ -122,7 +122,10 @@ static void end_settling(mull__delivery *d, mull__message_state end)
 {
     d->consumer->settling--;
     d->consumer->failing -= d->tries > 0;
-    mull__question_end(d->engine, &d->question);
+    if (d->unanswered) /* its answer may come still, and is none too many */
+        mull__question_drop(d->engine, &d->question);
+    else
+        mull__question_end(d->engine, &d->question);
     mull__engine_cancel(d->engine, &d->timer);
     mull__message_becomes(d, end);
     mull__engine_mark_posted(d->engine);
@@ -338,6 +341,8 @@ static void note_put_off(const mull__delivery *d)
 void mull__settlement_answered(mull__delivery *d, int status, const char *why)
 {
     mull__question_end(d->engine, &d->question);
+    if (d->unanswered)
+        return;
     d->overlong = 0;
     mull__engine_mark_posted(d->engine);
     d->engine->active_ms = mull__turn_ms(d->engine);
@@ -384,6 +389,7 @@ void mull__delivery_release(mull__delivery *d)
     d->consumer->deliveries--;
     d->engine->dirty |= d->engine->changing;
     mull__ticket_take(d->engine, &d->ticket);
+    mull__question_end(d->engine, &d->question);
     if (!d->unanswered) {
         d->handed->runtime = NULL; /* a transport that delivers it once more is found out */
         port->ops->release(port->self, d->handed);

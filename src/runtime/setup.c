@@ -195,6 +195,8 @@ int mull__setup_teardown(mull_engine *engine)
     mull__questions_fail(engine);
     for (mull__consumer *c; (c = mull__next_consumer(engine, NULL));)
         mull__consumer_free(c, MULL_ESTATE);
+    for (mull__link *link; (link = mull__list_pop(&engine->gone));)
+        mull__free(&engine->allocator, MULL__ENTRY(link, mull__consumer, link));
     for (mull__link *link; (link = mull__list_pop(&engine->ports));)
         mull__free(&engine->allocator, MULL__ENTRY(link, mull_port, link));
     for (mull__link *link; (link = mull__list_pop(&engine->schemes));)

@@ -8,8 +8,6 @@
 #include "stop.h"
 #include "timers.h"
 
-#include <string.h>
-
 enum {
     LOOK_MS = 50,
     LOOK_MAX_MS = 60000,
@@ -87,12 +85,13 @@ static void ask_failed(mull_engine *engine)
         mull__stop_begin(engine);                                                                  \
     } while (0)
 
+/* parked counts what is parked here, or, where queues can be counted, in them. */
 static uint64_t parked(mull_engine *engine)
 {
     uint64_t count = 0;
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
         count += c->parked;
-    return count;
+    return count > engine->depths.parked ? count : engine->depths.parked;
 }
 
 /* unread gives a consumer whose queue isn't read, NULL: there is none. */
@@ -145,10 +144,6 @@ static void found_some(mull_engine *engine)
 {
     const mull__depth_poll *depths = &engine->depths;
     int64_t wait_ms = depths->next_due - mull__engine_wall(engine);
-    if (depths->left > 0 && depths->left == depths->resting + parked(engine)) {
-        nothing_left(engine);
-        return;
-    }
     if (depths->left > 0)
         engine->active_ms = mull__engine_now(engine);
     if (depths->claimed || depths->left == 0 || wait_ms <= FAR_MS) {
@@ -181,7 +176,7 @@ static void round_over(mull_engine *engine)
     mull__depth_poll *depths = &engine->depths;
     int moved = engine->arrivals != depths->arrivals || !mull__all_settled(engine);
     depths->claimed |= moved;
-    int empty = depths->left == depths->resting && depths->failed == 0 && !moved;
+    int empty = depths->left == depths->resting + depths->parked && depths->failed == 0 && !moved;
     depths->rounds = empty ? depths->rounds + 1 : 0;
     depths->wait_ms = depths->failed ? depths->wait_ms : 0;
     if (depths->failed) {
@@ -201,14 +196,30 @@ static void round_over(mull_engine *engine)
 static int is_paused(const mull__consumer *c)
 {
     for (mull__consumer *other = NULL; (other = mull__next_consumer(c->engine, other));)
-        if (other->port == c->port && !other->paused && strcmp(other->queue, c->queue) == 0)
+        if (!other->paused && mull__same_queue(other, c))
             return 0;
     return 1;
 }
 
-/* add_depth: of a rough one only what is ready counts. */
+/* parked_of counts what is parked of a consumer's queue, also what was let go of: by consumers that
+ * are gone, or for a new subscription. */
+static uint64_t parked_of(const mull__consumer *c)
+{
+    mull__list *gone = &c->engine->gone;
+    uint64_t count = 0;
+    for (mull__consumer *other = NULL; (other = mull__next_consumer(c->engine, other));)
+        count += mull__same_queue(other, c) ? other->parked + other->let_go : 0;
+    for (mull__link *link = mull__list_first(gone); link; link = mull__list_after(gone, link)) {
+        const mull__consumer *other = MULL__ENTRY(link, mull__consumer, link);
+        count += mull__same_queue(other, c) ? other->let_go : 0;
+    }
+    return count;
+}
+
+/* add_depth: of a rough one only what is ready counts. What was let go of may be claimed no more.
+ */
 static void add_depth(mull__depth_poll *depths, mull_depth_kind kind, const mull_depth *depth,
-                      int paused)
+                      int paused, uint64_t parked)
 {
     if (depth->delayed == MULL_UNKNOWN || depth->claimed == MULL_UNKNOWN)
         kind = MULL_DEPTH_ROUGH;
@@ -222,8 +233,10 @@ static void add_depth(mull__depth_poll *depths, mull_depth_kind kind, const mull
     depths->claimed |= depth->ready > 0 && depth->ready != MULL_UNKNOWN;
     if (kind != MULL_DEPTH_EXACT)
         return;
+    parked = parked < depth->claimed ? parked : depth->claimed;
+    depths->parked += parked;
     depths->left += depth->delayed + depth->claimed;
-    depths->claimed |= depth->claimed > 0;
+    depths->claimed |= depth->claimed > parked;
     if (depth->next_due_ms < depths->next_due)
         depths->next_due = depth->next_due_ms;
 }
@@ -236,7 +249,7 @@ static void on_depth(int status, const mull_depth *depth, void *data)
     if (status != 0)
         depth_failed(c, status);
     else
-        add_depth(depths, c->can.depth, depth, is_paused(c));
+        add_depth(depths, c->can.depth, depth, is_paused(c), parked_of(c));
     if (depths->asked == 0 && c->engine->state == MULL__RUNNING)
         round_over(c->engine);
 }
@@ -246,8 +259,7 @@ static void on_depth(int status, const mull_depth *depth, void *data)
 static int nobody_reads(const mull__consumer *c)
 {
     for (mull__consumer *o = NULL; (o = mull__next_consumer(c->engine, o));)
-        if (o->source != MULL_SOURCE_REFUSED && o->port == c->port &&
-            strcmp(o->queue, c->queue) == 0)
+        if (o->source != MULL_SOURCE_REFUSED && mull__same_queue(o, c))
             return 0;
     return 1;
 }
@@ -257,7 +269,7 @@ static void ask_depths(mull_engine *engine)
     mull__depth_poll *depths = &engine->depths;
     if (engine->arrivals != depths->arrivals)
         depths->wait_ms = 0; /* it has worked since */
-    depths->left = depths->resting = 0;
+    depths->left = depths->resting = depths->parked = 0;
     depths->arrivals = engine->arrivals;
     depths->claimed = depths->failed = depths->rough = 0;
     depths->next_due = INT64_MAX;

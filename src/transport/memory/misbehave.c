@@ -25,7 +25,8 @@ static mull__item *misbehave_twin(mull__memory_transport *self, const mull__item
     return twin;
 }
 
-/* misbehave_halfway settles for a first time and keeps the claim, then ends it. */
+/* misbehave_halfway settles for a first time and keeps the claim, then ends it. What loses its
+ * claim in between, and comes again, is settled whole: else it would make copies for ever. */
 static int misbehave_halfway(mull__memory_transport *self, mull__memory_claim *claim,
                              const mull_settlement *settlement)
 {
@@ -34,7 +35,8 @@ static int misbehave_halfway(mull__memory_transport *self, mull__memory_claim *c
         mull__item_free(&self->store, mull__memory_claim_take(claim));
         return 0;
     }
-    if (!claim->item || mull__memory_delay(self, settlement->due_ms, &due_ms) != 0 ||
+    if (!claim->item || claim->item->halved ||
+        mull__memory_delay(self, settlement->due_ms, &due_ms) != 0 ||
         !misbehave_copies(settlement, due_ms))
         return mull__memory_claim_settle(self, claim, settlement);
     mull__item *twin = misbehave_twin(self, claim->item);
@@ -44,6 +46,7 @@ static int misbehave_halfway(mull__memory_transport *self, mull__memory_claim *c
             mull__item_free(&self->store, twin);
         return status;
     }
+    twin->halved = 1;
     mull__memory_claim_put(claim, twin);
     claim->misbehaved = 1;
     return mull__memory_claim_fail(claim, MULL_EIO, "settle=halfway: only its copy is there");

@@ -28,6 +28,7 @@ typedef struct mull__item {
     uint64_t seq;
     int64_t due_ms; /* MULL__AT_ONCE: it was never put off */
     int64_t deliveries;
+    int halved; /* by settle=halfway: its copy is out, and it makes no other */
 } mull__item;
 
 #define MULL__AT_ONCE INT64_MIN

@@ -90,8 +90,6 @@ const char *mull__error_of_job(int status)
         return "its row has no claim of ours any more";
     case MULL_EREFUSED:
         return "it is larger than SQLite can store";
-    case MULL_EINVAL:
-        return "a header of it isn't UTF-8";
     case MULL_ENOMEM:
         return "out of memory";
     case MULL_ESTATE:

@@ -61,7 +61,8 @@ static int end(mull__store *store, const mull__claim *claim, const mull_settleme
     return code;
 }
 
-/* headers_of gives a settled message's headers as a row has them, to be freed. */
+/* headers_of gives a settled message's headers as a row has them, to be freed. All are UTF-8: those
+ * of the row were read as such (headers.c), and ours the engine has written so. */
 static int headers_of(mull__store *store, const mull__claim *claim,
                       const mull_settlement *settlement, char **out)
 {
