@@ -7,8 +7,9 @@
  *   ./conformance 'spool:/tmp/places/{}'
  *
  * makes a program that prints TAP; {} becomes the number of the case, so that each has an empty
- * place of its own. Without MULL_CONFORMANCE_OPS it tests what the library has for the URL: a
- * transport that is built in, or a module.
+ * place of its own. It gives the ops no data: a transport that needs mull_port_data is tested by a
+ * program of its own, as examples/board/conforms.c. Without MULL_CONFORMANCE_OPS it tests what the
+ * library has for the URL: a transport that is built in, or a module.
  *
  * How it works: a real engine has the transport, through a table of the suite's own, which passes
  * on what the engine asks and keeps each settlement for the case, which asks what it likes in its
@@ -41,8 +42,9 @@ typedef struct mull_conformance_options {
     void *ops_data;                /* as of mull_engine_scheme */
     void *data;                    /* for all the functions below */
 
-    /* fresh writes the URL of an empty place; called once for each case. 0: it did; else the case
-     * fails. The cases use the queues conformance, conformance-next and conformance-dead. */
+    /* fresh writes the URL of an empty place, and may set `ops_data` anew. It is called once for
+     * each case, when nothing of the last one is open. 0: it did; else the case fails. The cases
+     * use the queues conformance, conformance-next and conformance-dead. */
     int (*fresh)(void *data, char *url, size_t size);
 
     /* report is told of each case, in order. `text`: why it failed or was skipped; else "". */

@@ -12,7 +12,7 @@
  * A module links nothing of mulligan, since it may be loaded by the program, the Lua module and
  * libmulligan alike, and by several of them in one process. Its calls of mull_port_... go to the
  * engine that each port belongs to. It may call nothing else of the library, but has
- * mull_is_own_header and mull_settled_headers of mulligan/transport.h.
+ * what mulligan/transport.h defines itself, as mull_settled_headers and mull_message_copy.
  *
  * docs/embedding.md says where it is put; examples/board/module.c is one.
  */

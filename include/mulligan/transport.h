@@ -15,8 +15,9 @@
  * _now, _wall, _data, _allocator, _loop, _working and the timers from inside of any. A transport
  * carries `mulligan-` headers and understands none of them.
  *
- * While one of _delivered, _lost or _answer runs, the engine may call `settle`, `release` and other
- * ops: walk no list across it, and touch no delivery after it was settled, lost or handed over.
+ * While one of _delivered, _lost, _answer or _depth runs, the engine may call `settle`, `release`
+ * and other ops: walk no list across it, and touch no delivery after it was settled, lost or handed
+ * over. _state, _source and _closed call none.
  *
  * A connection is cut: DOWN, with the reason; an error to each publish and depth; MULL_ELOST to
  * each settlement under way, which needs no _lost; _lost for the other deliveries; WAITING for each
@@ -29,9 +30,10 @@
  * 2. Promise in `look` no more than always holds. What a transport can't do, the policy's fallback
  *    sees to; what it wrongly promises loses messages.
  * 3. Begin DOWN, and say when you are UP. What isn't there yet is no error: try again by yourself.
- * 4. Answer on a later turn: keep what is to be answered in a list, wake the loop (uv_async_send,
- *    the broker's socket), and call mull_port_... from there. Around that, mull_port_working +1
- *    and -1, so that a test's clock waits for it.
+ * 4. Answer on a later turn. Only the answer waits: the work may be done inside the slot. Keep what
+ *    is to be answered in a list, and call mull_port_... from what the loop calls next: a timer of
+ *    the port, set to 0; or a uv_async_t, or the broker's socket. A test's clock waits for a timer
+ *    by itself, for the others between mull_port_working +1 and -1.
  * 5. Of two copies rather one too many than one too few: in `settle`, what takes a message's place
  *    (a redelivery, a dead letter, what its handler sent) is safe before the message is gone.
  * 6. A delivery is yours. Settled, its message must still be readable, until `release`: a handler
@@ -121,7 +123,8 @@ typedef struct mull_source {
  * `release`. */
 typedef struct mull_delivery {
     size_t size;
-    const mull_message *message; /* its `deliveries` set; headers as they came, ours too */
+    const mull_message *message; /* its `deliveries` 1 or more, also where nothing is counted;
+                                    headers as they came, ours too */
     mull_ticket ticket;          /* the engine's: mull_port_delivered sets it */
     mull_ticket consumer;        /* the engine's, and so is `runtime` */
     void *runtime;
@@ -232,7 +235,8 @@ static inline const char *mull__text_place(char **at, const char *text)
 
 /* mull_message_copy copies a message with all that it points to into `memory`: as it is, or as a
  * settlement makes it: with its headers, on its queue, with its id where there was none. A NUL
- * follows the body. What counts calls and deliveries is 0. */
+ * follows the body. What counts calls and deliveries is 0: set `deliveries` before you hand it
+ * out. */
 static inline void mull_message_copy(mull_message *copy, const mull_message *message,
                                      const mull_settlement *settlement, mull_header *memory)
 {
@@ -285,7 +289,8 @@ typedef struct mull_transport_ops {
     int (*open)(void **self, mull_port *port, const char *url, char *why, size_t why_size);
 
     /* subscribe begins to read a queue, with a credit of 0, and tells by mull_port_source how that
-     * goes; whether the transport is up or not. A queue that isn't there is made. */
+     * goes; whether the transport is up or not. A queue that isn't there is made. Several may read
+     * one queue: each message goes to one of them. */
     int (*subscribe)(void *self, mull_ticket consumer, const mull_source *source,
                      void **subscription);
 
@@ -301,9 +306,10 @@ typedef struct mull_transport_ops {
     void (*unsubscribe)(void *self, void *subscription);
 
     /* publish puts a message on message->queue and answers mull_port_answer with `ticket` once it
-     * is safe. The message is copied before this returns. A queue that isn't there is made, or it
-     * is MULL_EREFUSED. Answered with an error, it may be on the queue all the same. MULL_EDOWN: it
-     * is DOWN, and to try now wouldn't bring it up; a message is never kept until it is UP. */
+     * is safe. The message is copied before this returns, and may be handed out before the answer.
+     * A queue that isn't there is made, or it is MULL_EREFUSED. Answered with an error, it may be
+     * on the queue all the same. MULL_EDOWN: it is DOWN, and to try now wouldn't bring it up; a
+     * message is never kept until it is UP. */
     int (*publish)(void *self, const mull_outgoing *outgoing, mull_ticket ticket);
 
     /* settle ends a delivery at the broker and answers mull_port_answer with `ticket`, once:
@@ -316,7 +322,8 @@ typedef struct mull_transport_ops {
     void (*settle)(void *self, mull_delivery *delivery, const mull_settlement *settlement,
                    mull_ticket ticket);
 
-    /* depth answers mull_port_depth with `ticket`. MULL_EDOWN as of publish. */
+    /* depth answers mull_port_depth with `ticket`. MULL_EDOWN as of publish. A transport that
+     * promises MULL_DEPTH_NONE may return MULL_EREFUSED each time. */
     int (*depth)(void *self, const char *queue, mull_ticket ticket);
 
     /* release frees a delivery's memory. Called once, after it was settled or lost, or after close
@@ -327,8 +334,9 @@ typedef struct mull_transport_ops {
     /* close ends what is under way: settlements and messages that were taken are carried out and
      * answered, for at most `drain_ms`. It delivers nothing more, and answers mull_port_closed on a
      * later turn; `self` is gone then. Claims that are left go back: uncounted where the transport
-     * can do that, since nobody died, else as if their owner had. Deliveries not released by then
-     * are not touched again by the engine. */
+     * can do that, since nobody died, else as if their owner had. Right after this call the engine
+     * releases every delivery, but one whose settlement is unanswered: that once it is answered.
+     * After mull_port_closed it touches none. */
     void (*close)(void *self, int64_t drain_ms);
 
     /* hold keeps all claims of a subscription alive; called well within claim_timeout_ms where
@@ -405,11 +413,11 @@ typedef struct mull_timer mull_timer;
 /* mull_port_timer_new makes a timer that isn't set. NULL: out of memory. */
 MULL_API mull_timer *mull_port_timer_new(mull_port *port, void (*fire)(void *data), void *data);
 
-/* mull_port_timer_set sets it, anew where it was set, `delay_ms` from now. MULL_NEVER: unset it. It
- * needs no memory. */
+/* mull_port_timer_set sets it, anew where it was set, `delay_ms` from now; 0: for a later turn,
+ * never inside of this call. MULL_NEVER: unset it. It needs no memory. */
 MULL_API void mull_port_timer_set(mull_port *port, mull_timer *timer, int64_t delay_ms);
 
-/* mull_port_timer_free: before mull_port_closed. NULL is fine. */
+/* mull_port_timer_free: before mull_port_closed; its own `fire` may call it. NULL is fine. */
 MULL_API void mull_port_timer_free(mull_port *port, mull_timer *timer);
 
 /* mull_port_working: +1 when something begins whose end a test's clock must wait for, -1 after. */

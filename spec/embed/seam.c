@@ -731,6 +731,47 @@ static void each_turn_that_asks_ends_in_one_flush(void **state)
     scripted_stage_close(&s);
 }
 
+/* ---- A timer as the next turn ---------------------------------------------------------------- */
+
+typedef struct tick {
+    mull_port *port;
+    mull_timer *timer;
+    int setting, fired;
+} tick;
+
+static void tick_set(tick *t)
+{
+    t->setting = 1;
+    mull_port_timer_set(t->port, t->timer, 0);
+    t->setting = 0;
+}
+
+static void tick_fired(void *data)
+{
+    tick *t = data;
+    assert_int_equal(t->setting, 0);
+    if (++t->fired < 3)
+        tick_set(t);
+    else
+        mull_port_timer_free(t->port, t->timer);
+}
+
+static void a_timer_of_0_fires_later_and_may_free_itself(void **state)
+{
+    (void)state;
+    stage s;
+    scripted_stage_open(&s);
+    tick t = {.port = s.scripted_transport.port};
+    t.timer = mull_port_timer_new(t.port, tick_fired, &t);
+    assert_non_null(t.timer);
+    tick_set(&t);
+    assert_int_equal(t.fired, 0);
+    mull_engine_turn(s.engine); /* without mull_port_working */
+    assert_int_equal(t.fired, 3);
+    assert_int_equal(s.now_ms, 1);
+    scripted_stage_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -753,6 +794,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_says_why_a_consumer_is_not_called),
         cmocka_unit_test(the_log_says_why_nothing_is_published_or_counted),
         cmocka_unit_test(each_turn_that_asks_ends_in_one_flush),
+        cmocka_unit_test(a_timer_of_0_fires_later_and_may_free_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 -- A program finds the installed library, shared and static, by CMake and by pkg-config, wherever the
 -- prefix was moved to.
+local examples = require "support.examples"
 local installed = require "support.installed"
 local process = require "support.process"
 
@@ -128,6 +129,16 @@ describe("the installed library", function()
         local ended = place.folder:run({ "./conformance", "--forgets", "memory:?settle=refused" })
         assert.equal(1, ended.code)
         assert.matches("not ok %d+ %- settle: a dead letter", ended.out)
+    end)
+
+    it("brings the conformance suite, which a program runs by the command in its head", function()
+        place:sh("cp -R moved/share/doc/mulligan/examples/board .")
+        local command = examples.command(place.folder:read "board/conforms.c")
+        place:sh("cd board && " .. command:gsub("P/share", "../moved/share") .. " -Wl,-rpath,$PWD/../$LIB")
+        local out = place:sh("board/conforms")
+        assert.matches("passed: settle: given back, it has its old place\n", out, 1, true)
+        assert.matches("passed: close: what is out comes back\n", out, 1, true)
+        assert.not_matches("failed: ", out, 1, true)
     end)
 
     it("names no folder of the build or of the first prefix", function()
