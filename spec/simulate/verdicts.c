@@ -347,7 +347,7 @@ static void fail_send(handout *h, const generation *g)
         h->counters.first_failure_ms = h->refused_ms;
     h->judged_calls = h->counters.calls + h->crashes + h->attempt;
     h->judged_under = g;
-    h->judgement.verdict = (mull_verdict){.size = sizeof h->judgement.verdict};
+    h->judgement = (judgement){.verdict.size = sizeof h->judgement.verdict};
     h->sent_count = 0;
 }
 
