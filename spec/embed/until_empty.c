@@ -149,6 +149,32 @@ static void one_that_is_down_is_waited_out(void **state)
     scripted_stage_close(&w.stage);
 }
 
+/* ---- A refused queue ------------------------------------------------------------------------- */
+
+/* A new subscription may be granted what the old one was refused. */
+static void a_refused_queue_is_waited_for_while_it_is_subscribed_anew(void **state)
+{
+    (void)state;
+    wait w;
+    open_wait(&w, scripted_depth);
+    stage *s = &w.stage;
+    mull_port *port = s->scripted_transport.port;
+    const mull_depth none = {.next_due_ms = INT64_MAX};
+    mull_port_source(port, subscribed[0], MULL_SOURCE_REFUSED, NULL, "no such queue");
+    assert_int_equal(mull_consumer_concurrency(s->engine, "C", 100), 0);
+    pass_with(&w, MINUTE_MS / 2, 0, &none);
+    assert_int_equal(mull_engine_status(s->engine), 0);
+    assert_null(strstr(s->said, "stopped"));
+    mull_port_source(port, subscribed[0], MULL_SOURCE_ENDED, NULL, NULL);
+    mull_engine_turn(s->engine);
+    assert_int_equal(subscriptions, 2);
+    mull_port_source(port, subscribed[1], MULL_SOURCE_READY, NULL, NULL);
+    pass_with(&w, MINUTE_MS, 0, &none);
+    assert_int_equal(mull_engine_status(s->engine), 0);
+    assert_string_equal(s->said, "stopped");
+    scripted_stage_close(s);
+}
+
 /* ---- What is parked ------------------------------------------------------------------------- */
 
 static void add_consumer(stage *s, const char *name)
@@ -276,6 +302,7 @@ int main(void)
         cmocka_unit_test(one_that_refuses_to_answer_does_as_well),
         cmocka_unit_test(an_answer_between_them_begins_the_minute_anew),
         cmocka_unit_test(one_that_is_down_is_waited_out),
+        cmocka_unit_test(a_refused_queue_is_waited_for_while_it_is_subscribed_anew),
         cmocka_unit_test(what_a_removed_consumer_parked_is_not_waited_for),
         cmocka_unit_test(nor_is_what_was_parked_before_a_new_subscription),
         cmocka_unit_test(what_is_claimed_beside_it_no_more_is_forgotten),

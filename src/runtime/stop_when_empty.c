@@ -104,11 +104,11 @@ static mull__consumer *unread(mull_engine *engine)
 }
 
 /* nothing_left stops the engine: what can be handled now is. A queue that is only waited for may
- * be read soon. */
+ * be read soon, and so may a refused one that is being subscribed anew. */
 static void nothing_left(mull_engine *engine)
 {
     mull__consumer *c = unread(engine);
-    if (c && c->source == MULL_SOURCE_WAITING) {
+    if (c && (c->source == MULL_SOURCE_WAITING || c->state == MULL__CONSUMER_RENEWS)) {
         depth_failed(c, MULL_EDOWN);
         ask_failed(engine);
         return;
