@@ -162,6 +162,10 @@ checks() {
     check "luacheck" luacheck -q .
 }
 
+# longest are the files that take longest or wait most: they begin first, so that the others run
+# beside them and none is waited for alone at the end.
+longest='^spec/(cli/(large|held|memory_limit|run|log|send|rows)_spec|simulate/bugs_spec|house/rock_spec|install/(debian|examples)_spec|embed/(decider_storm|memory|reloads|reloads_engine|sqlite_power_cut))\.'
+
 # all_tests: what is installed is tested once, without sanitizers, which programs that link it
 # would need as well, and so is the tree itself. ThreadSanitizer is for what has threads.
 all_tests() {
@@ -171,7 +175,9 @@ all_tests() {
     *) left_out='^spec/(install|house|tools)/' ;;
     esac
     find spec \( -name '*_spec.lua' -o -path 'spec/embed/*.c' -o -path 'spec/unit/*.c' \) |
-        grep -Ev "$left_out" | sort
+        grep -Ev "$left_out" | sort >"build/$preset/log/tests"
+    grep -E "$longest" "build/$preset/log/tests"
+    grep -Ev "$longest" "build/$preset/log/tests"
 }
 
 use_preset() {
