@@ -229,20 +229,25 @@ run_tests() {
     total
 }
 
-# fuzz [TARGET...]: what a target finds new goes to build/fuzz/found, and what it trips over to
+# fuzz_one TARGET: what a target finds new goes to build/fuzz/found, and what it trips over to
 # build/fuzz/log; the corpora stay as they are.
+fuzz_one() {
+    use_preset fuzz
+    mkdir -p "build/fuzz/found/$1"
+    check "fuzz $1" "build/fuzz/fuzz/$1" -max_total_time="${MULL_FUZZ_SECONDS-15}" \
+        -timeout=60 -max_len=4096 -print_final_stats=1 \
+        -artifact_prefix="build/fuzz/log/$1-" \
+        "build/fuzz/found/$1" "spec/fuzz/corpus/$1"
+}
+
+# fuzz [TARGET...]: as many at a time as there are cores, since each keeps one busy.
 fuzz() {
     preset=fuzz
     build "$preset"
     : >"build/$preset/log/counts"
     [ $# != 0 ] || set -- decide duration pattern policy
-    for target in "$@"; do
-        mkdir -p "build/fuzz/found/$target"
-        check "fuzz $target" "build/fuzz/fuzz/$target" -max_total_time="${MULL_FUZZ_SECONDS-15}" \
-            -timeout=60 -max_len=4096 -print_final_stats=1 \
-            -artifact_prefix="build/fuzz/log/$target-" \
-            "build/fuzz/found/$target" "spec/fuzz/corpus/$target"
-    done
+    printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 ./do fuzz_one ||
+        echo "0 1" >>"build/$preset/log/counts" # one ended before it could report
     total
 }
 
@@ -269,6 +274,7 @@ test)
     ;;
 build) build "${1-dev}" ;;
 run_one) run_one "$@" ;;
+fuzz_one) fuzz_one "$@" ;;
 -h | --help | help) usage ;;
 *)
     usage >&2
