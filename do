@@ -162,16 +162,35 @@ checks() {
     check "luacheck" luacheck -q .
 }
 
+# longest are the files that take longest or wait most: they begin first, so that the others run
+# beside them and none is waited for alone at the end.
+longest='^spec/(cli/(large|held|memory_limit|run|log|send|rows)_spec|simulate/bugs_spec|house/rock_spec|install/(debian|examples)_spec|embed/(decider_storm|memory|reloads|reloads_engine|sqlite_power_cut))\.'
+
+# on_one_thread are those that start no thread but the first, nor a program that does. A race is not
+# to be had there; what they call, others call that have threads.
+on_one_thread=$(printf '%s|' '^spec/(install|house|tools|docs|policy|simulate)/' '^spec/examples/(decide|decide_lua|run)_spec' \
+    '^spec/cli/(check|decide|explain|init|large|log_words|look|table)_spec' \
+    '^spec/lua/(consumers|depth|duration|faults|files_at_rest|handler|json|misbehaving|module|notify)_spec' \
+    '^spec/lua/(policy_functions|reload|reload_by_call|run|stack|testing|transport_up)_spec' \
+    '^spec/transport/(board|memory)_spec' \
+    '^spec/embed/(consumers|engine_edges|engine_posts|own_answers|own_scheme|policy_memory)\.' \
+    '^spec/embed/misuse_(decide|engine|nulls|sizes|transport)\.' \
+    '^spec/unit/(policy|analysis|base)/' '^spec/unit/decide/(apart|decide|ids|reload_cost)\.' \
+    '^spec/unit/lua/(allocator|embedded|functions|json|memory|memory_limit|policy_memory)\.' \
+    '^spec/unit/runtime/(check|uncounted)\.' '^spec/unit/transport/(headers_json|sqlite_(store|lock))\.')
+
 # all_tests: what is installed is tested once, without sanitizers, which programs that link it
 # would need as well, and so is the tree itself. ThreadSanitizer is for what has threads.
 all_tests() {
     case $preset in
     dev) left_out='^$' ;;
-    tsan) left_out='^spec/(install|house|tools|docs|policy|unit/(policy|analysis)|cli/(check|explain|init|large|table)_spec)' ;;
+    tsan) left_out=${on_one_thread%|} ;;
     *) left_out='^spec/(install|house|tools)/' ;;
     esac
     find spec \( -name '*_spec.lua' -o -path 'spec/embed/*.c' -o -path 'spec/unit/*.c' \) |
-        grep -Ev "$left_out" | sort
+        grep -Ev "$left_out" | sort >"build/$preset/log/tests"
+    grep -E "$longest" "build/$preset/log/tests"
+    grep -Ev "$longest" "build/$preset/log/tests"
 }
 
 use_preset() {
@@ -210,20 +229,25 @@ run_tests() {
     total
 }
 
-# fuzz [TARGET...]: what a target finds new goes to build/fuzz/found, and what it trips over to
+# fuzz_one TARGET: what a target finds new goes to build/fuzz/found, and what it trips over to
 # build/fuzz/log; the corpora stay as they are.
+fuzz_one() {
+    use_preset fuzz
+    mkdir -p "build/fuzz/found/$1"
+    check "fuzz $1" "build/fuzz/fuzz/$1" -max_total_time="${MULL_FUZZ_SECONDS-15}" \
+        -timeout=60 -max_len=4096 -print_final_stats=1 \
+        -artifact_prefix="build/fuzz/log/$1-" \
+        "build/fuzz/found/$1" "spec/fuzz/corpus/$1"
+}
+
+# fuzz [TARGET...]: as many at a time as there are cores, since each keeps one busy.
 fuzz() {
     preset=fuzz
     build "$preset"
     : >"build/$preset/log/counts"
     [ $# != 0 ] || set -- decide duration pattern policy
-    for target in "$@"; do
-        mkdir -p "build/fuzz/found/$target"
-        check "fuzz $target" "build/fuzz/fuzz/$target" -max_total_time="${MULL_FUZZ_SECONDS-15}" \
-            -timeout=60 -max_len=4096 -print_final_stats=1 \
-            -artifact_prefix="build/fuzz/log/$target-" \
-            "build/fuzz/found/$target" "spec/fuzz/corpus/$target"
-    done
+    printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 ./do fuzz_one ||
+        echo "0 1" >>"build/$preset/log/counts" # one ended before it could report
     total
 }
 
@@ -250,6 +274,7 @@ test)
     ;;
 build) build "${1-dev}" ;;
 run_one) run_one "$@" ;;
+fuzz_one) fuzz_one "$@" ;;
 -h | --help | help) usage ;;
 *)
     usage >&2

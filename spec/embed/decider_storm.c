@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Under ThreadSanitizer all takes many times as long. */
-#if defined(__SANITIZE_THREAD__)
-enum { RELOADS = 200, DECISIONS = 1000000 };
+/* Under a sanitizer all takes many times as long. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { RELOADS = 100, DECISIONS = 400000 };
 #else
 enum { RELOADS = 250, DECISIONS = 1250000 };
 #endif

@@ -19,8 +19,8 @@
 
 enum { BROKEN_EVERY = 7, MEET_EVERY = 50, WATCHDOG_S = 300, STAGE_DECIDERS = 5 };
 
-/* Under ThreadSanitizer a load takes five times as long. */
-#if defined(__SANITIZE_THREAD__)
+/* Under a sanitizer a load takes several times as long. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { RELOADS = 400 };
 #else
 enum { RELOADS = 1000 };
