@@ -166,29 +166,24 @@ checks() {
 # beside them and none is waited for alone at the end.
 longest='^spec/(cli/(large|held|memory_limit|run|log|send|rows)_spec|simulate/bugs_spec|house/rock_spec|install/(debian|examples)_spec|embed/(decider_storm|memory|reloads|reloads_engine|sqlite_power_cut))\.'
 
-# on_one_thread are those that start no thread but the first, nor a program that does. A race is not
-# to be had there; what they call, others call that have threads.
-on_one_thread=$(printf '%s|' '^spec/(install|house|tools|docs|policy|simulate)/' '^spec/examples/(decide|decide_lua|run)_spec' \
-    '^spec/cli/(check|decide|explain|init|large|log_words|look|table)_spec' \
-    '^spec/lua/(consumers|depth|duration|faults|files_at_rest|handler|json|misbehaving|module|notify)_spec' \
-    '^spec/lua/(policy_functions|reload|reload_by_call|run|stack|testing|transport_up)_spec' \
-    '^spec/transport/(board|memory)_spec' \
-    '^spec/embed/(consumers|engine_edges|engine_posts|own_answers|own_scheme|policy_memory)\.' \
-    '^spec/embed/misuse_(decide|engine|nulls|sizes|transport)\.' \
-    '^spec/unit/(policy|analysis|base)/' '^spec/unit/decide/(apart|decide|ids|reload_cost)\.' \
-    '^spec/unit/lua/(allocator|embedded|functions|json|memory|memory_limit|policy_memory)\.' \
-    '^spec/unit/runtime/(check|uncounted)\.' '^spec/unit/transport/(headers_json|sqlite_(store|lock))\.')
+# threaded are those that have threads: a thread of their own, or one of sqlite:, the log's or the
+# watchdog's that does more than it does everywhere.
+threaded='^spec/(cli/(broken|death|exit|faults|full_disk|held|log|reload|rows|run|send|several|storm|waiting)_spec\.'
+threaded="$threaded|embed/(conformance|forks|guest|ids|one_generation|own_board|seam|until_empty|[a-z]*_storm|engine|engine_done)\."
+threaded="$threaded|embed/(sqlite_[a-z_]*|reloads?|reloads_engine|misuse_(policy|threads))\.|examples/(orders|own_[a-z]*|threads)_spec\."
+threaded="$threaded|lua/(admission|clock|ends|life)_spec\.|transport/(modules|sqlite|sqlite_open)_spec\."
+threaded="$threaded|unit/(decide/threads|lua/(ends|stderr_queue)|runtime/(notify|watchdog)|transport/sqlite(_memory)?)\.)"
 
 # all_tests: what is installed is tested once, without sanitizers, which programs that link it
 # would need as well, and so is the tree itself. ThreadSanitizer is for what has threads.
 all_tests() {
     case $preset in
-    dev) left_out='^$' ;;
-    tsan) left_out=${on_one_thread%|} ;;
-    *) left_out='^spec/(install|house|tools)/' ;;
+    asan) chosen='^spec/(cli|docs|embed|examples|lua|policy|simulate|transport|unit)/' ;;
+    tsan) chosen=$threaded ;;
+    *) chosen='^' ;;
     esac
     find spec \( -name '*_spec.lua' -o -path 'spec/embed/*.c' -o -path 'spec/unit/*.c' \) |
-        grep -Ev "$left_out" | sort >"build/$preset/log/tests"
+        grep -E "$chosen" | sort >"build/$preset/log/tests"
     grep -E "$longest" "build/$preset/log/tests"
     grep -Ev "$longest" "build/$preset/log/tests"
 }
