@@ -208,7 +208,6 @@ static mull_transport_ops suite_ops = {
     .unsubscribe = suite_unsubscribe,
     .publish = suite_publish,
     .settle = suite_settle,
-    .depth = suite_depth,
     .release = suite_release,
     .close = suite_close,
     .flush = suite_flush,
@@ -370,6 +369,7 @@ static int new_engine(stage *s)
     options.data = s;
     options.seed = 1;
     suite_ops.hold = s->ops->hold ? suite_hold : NULL;
+    suite_ops.depth = s->ops->depth ? suite_depth : NULL;
     int status = mull_engine_new(&s->engine, &options);
     if (status == 0)
         status = mull_engine_scheme(s->engine, &suite_ops, s->options->ops_data);
