@@ -60,7 +60,7 @@ typedef struct stage {
 
     held out[OUT_MAX]; /* in the order in which they came */
     size_t out_count;
-    mull_delivery *abandoned[OUT_MAX]; /* released once closing begins */
+    mull_delivery *abandoned[OUT_MAX]; /* released when closing begins */
     size_t abandoned_count;
 
     void *subscription; /* the last one */
@@ -178,10 +178,10 @@ static void suite_release(void *self, mull_delivery *delivery)
 static void suite_close(void *self, int64_t drain_ms)
 {
     stage *s = on_stage;
-    s->ops->close(self, drain_ms);
     for (size_t i = 0; i < s->abandoned_count; i++)
-        s->ops->release(self, s->abandoned[i]);
+        s->ops->release(self, s->abandoned[i]); /* `close` may be the transport's end */
     s->abandoned_count = 0;
+    s->ops->close(self, drain_ms);
     s->self = NULL;
 }
 
