@@ -1,7 +1,7 @@
 /* questions.c: see questions.h. All wait equally long, so that the oldest is the first to be
- * overdue, and one timer is enough. An answer from within a slot moves its question from the list
- * of those that wait to the list of those that were answered, which the next turn takes: the engine
- * is in the midst of its work while it calls a slot. */
+ * overdue, and one timer is enough. A question that is answered within its slot isn't waited for:
+ * it goes to the list of those that were answered, which the next turn takes, since the engine is
+ * in the midst of its work while it calls a slot. */
 #include "questions.h"
 
 #include "timers.h"
@@ -40,14 +40,21 @@ static void on_overdue(void *data)
 mull_ticket mull__question_ask(mull_port *port, mull__question *question, mull__ticket_kind kind,
                                const mull__asker *asker)
 {
-    mull_engine *engine = port->engine;
     question->asker = asker;
     question->in_slot = 1;
+    mull__port_asked(port);
+    return mull__ticket_give(port, &question->ticket, kind);
+}
+
+void mull__question_asked(mull__question *question)
+{
+    mull_engine *engine = question->ticket.port->engine;
+    question->in_slot = 0;
+    if (question->kept)
+        return;
     question->asked_ms = mull__turn_ms(engine);
     mull__list_push(&engine->questions, &question->link);
     watch(engine, question->asked_ms);
-    mull__port_asked(port);
-    return mull__ticket_give(port, &question->ticket, kind);
 }
 
 void mull__question_drop(mull_engine *engine, mull__question *question)
@@ -62,7 +69,6 @@ void mull__question_drop(mull_engine *engine, mull__question *question)
 
 static void keep(mull_engine *engine, mull__question *question, int status, const char *why)
 {
-    mull__question_drop(engine, question);
     question->kept = 1;
     question->status = status;
     question->why = why ? mull__strdup(&engine->allocator, why) : NULL;

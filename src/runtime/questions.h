@@ -20,11 +20,9 @@ struct mull__asker {
 mull_ticket mull__question_ask(mull_port *port, mull__question *question, mull__ticket_kind kind,
                                const mull__asker *asker);
 
-/* mull__question_asked: the slot has returned. A slot that answered left the question as it is. */
-static inline void mull__question_asked(mull__question *question)
-{
-    question->in_slot = 0;
-}
+/* mull__question_asked: the slot has returned; from now on its answer is waited for, unless it was
+ * given. */
+void mull__question_asked(mull__question *question);
 
 /* mull__question_answered tells who asked: now, or on the next turn where the slot is at it still.
  * Without memory for a kept answer's `why` it has none. */
