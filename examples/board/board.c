@@ -1,9 +1,9 @@
-/* board.c: the transport `board:`, see board.h. A slot notes what is asked and wakes the loop. A
- * turn does it under the board's mutex, answers, and hands out what is due:
+/* board.c: the transport `board:`, see board.h. A slot does its work under the board's mutex, and
+ * answers. A turn hands out what is due:
  *
- *   engine ── publish, settle, depth ──> asked ──┐
- *   any thread ── board_put ── uv_async_send ────┴─> turn ─┬─ mull_port_answer, _depth
- *                                                          └─ mull_port_delivered
+ *   engine ── publish, settle ── mull_port_answer ──┐
+ *   any thread ── board_put ────────────────────────┴─ uv_async_send ──> turn ──
+ * mull_port_delivered
  *
  * A board is one list, which is walked: good for thousands of messages, not for millions.
  */
@@ -18,8 +18,6 @@
 
 #define AT_ONCE INT64_MAX /* is due after all that had to wait */
 
-struct transport;
-
 /* item is a message on the board, and the delivery when it is handed out: one block, with its texts
  * behind it. What it says never changes, so that a handler may read it for as long as it likes; in
  * place of a message that goes back there is a new item. */
@@ -30,11 +28,6 @@ typedef struct item {
     int64_t due_ms;        /* monotonic */
     struct reader *reader; /* who was handed it; NULL: nobody */
     int settled;           /* it is off the board, and `release` frees it */
-
-    TAILQ_ENTRY(item) asked; /* what is asked of it, until `answer` does that */
-    void (*answer)(struct transport *t, struct item *i);
-    mull_ticket ticket;
-    const mull_settlement *settlement;
 } item;
 
 TAILQ_HEAD(items, item);
@@ -49,7 +42,6 @@ typedef struct reader {
     TAILQ_ENTRY(reader) link;
     mull_ticket consumer;
     uint32_t credit, out;
-    int ended;
     char queue[];
 } reader;
 
@@ -61,7 +53,6 @@ typedef struct transport {
     uv_async_t async; /* its turns */
     mull_timer *timer;
     TAILQ_HEAD(, reader) readers;
-    struct items asked;
     int wakes; /* for the next turn, which a test's clock waits for */
     int closing;
 } transport;
@@ -117,11 +108,11 @@ static void pin(board *b, item *i)
 }
 
 /* replace takes a message off, for what was made of it. Given back at once it has its old place. */
-static void replace(board *b, item *old, struct items *made)
+static void replace(board *b, item *old, mull_settle_kind kind, struct items *made)
 {
     item *copy = TAILQ_FIRST(made);
     pthread_mutex_lock(&b->mutex);
-    if (old->settlement->kind == MULL_SETTLE_GIVE_BACK && copy->due_ms == AT_ONCE) {
+    if (kind == MULL_SETTLE_GIVE_BACK && copy->due_ms == AT_ONCE) {
         TAILQ_REMOVE(made, copy, link);
         TAILQ_INSERT_BEFORE(old, copy, link);
         copy->due_ms = old->due_ms;
@@ -201,22 +192,15 @@ static void hand_out(transport *t, reader *r, item *i)
     mull_port_delivered(t->port, r->consumer, &i->delivery);
 }
 
-/* serve hands out as far as there is credit, and ends the readers that are to end. */
+/* serve hands out as far as there is credit. */
 static void serve(transport *t)
 {
     int64_t now_ms = mull_port_now(t->port);
     mull_depth depth = {.next_due_ms = INT64_MAX};
-    for (reader *r = TAILQ_FIRST(&t->readers), *next; r; r = next) {
-        for (item *i; !t->closing && r->credit > r->out &&
-                      (i = look_over(t->board, r->queue, r, now_ms, &depth));)
+    reader *r;
+    TAILQ_FOREACH (r, &t->readers, link)
+        for (item *i; r->credit > r->out && (i = look_over(t->board, r->queue, r, now_ms, &depth));)
             hand_out(t, r, i);
-        next = TAILQ_NEXT(r, link);
-        if (r->ended) {
-            TAILQ_REMOVE(&t->readers, r, link);
-            mull_port_source(t->port, r->consumer, MULL_SOURCE_ENDED, NULL, NULL);
-            free(r);
-        }
-    }
     mull_port_timer_set(t->port, t->timer,
                         depth.next_due_ms < INT64_MAX ? depth.next_due_ms - now_ms : MULL_NEVER);
 }
@@ -245,36 +229,18 @@ static void leave(transport *t)
     uv_close((uv_handle_t *)&t->async, on_closed);
 }
 
-/* on_turn answers what was asked before this turn. What is asked out of these answers wakes us
- * again. */
 static void on_turn(uv_async_t *async)
 {
     transport *t = async->data;
-    struct items now = TAILQ_HEAD_INITIALIZER(now);
     mull_port_working(t->port, -t->wakes);
     t->wakes = 0;
-    TAILQ_CONCAT(&now, &t->asked, asked);
-    for (item *i; (i = TAILQ_FIRST(&now));) {
-        TAILQ_REMOVE(&now, i, asked);
-        i->answer(t, i);
-    }
-    serve(t);
-    if (t->closing && t->wakes == 0)
+    if (t->closing)
         leave(t);
+    else
+        serve(t);
 }
 
 /* ---- The slots that are answered ------------------------------------------------------------- */
-
-static int ask(transport *t, item *i, mull_ticket ticket, void (*answer)(transport *t, item *i))
-{
-    if (!i)
-        return MULL_ENOMEM;
-    i->ticket = ticket;
-    i->answer = answer;
-    TAILQ_INSERT_TAIL(&t->asked, i, asked);
-    wake(t);
-    return 0;
-}
 
 /* due_at turns a moment of the wall clock into one of the monotonic clock, which nobody sets and
  * all engines of a process have. */
@@ -292,23 +258,22 @@ static item *sent_item(transport *t, const mull_outgoing *sent)
     return item_new(sent->message, NULL, due_at(t, sent->due_ms));
 }
 
-static void answer_publish(transport *t, item *i)
-{
-    mull_ticket ticket = i->ticket;
-    pin(t->board, i); /* and it belongs to whoever takes it */
-    mull_port_answer(t->port, ticket, 0, NULL);
-}
-
 static int board_publish(void *self, const mull_outgoing *outgoing, mull_ticket ticket)
 {
-    return ask(self, sent_item(self, outgoing), ticket, answer_publish);
+    transport *t = self;
+    item *made = sent_item(t, outgoing);
+    if (!made)
+        return MULL_ENOMEM;
+    pin(t->board, made);
+    mull_port_answer(t->port, ticket, 0, NULL);
+    wake(t);
+    return 0;
 }
 
 /* prepare makes all that a settlement brings about, on no board yet: what takes the message's
  * place, or what its handler sent. 0: not all, out of memory. */
-static int prepare(struct items *made, transport *t, const item *i)
+static int prepare(struct items *made, transport *t, const item *i, const mull_settlement *s)
 {
-    const mull_settlement *s = i->settlement;
     size_t copies = s->kind != MULL_SETTLE_ACK && s->kind != MULL_SETTLE_DISCARD;
     for (size_t n = 0; n < copies + s->send_count; n++) {
         item *one = n < copies ? item_new(&i->message, s, due_at(t, s->due_ms))
@@ -322,25 +287,21 @@ static int prepare(struct items *made, transport *t, const item *i)
     return 1;
 }
 
-static void answer_settle(transport *t, item *i)
-{
-    struct items made = TAILQ_HEAD_INITIALIZER(made);
-    int good = prepare(&made, t, i);
-    if (good) {
-        i->settled = 1;
-        i->reader->out--;
-        replace(t->board, i, &made);
-    }
-    free_all(&made); /* none, where they are pinned */
-    mull_port_answer(t->port, i->ticket, good ? 0 : MULL_ENOMEM, good ? NULL : "out of memory");
-}
-
 static void board_settle(void *self, mull_delivery *delivery, const mull_settlement *settlement,
                          mull_ticket ticket)
 {
+    transport *t = self;
     item *i = (item *)delivery;
-    i->settlement = settlement;
-    ask(self, i, ticket, answer_settle);
+    struct items made = TAILQ_HEAD_INITIALIZER(made);
+    int good = prepare(&made, t, i, settlement);
+    if (good) {
+        i->settled = 1;
+        i->reader->out--;
+        replace(t->board, i, settlement->kind, &made);
+    }
+    free_all(&made); /* none, where they are pinned */
+    mull_port_answer(t->port, ticket, good ? 0 : MULL_ENOMEM, good ? NULL : "out of memory");
+    wake(t);
 }
 
 /* What was never settled is on the board still. */
@@ -352,21 +313,16 @@ static void board_release(void *self, mull_delivery *delivery)
         free(i);
 }
 
-static void answer_depth(transport *t, item *i)
-{
-    mull_depth depth = {.next_due_ms = INT64_MAX};
-    int64_t now_ms = mull_port_now(t->port);
-    look_over(t->board, i->message.queue, NULL, now_ms, &depth);
-    if (depth.next_due_ms < INT64_MAX)
-        depth.next_due_ms += mull_port_wall(t->port) - now_ms;
-    mull_port_depth(t->port, i->ticket, 0, &depth, NULL);
-    free(i);
-}
-
 static int board_depth(void *self, const char *queue, mull_ticket ticket)
 {
-    const mull_message question = {.size = sizeof question, .queue = queue};
-    return ask(self, item_new(&question, NULL, 0), ticket, answer_depth);
+    transport *t = self;
+    mull_depth depth = {.next_due_ms = INT64_MAX};
+    int64_t now_ms = mull_port_now(t->port);
+    look_over(t->board, queue, NULL, now_ms, &depth);
+    if (depth.next_due_ms < INT64_MAX)
+        depth.next_due_ms += mull_port_wall(t->port) - now_ms;
+    mull_port_depth(t->port, ticket, 0, &depth, NULL);
+    return 0;
 }
 
 /* ---- The others ------------------------------------------------------------------------------ */
@@ -400,7 +356,6 @@ int board_attach(board *b, void **self, mull_port *port)
     t->port = port;
     t->board = b;
     TAILQ_INIT(&t->readers);
-    TAILQ_INIT(&t->asked);
     pthread_mutex_lock(&b->mutex);
     TAILQ_INSERT_TAIL(&b->transports, t, link);
     pthread_mutex_unlock(&b->mutex);
@@ -440,12 +395,15 @@ static void board_credit(void *self, void *subscription, uint32_t deliveries)
 
 static void board_unsubscribe(void *self, void *subscription)
 {
-    ((reader *)subscription)->credit = 0;
-    ((reader *)subscription)->ended = 1;
-    wake(self);
+    transport *t = self;
+    reader *r = subscription;
+    TAILQ_REMOVE(&t->readers, r, link);
+    mull_port_source(t->port, r->consumer, MULL_SOURCE_ENDED, NULL, NULL);
+    free(r);
 }
 
-/* Nothing is under way for longer than a turn, whatever `drain_ms` is. */
+/* Nothing is under way. The turn comes after the engine has released what is out, which others may
+ * have then. */
 static void board_close(void *self, int64_t drain_ms)
 {
     (void)drain_ms;

@@ -10,14 +10,24 @@
  *   ops->release            ---------------------------------->  frees its memory
  *
  * All of it happens on the thread of the engine's loop. A transport may have threads of its own,
- * but calls mull_port_... from the loop's thread only, never from inside a call of its ops, with
- * these exceptions: _state and _source may be called from inside `open` and `subscribe`, and _log,
- * _now, _wall, _data, _allocator, _loop, _working and the timers from inside of any. A transport
- * carries `mulligan-` headers and understands none of them.
+ * but calls mull_port_... from the loop's thread only. A slot may answer at once: from inside
  *
- * While one of _delivered, _lost, _answer or _depth runs, the engine may call `settle`, `release`
- * and other ops: walk no list across it, and touch no delivery after it was settled, lost or handed
- * over. _state, _source and _closed call none.
+ *   open                          _state
+ *   subscribe                     _state, _source
+ *   publish, settle               _answer, of the ticket that it was given: the engine keeps that,
+ *                                 `why` too, and acts on its next turn
+ *   depth                         _depth, in the same way
+ *   unsubscribe                   _source, with MULL_SOURCE_ENDED
+ *   close                         _closed
+ *   any                           _log, _now, _wall, _data, _allocator, _loop, _working, timers
+ *
+ * and nothing else, least of all _delivered and _lost. A transport carries `mulligan-` headers and
+ * understands none of them.
+ *
+ * While one of _delivered, _lost, _answer or _depth runs outside of a slot, the engine may call
+ * `settle`, `release` and other ops, but neither `unsubscribe` nor `close`: walk no list of
+ * deliveries across it, and touch no delivery after it was settled, lost or handed over. _state,
+ * _source and _closed call none.
  *
  * A connection is cut: DOWN, with the reason; an error to each publish and depth; MULL_ELOST to
  * each settlement under way, which needs no _lost; _lost for the other deliveries; WAITING for each
@@ -26,14 +36,13 @@
  * To write one:
  *
  * 1. Fill in a mull_transport_ops and give it to mull_engine_scheme. From then on
- *    mull_engine_transport knows its URLs. Only `hold` and `flush` may be NULL.
+ *    mull_engine_transport knows its URLs. Only `depth`, `hold` and `flush` may be NULL.
  * 2. Promise in `look` no more than always holds. What a transport can't do, the policy's fallback
  *    sees to; what it wrongly promises loses messages.
  * 3. Begin DOWN, and say when you are UP. What isn't there yet is no error: try again by yourself.
- * 4. Answer on a later turn. Only the answer waits: the work may be done inside the slot. Keep what
- *    is to be answered in a list, and call mull_port_... from what the loop calls next: a timer of
- *    the port, set to 0; or a uv_async_t, or the broker's socket. A test's clock waits for a timer
- *    by itself, for the others between mull_port_working +1 and -1.
+ * 4. Answer in the slot where you can: what is done at once, or can't be done now. Hand out from
+ *    what the loop calls: a timer of the port, set to 0; or a uv_async_t, or the broker's socket. A
+ *    test's clock waits for a timer by itself, for the others between mull_port_working +1 and -1.
  * 5. Of two copies rather one too many than one too few: in `settle`, what takes a message's place
  *    (a redelivery, a dead letter, what its handler sent) is safe before the message is gone.
  * 6. A delivery is yours. Settled, its message must still be readable, until `release`: a handler
@@ -269,8 +278,9 @@ static inline void mull_message_copy(mull_message *copy, const mull_message *mes
 
 /* mull_transport_ops is a transport: one of these and nothing else global. `self` is what open
  * gave, `subscription` what subscribe gave. Every slot but `look` is called on the loop's thread.
- * Where one can fail at once it returns a negative code, MULL_E..., and nothing was done; all else
- * is answered on a later turn. An answer's `why` is a text for people, without secrets; NULL. */
+ * Where one can fail at once it returns a negative code, MULL_E..., and nothing was done; it then
+ * answers nothing. All else is answered, from inside the slot or later. An answer's `why` is a text
+ * for people, without secrets; NULL. */
 typedef struct mull_transport_ops {
     size_t size;        /* sizeof(mull_transport_ops) */
     int version;        /* MULL_TRANSPORT_VERSION */
@@ -322,8 +332,8 @@ typedef struct mull_transport_ops {
     void (*settle)(void *self, mull_delivery *delivery, const mull_settlement *settlement,
                    mull_ticket ticket);
 
-    /* depth answers mull_port_depth with `ticket`. MULL_EDOWN as of publish. A transport that
-     * promises MULL_DEPTH_NONE may return MULL_EREFUSED each time. */
+    /* depth answers mull_port_depth with `ticket`. MULL_EDOWN as of publish. NULL: none is known,
+     * whatever `look` promises. */
     int (*depth)(void *self, const char *queue, mull_ticket ticket);
 
     /* release frees a delivery's memory. Called once, after it was settled or lost, or after close
@@ -332,11 +342,12 @@ typedef struct mull_transport_ops {
     void (*release)(void *self, mull_delivery *delivery);
 
     /* close ends what is under way: settlements and messages that were taken are carried out and
-     * answered, for at most `drain_ms`. It delivers nothing more, and answers mull_port_closed on a
-     * later turn; `self` is gone then. Claims that are left go back: uncounted where the transport
-     * can do that, since nobody died, else as if their owner had. Right after this call the engine
-     * releases every delivery, but one whose settlement is unanswered: that once it is answered.
-     * After mull_port_closed it touches none. */
+     * answered, for at most `drain_ms`. It delivers nothing more, and answers mull_port_closed;
+     * `self` is gone then, and all deliveries that weren't released. Claims that are left go back:
+     * uncounted where the transport can do that, since nobody died, else as if their owner had.
+     * Right after this call the engine releases every delivery, but one whose settlement is
+     * unanswered: that once it is answered. After mull_port_closed it touches none, so that a
+     * `close` that calls it frees them itself. No handler is at work by then. */
     void (*close)(void *self, int64_t drain_ms);
 
     /* hold keeps all claims of a subscription alive; called well within claim_timeout_ms where

@@ -561,6 +561,7 @@ static void sim_release(void *self, mull_delivery *delivery)
     handout *h = (handout *)(void *)delivery;
     if (h->wire)
         violation(sim_of(c), "message %d is released while it is settled", h->message->number);
+    not_in_slot(c->process);
     model_released(h);
     if (h->copy && !c->dead)
         broker_take_back(h, 0);

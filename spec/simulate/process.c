@@ -74,6 +74,7 @@ static void on_depth(int status, const mull_depth *depth, void *data)
 {
     process *p = data;
     sim *s = p->sim;
+    not_in_slot(p);
     p->asked--;
     s->totals->depths++;
     note(s, "process %lld is told: %lld ready, %lld delayed, %lld claimed", p->index,

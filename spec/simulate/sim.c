@@ -220,6 +220,7 @@ static void draw_nature(sim *s)
     s->faults.mute = one_in(s, 3) ? some(s, 60) : 0;
     s->faults.twice = some(s, 200);
     s->faults.refuses = some(s, 150);
+    s->faults.in_slot = one_in(s, 2) ? some(s, 1000) : 0;
     s->faults.no_memory = one_in(s, 2) ? 0 : some(s, 80);
     s->habits.fails = (uint32_t)between(s, 5, 80);
     s->habits.at_once = (uint32_t)between(s, 0, 60);

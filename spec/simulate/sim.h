@@ -242,6 +242,9 @@ void wires_leave(connection *c);
 /* wires_last_words: some of what was asked reaches the broker, and nobody will know. */
 void wires_last_words(connection *c);
 
+/* not_in_slot: nothing is told to anybody while a slot answers. */
+void not_in_slot(const process *p);
+
 /* wires_answer answers all that a dead connection was asked. */
 void wires_answer(connection *c);
 
@@ -395,6 +398,8 @@ struct process {
     life life;
     int dead; /* killed; what is left of it is taken down */
     int touched;
+    int in_slot;                /* a slot of its transports answers, */
+    int64_t in_slot_ms;         /* and when one last did, which is heard on the next turn */
     int turning;                /* its engine is being turned */
     int64_t candidate_since_ms; /* since when a candidate waits for others to end; INT64_MAX: none
                                    does */
@@ -573,6 +578,7 @@ typedef struct faults {
     uint32_t kill_inside; /* the process dies right in what it does */
     uint32_t mute, twice; /* questions that are never answered, or once too often */
     uint32_t refuses;     /* a queue isn't read until a person acts */
+    uint32_t in_slot;     /* what is asked is answered within the slot that asks */
 } faults;
 
 /* habits are how its handlers are; in a hundred. */
@@ -621,6 +627,7 @@ typedef struct record {
     X(mutes)                                                                                       \
     X(expired)                                                                                     \
     X(twice)                                                                                       \
+    X(in_slot)                                                                                     \
     X(late_connects)                                                                               \
     X(sources_refused)                                                                             \
     X(handouts_too_many)                                                                           \

@@ -308,9 +308,38 @@ static void leave(wire *w)
         w->next = at_time(s, some_time(s), on_reach, w);
 }
 
+/* answer_at_once answers from within the slot that asks: it is taken on a later turn. What may be
+ * refused isn't answered so, since the model expects what comes of that at once. */
+static int answer_at_once(wire *w)
+{
+    connection *c = w->connection;
+    sim *s = sim_of(c);
+    if (c->dead || !happens(s, s->faults.in_slot) ||
+        (w->asked == SETTLE && broker_refuses(w->handout, w->settlement)))
+        return 0;
+    if (c->down || happens(s, s->faults.settle_fails))
+        fail(w);
+    else
+        reach(w);
+    s->totals->in_slot++;
+    c->process->in_slot = 1;
+    c->process->in_slot_ms = s->now_ms;
+    answer(w);
+    if (happens(s, s->faults.twice))
+        misanswer(&(misuse){.connection = c, .ticket = w->ticket, .asked = w->asked});
+    c->process->in_slot = 0;
+    return 1;
+}
+
+void not_in_slot(const process *p)
+{
+    if (p->in_slot)
+        violation(p->sim, "what a slot answers is taken at once");
+}
+
 static void leave_unless_batched(wire *w)
 {
-    if (!w->connection->broker->batches)
+    if (!answer_at_once(w) && !w->connection->broker->batches)
         leave(w);
 }
 

@@ -84,6 +84,7 @@ static void on_published(int status, void *data)
     publishing *of = data;
     process *p = of->process;
     message *m = of->message;
+    not_in_slot(p);
     if (p->dead)
         return;
     p->publishes--;

@@ -60,7 +60,7 @@ typedef struct stage {
 
     held out[OUT_MAX]; /* in the order in which they came */
     size_t out_count;
-    mull_delivery *abandoned[OUT_MAX]; /* released once closing begins */
+    mull_delivery *abandoned[OUT_MAX]; /* released when closing begins */
     size_t abandoned_count;
 
     void *subscription; /* the last one */
@@ -178,10 +178,10 @@ static void suite_release(void *self, mull_delivery *delivery)
 static void suite_close(void *self, int64_t drain_ms)
 {
     stage *s = on_stage;
-    s->ops->close(self, drain_ms);
     for (size_t i = 0; i < s->abandoned_count; i++)
-        s->ops->release(self, s->abandoned[i]);
+        s->ops->release(self, s->abandoned[i]); /* `close` may be the transport's end */
     s->abandoned_count = 0;
+    s->ops->close(self, drain_ms);
     s->self = NULL;
 }
 
@@ -208,7 +208,6 @@ static mull_transport_ops suite_ops = {
     .unsubscribe = suite_unsubscribe,
     .publish = suite_publish,
     .settle = suite_settle,
-    .depth = suite_depth,
     .release = suite_release,
     .close = suite_close,
     .flush = suite_flush,
@@ -370,6 +369,7 @@ static int new_engine(stage *s)
     options.data = s;
     options.seed = 1;
     suite_ops.hold = s->ops->hold ? suite_hold : NULL;
+    suite_ops.depth = s->ops->depth ? suite_depth : NULL;
     int status = mull_engine_new(&s->engine, &options);
     if (status == 0)
         status = mull_engine_scheme(s->engine, &suite_ops, s->options->ops_data);

@@ -173,7 +173,7 @@ describe("a module", function()
     it("that lacks a slot isn't taken", function()
         compile(MADE:format("sizeof(struct mull_module), MULL_TRANSPORT_VERSION, sizeof(mull_port_calls)"))
         refused("made:", "'made:' can't be loaded: FOLDER/made.so has no `look`; "
-            .. "only `hold` and `flush` may be missing")
+            .. "only `depth`, `hold` and `flush` may be missing")
     end)
 
     it("of another name isn't taken", function()

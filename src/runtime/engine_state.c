@@ -183,6 +183,8 @@ int mull__look(const mull_transport_ops *ops, const char *url, const char *queue
     *floor = (mull_abilities){.size = sizeof *floor};
     int status = mull__refusal(ops->look(url, queue, floor, why, why_size));
     floor->can_hold &= ops->hold != NULL;
+    if (!ops->depth)
+        floor->depth = MULL_DEPTH_NONE;
     return status;
 }
 

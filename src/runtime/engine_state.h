@@ -215,10 +215,16 @@ typedef struct mull__consumer {
 typedef struct mull__question {
     mull__ticket ticket; /* first */
     mull__link link;     /* in the engine's, the oldest first; none once it was told that no answer
-                            comes */
+                            comes. While `kept` in the engine's answers */
     int64_t asked_ms;    /* monotonic */
-    void (*unanswered)(struct mull__question *question);
+    const struct mull__asker *asker;
+    uint8_t in_slot; /* the slot that asks hasn't returned, */
+    uint8_t kept;    /* and has answered, which the next turn takes: */
+    int status;
+    char *why;
 } mull__question;
+
+typedef struct mull__asker mull__asker;
 
 /* ---- Deliveries ------------------------------------------------------------------------------ */
 
@@ -276,7 +282,6 @@ typedef struct mull__delivery {
     int unanswered;          /* it was given up: the transport may be at the settlement still */
     mull__question question; /* the settlement, while the transport hasn't answered */
     int claim_lost;          /* ... but lost the claim meanwhile */
-    int fault_code;          /* what a test's fault answers in place of the transport */
 } mull__delivery;
 
 /* ---- The engine ------------------------------------------------------------------------------ */
@@ -348,7 +353,9 @@ struct mull_engine {
     mull__tickets tickets;
     mull__list questions;
     mull_timer question_timer;
-    int64_t working;                    /* transports at work, for a test's clock */
+    mull__list
+        answers;     /* questions that were answered from within their slots, for the next turn */
+    int64_t working; /* transports at work, for a test's clock */
     const mull__consumer *candidate_of; /* for its poison candidate all others wait, NULL */
     int changing;                       /* consumers renew their subscription, or leave */
     uint32_t active_calls;              /* handlers at work that aren't detached */
@@ -425,7 +432,7 @@ int mull__same_queue(const mull__consumer *a, const mull__consumer *b);
 mull_port *mull__port_named(mull_engine *engine, const char *name);
 int mull__fault_hit(mull_port *port, mull__operation operation); /* its code, 0: none */
 
-/* mull__look is a transport's `look`, `can_hold` only where there is a `hold` besides. */
+/* mull__look is a transport's `look`; `can_hold` and depths only where there are the slots. */
 int mull__look(const mull_transport_ops *ops, const char *url, const char *queue,
                mull_abilities *floor, char *why, size_t why_size);
 

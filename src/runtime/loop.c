@@ -3,8 +3,9 @@
  * Transports, timers and other threads only post what happened to the engine's state. Each turn of
  * the loop drains that after it has waited, which it doesn't while something is posted:
  *
- *   ended calls ── events ── stop? ── calls that are admitted (again, while anything was
- *   posted) ── credit ── are the queues empty? ── has it stopped? ── may it close?
+ *   answers that slots gave ── ended calls ── events ── stop? ── calls that are admitted (from the
+ *   ended calls on again, while anything was posted) ── credit ── are the queues empty? ── has it
+ *   stopped? ── may it close?
  */
 #include "admission.h"
 #include "base/struct_compat.h"
@@ -18,6 +19,7 @@
 #include "engine_state.h"
 #include "events.h"
 #include "port.h"
+#include "questions.h"
 #include "reload.h"
 #include "setup.h"
 #include "stop.h"
@@ -57,13 +59,15 @@ static void drain(mull_engine *engine)
     if (engine->drains || !engine->dirty)
         return;
     atomic_store_explicit(&engine->drains, mull__this_thread(), memory_order_relaxed);
+    mull__answers_take(engine); /* what is answered from within a slot meanwhile, next turn */
     while (engine->dirty)
         drain_once(engine);
     mull__consumers_end(engine);
     mull__admission_credit(engine);
     mull__until_empty_check(engine);
     mull__stop_check(engine);
-    flush(engine);      /* who was told of the stop may have published */
+    flush(engine); /* who was told of the stop may have published */
+    engine->dirty |= engine->answers.count > 0;
     if (!engine->dirty) /* who was told of the stop may have posted more, for the next turn */
         uv_idle_stop(&engine->posted);
     atomic_store_explicit(&engine->drains, 0, memory_order_relaxed);
@@ -110,6 +114,7 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     mull__list_init(&engine->gone);
     mull__list_init(&engine->deliveries);
     mull__list_init(&engine->questions);
+    mull__list_init(&engine->answers);
     mull__list_init(&engine->inbox);
     mull__list_init(&engine->policy_events);
     engine->counts.size = sizeof engine->counts;

@@ -130,6 +130,8 @@ void mull__deferred_release(mull_port *port)
                          "transport %s: there was no memory for what it delivered last; that will "
                          "be handed out again",
                          port->name);
+    if (port->state == MULL__PORT_CLOSED) /* it has freed them */
+        port->deferred = NULL;
     while (port->deferred)
         let_go(port, &port->deferred);
 }
@@ -238,6 +240,8 @@ static void source_ready(mull__consumer *c, const mull_abilities *found)
     uv_mutex_lock(&c->engine->mutex); /* mull_send reads them on any thread */
     c->can = found ? *found : c->floor;
     c->can.can_hold &= c->port->ops->hold != NULL;
+    if (!c->port->ops->depth)
+        c->can.depth = MULL_DEPTH_NONE;
     uv_mutex_unlock(&c->engine->mutex);
     c->source = MULL_SOURCE_READY;
     begin_holding(c);
@@ -423,32 +427,44 @@ void mull_port_log(mull_port *port, mull_level level, const char *text)
 typedef struct asking {
     mull__question question; /* first */
     mull_engine *engine;
-    mull_timer fault_timer;
-    int fault_code; /* of a fault that stands in for the transport */
+    mull_depth found; /* as it was answered */
     mull_published_fn published;
     mull_depth_fn depth;
     void *data;
 } asking;
 
 /* answer tells who asked, and is the end of the question. */
-static void answer(asking *a, int status, const mull_depth *depth)
+static void answer(asking *a, int status)
 {
     static const mull_depth unknown = {MULL_UNKNOWN, MULL_UNKNOWN, MULL_UNKNOWN, INT64_MAX};
     const asking asked = *a;
-    mull__engine_cancel(a->engine, &a->fault_timer);
     mull__question_end(a->engine, &a->question);
     mull__free(&asked.engine->allocator, a);
     mull__engine_mark_posted(asked.engine);
     if (asked.depth)
-        asked.depth(status, status == 0 ? depth : &unknown, asked.data);
+        asked.depth(status, status == 0 ? &asked.found : &unknown, asked.data);
     else if (asked.published)
         asked.published(status, asked.data);
 }
 
-static void on_fault(void *data)
+/* tell_why tells the log why something could not be done, when that changes. */
+static void tell_why(mull_port *port, const char *what, int status, const char *why)
 {
-    asking *a = data;
-    answer(a, a->fault_code, NULL);
+    char text[sizeof port->failed_why];
+    snprintf(text, sizeof text, "%s", status != 0 && why ? why : "");
+    if (text[0] && strcmp(text, port->failed_why) != 0)
+        mull__engine_log(port->engine, MULL_WARNING, "transport %s: %s: %s", port->name, what,
+                         text);
+    memcpy(port->failed_why, text, sizeof text);
+}
+
+static void on_answered(mull__question *question, int status, const char *why)
+{
+    asking *a = (asking *)question;
+    tell_why(question->ticket.port,
+             a->depth ? "the messages of a queue aren't counted" : "a message isn't published",
+             status, why);
+    answer(a, status);
 }
 
 static void on_unanswered(mull__question *question)
@@ -459,13 +475,15 @@ static void on_unanswered(mull__question *question)
                      port->name, MULL__ANSWER_MS / 1000,
                      a->depth ? "how many messages are in a queue"
                               : "whether a message that is published is safe");
-    answer(a, MULL_EIO, NULL);
+    answer(a, MULL_EIO);
 }
+
+static const mull__asker asker = {.answered = on_answered, .unanswered = on_unanswered};
 
 void mull__questions_fail(mull_engine *engine)
 {
     for (mull__link *link; (link = mull__list_first(&engine->questions));)
-        answer((asking *)MULL__ENTRY(link, mull__question, link), MULL_EIO, NULL);
+        answer((asking *)MULL__ENTRY(link, mull__question, link), MULL_EIO);
 }
 
 /* ask publishes `outgoing`, or asks for the depth of `queue`, for a copy of `asked`. */
@@ -478,16 +496,16 @@ static int ask(mull_port *port, const asking *asked, const mull_outgoing *outgoi
         return MULL_ENOMEM;
     *a = *asked;
     a->engine = engine;
-    a->fault_code = mull__fault_hit(port, queue ? MULL__DEPTH : MULL__PUBLISH);
     mull_ticket ticket = mull__question_ask(
-        port, &a->question, queue ? MULL__TICKET_DEPTH : MULL__TICKET_PUBLISH, on_unanswered);
-    int status = 0;
-    if (a->fault_code)
-        mull__timer_set(engine, &a->fault_timer, 0, on_fault, a);
+        port, &a->question, queue ? MULL__TICKET_DEPTH : MULL__TICKET_PUBLISH, &asker);
+    int fault = mull__fault_hit(port, queue ? MULL__DEPTH : MULL__PUBLISH), status = 0;
+    if (fault != 0)
+        mull__question_answered(&a->question, fault, NULL);
     else if (queue)
         status = port->ops->depth(port->self, queue, ticket);
     else
         status = port->ops->publish(port->self, outgoing, ticket);
+    mull__question_asked(&a->question);
     if (status != 0) {
         mull__question_end(engine, &a->question);
         mull__free(&engine->allocator, a);
@@ -544,43 +562,42 @@ int mull_queue_depth(mull_engine *engine, const char *transport, const char *que
     int status = reachable(&port, engine, transport);
     if (status != 0)
         return status;
+    if (!port->ops->depth)
+        return MULL_EREFUSED;
     return ask(port, &(asking){.depth = depth, .data = data}, NULL, queue);
 }
 
-/* tell_why tells the log why something could not be done, when that changes. */
-static void tell_why(mull_port *port, const char *what, int status, const char *why)
+/* unanswered finds what a transport was asked and hasn't answered yet. NULL, and the log knows:
+ * there is none that takes this kind of answer. */
+static mull__question *unanswered(mull_port *port, mull_ticket number, int depth)
 {
-    char text[sizeof port->failed_why];
-    snprintf(text, sizeof text, "%s", status != 0 && why ? why : "");
-    if (text[0] && strcmp(text, port->failed_why) != 0)
-        mull__engine_log(port->engine, MULL_WARNING, "transport %s: %s: %s", port->name, what,
-                         text);
-    memcpy(port->failed_why, text, sizeof text);
+    mull__ticket *ticket = mull__ticket_find(port, number);
+    int is_question = ticket && ticket->kind >= MULL__TICKET_SETTLEMENT &&
+                      depth == (ticket->kind == MULL__TICKET_DEPTH);
+    mull__question *question = is_question ? MULL__ENTRY(ticket, mull__question, ticket) : NULL;
+    if (question && !question->kept)
+        return question;
+    misused(port, "it answered what it wasn't asked");
+    return NULL;
 }
 
 void mull_port_answer(mull_port *port, mull_ticket number, int status, const char *why)
 {
-    mull__ticket *ticket = port ? mull__ticket_find(port, number) : NULL;
-    if (ticket && ticket->kind == MULL__TICKET_SETTLEMENT)
-        mull__settlement_answered(MULL__ENTRY(ticket, mull__delivery, question.ticket),
-                                  mull__refusal(status), why);
-    else if (ticket && ticket->kind == MULL__TICKET_PUBLISH) {
-        tell_why(port, "a message isn't published", status, why);
-        answer((asking *)ticket, mull__refusal(status), NULL);
-    } else if (port)
-        misused(port, "it answered what it wasn't asked");
+    mull__question *question = port ? unanswered(port, number, 0) : NULL;
+    if (question)
+        mull__question_answered(question, mull__refusal(status), why);
 }
 
 void mull_port_depth(mull_port *port, mull_ticket number, int status, const mull_depth *depth,
                      const char *why)
 {
-    mull__ticket *ticket = port ? mull__ticket_find(port, number) : NULL;
-    if (ticket && ticket->kind == MULL__TICKET_DEPTH) {
-        tell_why(port, "the messages of a queue aren't counted", status, why);
-        answer((asking *)ticket, status == 0 && !depth ? MULL_EINVAL : mull__refusal(status),
-               depth);
-    } else if (port)
-        misused(port, "it answered what it wasn't asked");
+    mull__question *question = port ? unanswered(port, number, 1) : NULL;
+    if (!question)
+        return;
+    if (depth)
+        ((asking *)question)->found = *depth;
+    mull__question_answered(question, status == 0 && !depth ? MULL_EINVAL : mull__refusal(status),
+                            why);
 }
 
 /* ---- For modules ----------------------------------------------------------------------------- */

@@ -116,6 +116,7 @@ static void plan(mull__delivery *d, mull_settle_kind kind)
 /* ---- Handing it over, and the answer --------------------------------------------------------- */
 
 static void hand_over(void *data);
+static void on_answered(mull__question *question, int status, const char *why);
 
 /* end_settling: from now on nothing is asked of the transport. */
 static void end_settling(mull__delivery *d, mull__message_state end)
@@ -176,7 +177,7 @@ static void failed(mull__delivery *d, int status, const char *why)
 
 void mull__settlement_give_up(mull__delivery *d)
 {
-    if (d->state != MULL__SETTLING || d->question.ticket.number == 0)
+    if (d->state != MULL__SETTLING || d->question.ticket.number == 0 || d->question.kept)
         return;
     mull__engine_log(d->engine, MULL_ERROR_LEVEL,
                      "%s: transport %s did not say before the end whether message %s is settled; "
@@ -197,11 +198,7 @@ static void on_unanswered(mull__question *question)
                      d->message.id);
 }
 
-static void answer_fault(void *data)
-{
-    mull__delivery *d = data;
-    mull__settlement_answered(d, d->fault_code, NULL);
-}
+static const mull__asker settler = {.answered = on_answered, .unanswered = on_unanswered};
 
 static void hand_over(void *data)
 {
@@ -215,20 +212,19 @@ static void hand_over(void *data)
         failed(d, MULL_ENOMEM, NULL);
         return;
     }
-    mull_ticket ticket =
-        mull__question_ask(port, &d->question, MULL__TICKET_SETTLEMENT, on_unanswered);
-    d->fault_code = mull__fault_hit(port, MULL__SETTLE);
-    if (d->fault_code) {
-        mull__timer_set(port->engine, &d->timer, 0, answer_fault, d);
-        return;
-    }
+    mull_ticket ticket = mull__question_ask(port, &d->question, MULL__TICKET_SETTLEMENT, &settler);
+    int fault = mull__fault_hit(port, MULL__SETTLE);
     mull_settlement *settlement = &d->settlement;
     int dead = settlement->kind == MULL_SETTLE_DEAD_LETTER;
     settlement->error_type = dead ? header(d, "mulligan-error-type") : NULL;
     settlement->reason = dead ? mull_reason_name(d->verdict.reason) : NULL;
     settlement->rule = dead ? header(d, "mulligan-rule") : NULL;
     settlement->consumer = dead ? d->consumer->name : NULL;
-    port->ops->settle(port->self, d->handed, settlement, ticket);
+    if (fault != 0)
+        mull__question_answered(&d->question, fault, NULL);
+    else
+        port->ops->settle(port->self, d->handed, settlement, ticket);
+    mull__question_asked(&d->question);
 }
 
 /* ---- Where the transport never will ---------------------------------------------------------- */
@@ -365,6 +361,11 @@ void mull__settlement_answered(mull__delivery *d, int status, const char *why)
     mull__delivery_release(d);
 }
 
+static void on_answered(mull__question *question, int status, const char *why)
+{
+    mull__settlement_answered(MULL__ENTRY(question, mull__delivery, question), status, why);
+}
+
 int mull__all_settled(mull_engine *engine)
 {
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
@@ -390,7 +391,7 @@ void mull__delivery_release(mull__delivery *d)
     d->engine->dirty |= d->engine->changing;
     mull__ticket_take(d->engine, &d->ticket);
     mull__question_end(d->engine, &d->question);
-    if (!d->unanswered) {
+    if (!d->unanswered && port->state != MULL__PORT_CLOSED) {
         d->handed->runtime = NULL; /* a transport that delivers it once more is found out */
         port->ops->release(port->self, d->handed);
     }

@@ -55,7 +55,9 @@ static int refuse_ops(mull_engine *engine, const mull_transport_ops *ops)
     const char *slot = mull__missing_slot(ops);
     if (slot)
         return MULL__REFUSE(
-            engine, "the transport for '%s' has no `%s`; only `hold` and `flush` may be missing",
+            engine,
+            "the transport for '%s' has no `%s`; only `depth`, `hold` and `flush` may be "
+            "missing",
             url, slot);
     return 0;
 }
@@ -186,7 +188,7 @@ int mull__setup_teardown(mull_engine *engine)
     if (engine->closing == MULL__CLOSE_ASKED && engine->state == MULL__STOPPED &&
         all_through(engine))
         close_ports(engine);
-    if (engine->closing != MULL__CLOSE_PORTS)
+    if (engine->closing != MULL__CLOSE_PORTS || engine->answers.count > 0)
         return 0;
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
         if (port->state != MULL__PORT_CLOSED)

@@ -169,8 +169,8 @@ static int fits(const reason *why, const struct mull_module *module)
                       "both must be called as its file is",
                       p->file, module->name ? module->name : "", ops ? ops->scheme : "");
     const char *slot = mull__missing_slot(ops);
-    return slot ? refuse(why, "%s has no `%s`; only `hold` and `flush` may be missing", p->file,
-                         slot)
+    return slot ? refuse(why, "%s has no `%s`; only `depth`, `hold` and `flush` may be missing",
+                         p->file, slot)
                 : 1;
 }
 

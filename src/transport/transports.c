@@ -51,7 +51,6 @@ const char *mull__missing_slot(const mull_transport_ops *ops)
            : !ops->unsubscribe ? "unsubscribe"
            : !ops->publish     ? "publish"
            : !ops->settle      ? "settle"
-           : !ops->depth       ? "depth"
            : !ops->release     ? "release"
            : !ops->close       ? "close"
                                : NULL;

@@ -7,8 +7,7 @@
 
 #include <uv.h>
 
-/* mull__memory_reader is a subscription. It is delivered to while it is READY; once it is ENDED,
- * the next turn says so and frees it. */
+/* mull__memory_reader is a subscription. It is delivered to while it is READY. */
 typedef struct mull__memory_reader {
     mull__link link;
     mull_ticket consumer;
@@ -17,15 +16,14 @@ typedef struct mull__memory_reader {
     uint32_t credit, out;
 } mull__memory_reader;
 
-/* mull__memory_answer is what the next turn tells of a settlement, a publish or a depth. */
+/* mull__memory_answer is what is told of a settlement, a publish or a depth. */
 typedef struct mull__memory_answer {
-    mull__link link;
+    mull__link link; /* in those that come late */
     enum { MULL__MEMORY_SETTLED, MULL__MEMORY_PUBLISHED, MULL__MEMORY_DEPTH } kind;
     mull_ticket ticket;
     int status;
     const char *why; /* static */
     mull_depth depth;
-    int again; /* by answers=late: it was given once already */
 } mull__memory_answer;
 
 /* mull__memory_claim is a delivery. Its item is NULL once the claim is gone; what the message says
@@ -38,8 +36,8 @@ typedef struct mull__memory_claim {
     mull__item *item;
     mull__content *content;
     int64_t deadline_ms;
-    mull__memory_answer answer; /* to a settlement; its last one stays here */
-    int settling, released;
+    mull__memory_answer answer; /* to its last settlement */
+    int released;
     int misbehaved; /* by settle=: its copy is there, or was refused */
 } mull__memory_claim;
 
@@ -51,8 +49,8 @@ typedef struct mull__memory_transport {
     mull__queue_store store;
     mull__list readers;
     mull__list claims; /* not freed; those with an item are in the order of their deadlines */
-    mull__list answers;
-    uv_idle_t idle; /* runs the next turn */
+    mull__list late;   /* answers that were given already, by answers=late */
+    uv_idle_t idle;    /* runs the next turn */
     int awake;
     mull_timer *timer;
     int64_t timer_ms; /* monotonic; INT64_MAX: not set */
@@ -82,8 +80,7 @@ int mull__memory_claim_settle(mull__memory_transport *self, mull__memory_claim *
 /* mull__memory_claim_fail notes why a settlement failed, and gives the status. */
 int mull__memory_claim_fail(mull__memory_claim *claim, int status, const char *why);
 
-/* mull__memory_answer_later: the next turn gives the answer, and frees it unless it is a claim's.
- */
-void mull__memory_answer_later(mull__memory_transport *self, mull__memory_answer *answer);
+/* mull__memory_tell_later: the next turn gives the answer and frees it. */
+void mull__memory_tell_later(mull__memory_transport *self, mull__memory_answer *answer);
 
 #endif

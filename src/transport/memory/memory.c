@@ -1,9 +1,9 @@
 /* memory.c: the transport memory:NAME, private to one engine; for tests, and for work that may be
- * forgotten. A slot does its work at once; what is to be told of it waits for the next turn:
+ * forgotten. A slot does its work and answers, and a turn hands out what is there:
  *
- *   slots ── claim.c, queue_store.c ── answers ──> memory_turn
- *     memory_turn ── mull_port_answer, _depth, _source, _lost
- *                 └── mull_port_delivered, as far as there is credit
+ *   slots ── claim.c, queue_store.c ── mull_port_answer, _depth, _source
+ *     └── memory_wake ──> memory_turn ── mull_port_lost
+ *                                     └── mull_port_delivered, as far as there is credit
  *
  * Where its URL asks for it, misbehave.c comes in between.
  */
@@ -51,12 +51,6 @@ static void memory_set_timer(mull__memory_transport *self, int64_t at_ms)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
-void mull__memory_answer_later(mull__memory_transport *self, mull__memory_answer *answer)
-{
-    mull__list_push(&self->answers, &answer->link);
-    memory_wake(self);
-}
-
 static void memory_tell(mull__memory_transport *self, const mull__memory_answer *answer)
 {
     if (answer->kind == MULL__MEMORY_DEPTH)
@@ -65,28 +59,26 @@ static void memory_tell(mull__memory_transport *self, const mull__memory_answer 
         mull_port_answer(self->port, answer->ticket, answer->status, answer->why);
 }
 
-/* memory_give_answer: what it answers may be released by that, so it has a copy. */
-static void memory_give_answer(mull__memory_transport *self, mull__memory_answer *given)
+static void memory_answer(mull__memory_transport *self, const mull__memory_answer *answer)
 {
-    mull__memory_answer answer = *given;
-    if (answer.kind == MULL__MEMORY_SETTLED) {
-        mull__memory_claim *claim = MULL__ENTRY(given, mull__memory_claim, answer);
-        claim->settling = 0;
-        if (claim->released && !claim->item)
-            mull__memory_claim_free(self, claim);
-    } else {
-        mull__free(&self->allocator, given);
-    }
-    for (int times = mull__misbehave_answers(self, &answer); times > 0; times--)
-        memory_tell(self, &answer);
+    for (int times = mull__misbehave_answers(self, answer); times > 0; times--)
+        memory_tell(self, answer);
 }
 
-/* memory_give_answers gives those that are there now: callbacks may add to the list. */
-static void memory_give_answers(mull__memory_transport *self)
+void mull__memory_tell_later(mull__memory_transport *self, mull__memory_answer *answer)
 {
-    for (size_t left = self->answers.count; left > 0; left--)
-        memory_give_answer(self,
-                           MULL__ENTRY(mull__list_pop(&self->answers), mull__memory_answer, link));
+    mull__list_push(&self->late, &answer->link);
+    memory_wake(self);
+}
+
+static void memory_tell_late(mull__memory_transport *self)
+{
+    for (size_t left = self->late.count; left > 0; left--) {
+        mull__memory_answer *answer =
+            MULL__ENTRY(mull__list_pop(&self->late), mull__memory_answer, link);
+        memory_tell(self, answer);
+        mull__free(&self->allocator, answer);
+    }
 }
 
 /* ---- Subscriptions --------------------------------------------------------------------------- */
@@ -125,22 +117,6 @@ static void memory_forget(mull__memory_transport *self, mull__memory_reader *rea
     }
     mull__list_remove(&self->readers, &reader->link);
     mull__free(&self->allocator, reader);
-}
-
-/* memory_end_readers is the one place where the list of readers becomes shorter: whoever goes
- * through it may call the port. */
-static void memory_end_readers(mull__memory_transport *self)
-{
-    mull__link *next, *link = mull__list_first(&self->readers);
-    for (; link; link = next) {
-        next = mull__list_after(&self->readers, link);
-        mull__memory_reader *reader = MULL__ENTRY(link, mull__memory_reader, link);
-        if (reader->state != MULL_SOURCE_ENDED)
-            continue;
-        mull_ticket consumer = reader->consumer;
-        memory_forget(self, reader);
-        mull_port_source(self->port, consumer, MULL_SOURCE_ENDED, NULL, NULL);
-    }
 }
 
 /* ---- Deliveries ------------------------------------------------------------------------------ */
@@ -237,15 +213,14 @@ static void memory_on_closed(uv_handle_t *handle)
     mull_port_closed(port);
 }
 
-/* memory_turn tells what happened, then delivers. What its callbacks ask for comes next turn. */
+/* memory_turn tells what happened, then delivers. */
 static void memory_turn(uv_idle_t *idle)
 {
     mull__memory_transport *self = idle->data;
     self->awake = 0;
     uv_idle_stop(idle);
     mull_port_working(self->port, -1);
-    memory_give_answers(self);
-    memory_end_readers(self);
+    memory_tell_late(self);
     if (self->closing) {
         if (!self->awake)
             uv_close((uv_handle_t *)&self->idle, memory_on_closed);
@@ -292,9 +267,10 @@ static void memory_credit(void *data, void *subscription, uint32_t deliveries)
 
 static void memory_unsubscribe(void *data, void *subscription)
 {
+    mull__memory_transport *self = data;
     mull__memory_reader *reader = subscription;
-    reader->state = MULL_SOURCE_ENDED;
-    memory_wake(data);
+    mull_port_source(self->port, reader->consumer, MULL_SOURCE_ENDED, NULL, NULL);
+    memory_forget(self, reader);
 }
 
 static int memory_publish(void *data, const mull_outgoing *outgoing, mull_ticket ticket)
@@ -305,15 +281,12 @@ static int memory_publish(void *data, const mull_outgoing *outgoing, mull_ticket
         return MULL_EDOWN;
     if (mull__memory_delay(self, outgoing->due_ms, &due_ms) != 0)
         return MULL_EREFUSED;
-    mull__memory_answer *answer = mull__alloc(&self->allocator, sizeof *answer);
-    mull__item *item = answer ? mull__item_new(&self->store, outgoing->message, due_ms) : NULL;
-    if (!item) {
-        mull__free(&self->allocator, answer);
+    mull__item *item = mull__item_new(&self->store, outgoing->message, due_ms);
+    if (!item)
         return MULL_ENOMEM;
-    }
     mull__queue_store_push(&self->store, item);
-    *answer = (mull__memory_answer){.kind = MULL__MEMORY_PUBLISHED, .ticket = ticket};
-    mull__memory_answer_later(self, answer);
+    memory_answer(self, &(mull__memory_answer){.kind = MULL__MEMORY_PUBLISHED, .ticket = ticket});
+    memory_wake(self);
     return 0;
 }
 
@@ -324,8 +297,8 @@ static void memory_settle(void *data, mull_delivery *delivery, const mull_settle
     mull__memory_claim *claim = (mull__memory_claim *)delivery;
     claim->answer = (mull__memory_answer){.kind = MULL__MEMORY_SETTLED, .ticket = ticket};
     claim->answer.status = mull__misbehave_settle(self, claim, settlement);
-    claim->settling = 1;
-    mull__memory_answer_later(self, &claim->answer);
+    memory_answer(self, &claim->answer);
+    memory_wake(self);
 }
 
 /* memory_hold: what is held moves behind the rest, which keeps the order of the deadlines. */
@@ -352,9 +325,8 @@ static void memory_release(void *data, mull_delivery *delivery)
     mull__memory_transport *self = data;
     mull__memory_claim *claim = (mull__memory_claim *)delivery;
     claim->released = 1;
-    if (!claim->settling)
-        mull__misbehave_released(self, claim);
-    if (!claim->settling && !claim->item)
+    mull__misbehave_released(self, claim);
+    if (!claim->item)
         mull__memory_claim_free(self, claim);
     /* With its item still claimed, memory_expire or memory_free sees to it. */
 }
@@ -365,16 +337,15 @@ static int memory_depth(void *data, const char *name, mull_ticket ticket)
     if (!self->up)
         return MULL_EDOWN;
     mull__queue *queue = mull__queue_store_queue(&self->store, name);
-    mull__memory_answer *answer = queue ? mull__alloc(&self->allocator, sizeof *answer) : NULL;
-    if (!answer)
+    if (!queue)
         return MULL_ENOMEM;
     int64_t now_ms = mull_port_now(self->port);
-    *answer = (mull__memory_answer){
+    mull__memory_answer answer = {
         .kind = MULL__MEMORY_DEPTH, .ticket = ticket, .depth = mull__queue_count(queue, now_ms)};
-    if (answer->depth.next_due_ms != INT64_MAX)
-        answer->depth.next_due_ms += mull_port_wall(self->port) - now_ms;
-    mull__misbehave_depth(self, &answer->depth);
-    mull__memory_answer_later(self, answer);
+    if (answer.depth.next_due_ms != INT64_MAX)
+        answer.depth.next_due_ms += mull_port_wall(self->port) - now_ms;
+    mull__misbehave_depth(self, &answer.depth);
+    memory_answer(self, &answer);
     return 0;
 }
 
@@ -437,7 +408,7 @@ static int memory_open(void **out, mull_port *port, const char *url, char *why, 
     mull__queue_store_init(&self->store, allocator);
     mull__list_init(&self->readers);
     mull__list_init(&self->claims);
-    mull__list_init(&self->answers);
+    mull__list_init(&self->late);
     uv_idle_init(mull_port_loop(port), &self->idle);
     self->idle.data = self;
     memory_begin(self);

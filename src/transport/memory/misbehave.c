@@ -88,11 +88,7 @@ static void misbehave_again(mull__memory_transport *self, const mull__memory_ans
     if (!again)
         return;
     *again = *given;
-    again->link = (mull__link){0};
-    again->again = 1;
-    if (again->kind == MULL__MEMORY_SETTLED)
-        again->kind = MULL__MEMORY_PUBLISHED; /* is answered alike, and belongs to no claim */
-    mull__memory_answer_later(self, again);
+    mull__memory_tell_later(self, again);
 }
 
 int mull__misbehave_answers(mull__memory_transport *self, const mull__memory_answer *answer)
@@ -103,7 +99,7 @@ int mull__misbehave_answers(mull__memory_transport *self, const mull__memory_ans
     case MULL__ANSWERS_TWICE:
         return 2;
     case MULL__ANSWERS_LATE:
-        if (answer->kind != MULL__MEMORY_SETTLED && !answer->again && !self->closing)
+        if (answer->kind != MULL__MEMORY_SETTLED && !self->closing)
             misbehave_again(self, answer);
         return 1;
     default:
