@@ -49,10 +49,12 @@ int64_t wall_ms(const sim *s)
 /* ---- Memory that lives as long as a seed ----------------------------------------------------- */
 
 /* The chunks are the program's: each seed begins with them anew. */
+enum { CHUNK = 256 * 1024 };
+
 typedef struct chunk {
     struct chunk *next;
-    size_t used;
-    _Alignas(16) char bytes[256 * 1024];
+    size_t size, used;
+    _Alignas(16) char bytes[];
 } chunk;
 
 static chunk *chunks, *filling;
@@ -60,16 +62,15 @@ static chunk *chunks, *filling;
 void *keep(sim *s, size_t bytes)
 {
     bytes = (bytes + 15) & ~(size_t)15;
-    if (!filling || filling->used + bytes > sizeof filling->bytes) {
-        chunk *next = filling ? filling->next : chunks;
-        if (!next) {
-            next = calloc(1, sizeof *next);
+    if (!filling || filling->size - filling->used < bytes) {
+        chunk **at = filling ? &filling->next : &chunks, *next = *at;
+        if (!next || next->size < bytes) {
+            size_t size = bytes > CHUNK ? bytes : CHUNK;
+            next = malloc(sizeof *next + size);
             if (!next)
                 violation(s, "out of memory");
-            if (filling)
-                filling->next = next;
-            else
-                chunks = next;
+            *next = (chunk){.next = *at, .size = size};
+            *at = next;
         }
         next->used = 0;
         filling = next;
