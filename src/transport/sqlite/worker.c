@@ -11,14 +11,12 @@
 
 /* LOOK_EVERY: whether others wrote; a message that they send may wait 50 ms.
  * LOCK_CHECK_EVERY: after the lock and the files, of an owner that needs nothing.
- * HIDDEN_SEARCH_EVERY: for hidden messages, after the last search.
  * RETRY_AFTER: a claim that failed.
  * PATIENCE: with others that keep the file, before people are told.
  * CHECKPOINT_TIMEOUT: the same where the log is to be emptied, while others can't write.
  * CHECKPOINT_RETRY_AFTER: to try that again where it failed. */
 #define LOOK_EVERY             (20 * MS)
 #define LOCK_CHECK_EVERY       (250 * MS)
-#define HIDDEN_SEARCH_EVERY    (60000 * MS)
 #define RETRY_AFTER            (100 * MS)
 #define PATIENCE               (5000 * MS)
 #define CHECKPOINT_TIMEOUT     (50 * MS)
@@ -254,12 +252,6 @@ static int claim_all(mull__worker *worker)
     return SQLITE_OK;
 }
 
-/* is_idle: no message is claimed by us. */
-static int is_idle(const mull__worker *worker)
-{
-    return worker->out == 0;
-}
-
 static int do_batch(mull__worker *worker)
 {
     mull__link *link = mull__list_first(&worker->batch);
@@ -284,9 +276,7 @@ static int try_all(mull__worker *worker)
     if (code == SQLITE_OK)
         code = do_batch(worker);
     if (code == SQLITE_OK)
-        code = mull__store_reap_dead_owners(store, is_idle(worker));
-    if (code == SQLITE_OK)
-        code = mull__store_repair_hidden(store);
+        code = mull__store_reap_dead_owners(store);
     if (code == SQLITE_OK && worker->claiming)
         code = mull__store_ensure_owner_row(store);
     if (code == SQLITE_OK && worker->claiming)
@@ -461,7 +451,7 @@ static void count_all(mull__worker *worker)
 {
     int code = SQLITE_READONLY;
     if (worker->health != MULL_BROKEN) {
-        code = mull__store_depths(&worker->store, &worker->counts, worker->readers.count > 0);
+        code = mull__store_depths(&worker->store, &worker->counts);
         if (code != SQLITE_OK)
             report(worker, code);
         else if (worker->miscounted)
@@ -470,8 +460,6 @@ static void count_all(mull__worker *worker)
     }
     if (code != SQLITE_OK)
         answer_all(worker, &worker->counts, code);
-    else if (worker->store.state.hidden)
-        wake_queue(worker, NULL);
     mull__list_append(&worker->batch, &worker->counts);
 }
 
@@ -502,28 +490,15 @@ static int poll_queues(mull__worker *worker)
     return sqlite3_reset(read);
 }
 
-static int search(mull__worker *worker)
-{
-    int over;
-    if (uv_hrtime() < worker->search_at)
-        return SQLITE_OK;
-    int code = mull__store_find_hidden(&worker->store, &over);
-    if (over)
-        worker->search_at = uv_hrtime() + HIDDEN_SEARCH_EVERY;
-    return code;
-}
-
 /* look asks whether others wrote or died. Where it can't, the transaction that follows will say
  * why. */
 static void look(mull__worker *worker)
 {
     int news = 0;
-    int code = mull__store_poll(&worker->store, is_idle(worker), &news);
+    int code = mull__store_poll(&worker->store, &news);
     if (code == SQLITE_OK && news & MULL__NEWS_WRITTEN)
         code = poll_queues(worker);
-    if (code == SQLITE_OK)
-        code = search(worker);
-    if (code != SQLITE_OK || news & MULL__NEWS_OWNER_DIED || worker->store.state.hidden)
+    if (code != SQLITE_OK || news & MULL__NEWS_OWNER_DIED)
         wake_queue(worker, NULL);
 }
 

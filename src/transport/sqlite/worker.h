@@ -99,10 +99,9 @@ typedef struct mull__worker {
     uint64_t empty_at;                        /* the log, if need be; uv_hrtime */
     int emptying;                             /* it is being tried */
     mull_health health;
-    int unwritable;     /* it may be, until something was written */
-    int refuses;        /* what would be published, and has said so */
-    int miscounted;     /* the last depths could not be read */
-    uint64_t search_at; /* the next search for hidden messages begins */
+    int unwritable; /* it may be, until something was written */
+    int refuses;    /* what would be published, and has said so */
+    int miscounted; /* the last depths could not be read */
     uint64_t commits;
 } mull__worker;
 
