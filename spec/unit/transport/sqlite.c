@@ -320,6 +320,41 @@ static void what_never_comes_due_is_named(void **state)
     close_live(&l);
 }
 
+static void refused(const char *bad_url, const char *why);
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static int most_claimed;
+
+static void count_claimed(mull_engine *engine, mull_call call, const mull_message *message,
+                          void *data)
+{
+    int claimed = count(((live *)data)->db, "owner IS NOT NULL");
+    most_claimed = claimed > most_claimed ? claimed : most_claimed;
+    succeed(engine, call, message, data);
+}
+
+static void claimed_bodies_are_bounded_and_one_is_let_through(void **state)
+{
+    (void)state;
+    live l;
+    strcat(url, "?claimed=1000");
+    open_live(&l, count_claimed, 8);
+    for (int i = 0; i < 5; i++)
+        put_row(l.db, "small");
+    put_row(l.db, "large");
+    sql(l.db, "UPDATE ready SET body = zeroblob(600);"
+              "UPDATE ready SET body = NULL, large = number WHERE id = 'large';"
+              "INSERT INTO bodies SELECT number, zeroblob(100000) FROM ready WHERE id = 'large'");
+    l.wanted = 6;
+    run_live(&l);
+    assert_string_equal(l.last_id, "large");
+    assert_int_equal(most_claimed, 2);
+    close_live(&l);
+    refused("sqlite:a.db?claimed=0", "no option but claimed=BYTES, 1 or more");
+    refused("sqlite:a.db?claimed=1x", "no option but claimed=BYTES, 1 or more");
+}
+
 /* ---- Depth ----------------------------------------------------------------------------------- */
 
 static void on_depth(int status, const mull_depth *depth, void *data)
@@ -420,7 +455,7 @@ static void what_is_no_place_for_a_database_is_refused(void **state)
     char text[128];
     refused("sqlite:", "'sqlite:' names no file");
     refused("sqlite::memory:", "names no file");
-    refused("sqlite:a.db?mode=ro", "no options");
+    refused("sqlite:a.db?mode=ro", "no option but claimed=BYTES");
     snprintf(text, sizeof text, "sqlite:%s", folder);
     refused(text, "is a folder");
     snprintf(text, sizeof text, "sqlite:%s/none/a.db", folder);
@@ -659,6 +694,7 @@ int main(void)
         TEST(what_no_one_here_would_write_is_refused),
         TEST(a_count_that_is_off_is_put_right),
         TEST(what_never_comes_due_is_named),
+        TEST(claimed_bodies_are_bounded_and_one_is_let_through),
         TEST(a_depth_waits_for_no_writer),
         TEST(a_dead_letter_can_be_read_with_sql),
         TEST(a_dead_letter_has_the_id_that_it_was_given),

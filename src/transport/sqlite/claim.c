@@ -95,21 +95,43 @@ static int read_claim(mull__store *store, mull__list *claims, sqlite3_stmt *row,
         memcpy(end, sqlite3_column_blob(row, body), message->body_size);
     end[message->body_size] = 0;
     message->body = end;
+    claim->bytes = message->body_size;
     if (sqlite3_column_type(row, body) == SQLITE_NULL)
         message->body_size = MULL_BODY_MISSING;
     return read_headers(store, claim, row);
 }
 
-/* read_claims binds and runs a statement that reads at most so many messages of a queue. */
-static int read_claims(mull__store *store, mull__list *claims, mull__statement statement,
-                       const mull__queue *queue, size_t most, int64_t from)
+/* wish is what is to be claimed of a queue. */
+typedef struct wish {
+    mull__list *claims;
+    mull__queue *queue;
+    size_t wanted, *room;
+} wish;
+
+static int is_granted(const wish *of)
 {
-    int ready = statement == MULL__SQL_CLAIM_READY;
+    return of->claims->count >= of->wanted || *of->room == 0;
+}
+
+static void use_room(const wish *of)
+{
+    const mull__claim *last = MULL__ENTRY(of->claims->head.previous, mull__claim, link);
+    *of->room -= last->bytes < *of->room ? last->bytes : *of->room;
+}
+
+/* read_claims binds and runs a statement that reads at most so many messages of a queue. */
+static int read_claims(mull__store *store, const wish *of, mull__statement statement, size_t most,
+                       int64_t from)
+{
+    int64_t ready = statement == MULL__SQL_CLAIM_READY ? of->queue->queue : 0;
     sqlite3_stmt *read =
-        mull__store_bind(store, statement, "iii", queue->queue, (int64_t)most, from);
+        mull__store_bind(store, statement, "iii", of->queue->queue, (int64_t)most, from);
     int code = SQLITE_OK;
-    while (code == SQLITE_OK && sqlite3_step(read) == SQLITE_ROW)
-        code = read_claim(store, claims, read, ready ? queue->queue : 0);
+    while (code == SQLITE_OK && !is_granted(of) && sqlite3_step(read) == SQLITE_ROW) {
+        code = read_claim(store, of->claims, read, ready);
+        if (code == SQLITE_OK)
+            use_room(of);
+    }
     return mull__store_end(read, code);
 }
 
@@ -142,19 +164,17 @@ static int note_range(mull__store *store, mull__queue *queue, int64_t last, size
     return code;
 }
 
-static int claim_waiting(mull__store *store, mull__list *claims, const mull__queue *queue,
-                         size_t wanted, int64_t now_ms)
+static int claim_waiting(mull__store *store, const wish *of, int64_t now_ms)
 {
     int code = SQLITE_OK;
     if (!store->state.poison_candidate) {
-        code = read_claims(store, claims, MULL__SQL_CLAIM_SUSPECT, queue, 1, now_ms);
-        if (claims->count)
+        code = read_claims(store, of, MULL__SQL_CLAIM_SUSPECT, 1, now_ms);
+        if (of->claims->count)
             store->state.poison_candidate = store->token;
     }
-    if (code == SQLITE_OK && claims->count < wanted)
-        code =
-            read_claims(store, claims, MULL__SQL_CLAIM_DUE, queue, wanted - claims->count, now_ms);
-    return code == SQLITE_OK ? sign(store, claims) : code;
+    if (code == SQLITE_OK)
+        code = read_claims(store, of, MULL__SQL_CLAIM_DUE, of->wanted - of->claims->count, now_ms);
+    return code == SQLITE_OK ? sign(store, of->claims) : code;
 }
 
 /* correct: nothing is ready any more, and the count says otherwise: somebody else wrote to it. */
@@ -167,31 +187,30 @@ static void correct(mull__store *store, mull__queue *queue)
     queue->changed = 1;
 }
 
-static int claim_ready(mull__store *store, mull__list *claims, mull__queue *queue, size_t wanted)
+static int claim_ready(mull__store *store, const wish *of)
 {
-    size_t before = claims->count;
-    int code =
-        read_claims(store, claims, MULL__SQL_CLAIM_READY, queue, wanted - before, queue->head);
-    if (code == SQLITE_OK && claims->count > before) {
-        const mull__claim *last = MULL__ENTRY(claims->head.previous, mull__claim, link);
-        code = note_range(store, queue, last->number, claims->count - before);
+    size_t before = of->claims->count;
+    mull__queue *queue = of->queue;
+    int code = read_claims(store, of, MULL__SQL_CLAIM_READY, of->wanted - before, queue->head);
+    size_t count = of->claims->count - before;
+    if (code == SQLITE_OK && count > 0) {
+        const mull__claim *last = MULL__ENTRY(of->claims->head.previous, mull__claim, link);
+        code = note_range(store, queue, last->number, count);
     }
-    if (code == SQLITE_OK && claims->count < wanted && queue->ready != 0)
+    if (code == SQLITE_OK && !is_granted(of) && queue->ready != 0)
         correct(store, queue);
     return code;
 }
 
 int mull__store_claim(mull__store *store, mull__list *claims, const char *name, size_t wanted,
-                      int64_t now_ms)
+                      size_t *room, int64_t now_ms)
 {
-    mull__queue *queue;
-    int code = mull__store_queue(store, &queue, name, 0);
-    if (code != SQLITE_OK || !queue)
+    wish to_claim = {.claims = claims, .wanted = wanted, .room = room};
+    int code = mull__store_queue(store, &to_claim.queue, name, 0);
+    if (code != SQLITE_OK || !to_claim.queue)
         return code;
-    code = claim_waiting(store, claims, queue, wanted, now_ms);
-    if (code == SQLITE_OK && claims->count < wanted)
-        code = claim_ready(store, claims, queue, wanted);
-    return code;
+    code = claim_waiting(store, &to_claim, now_ms);
+    return code == SQLITE_OK ? claim_ready(store, &to_claim) : code;
 }
 
 /* tell_far names those of a queue that aren't due by `now_ms`, all of which are far, where they

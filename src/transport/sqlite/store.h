@@ -142,6 +142,7 @@ typedef struct mull__claim {
     int64_t number, token;
     int64_t queue;        /* in `ready` of that queue; 0: in `waiting` */
     int64_t large;        /* its body in `bodies`; 0: none */
+    size_t bytes;         /* of its body */
     mull_header *headers; /* a block of their own; all other text is behind the struct */
     struct mull__reader *reader;
     mull__job job;
@@ -311,11 +312,12 @@ void mull__store_unregister_owner(mull__store *store);
 
 /* ---- claim.c: messages out of the file ------------------------------------------------------- */
 
-/* mull__store_claim claims up to `wanted` messages of a queue, at least one, into `claims`, which
- * is empty: what is due by `now_ms` of mull__store_now, and a poison candidate only where none is
- * out. */
+/* mull__store_claim claims messages of a queue into `claims`, which is empty: what is due by
+ * `now_ms` of mull__store_now, and a poison candidate only where none is out. It ends with the
+ * message by which they are `wanted` many, or their bodies have `*room` bytes. `*room` is what is
+ * left of it; 0: none. */
 int mull__store_claim(mull__store *store, mull__list *claims, const char *queue, size_t wanted,
-                      int64_t now_ms);
+                      size_t *room, int64_t now_ms);
 
 /* mull__store_next_due is when the next message that isn't due by `now_ms` is; INT64_MAX: none.
  * Where that is later than any policy can have put it off, all such messages are logged, unless

@@ -114,7 +114,7 @@ static int has_room(const mull__reader *reader)
     return reader->credit > reader->out;
 }
 
-static int wants_to_claim(const mull__reader *reader)
+static int is_ready_to_claim(const mull__reader *reader)
 {
     return !reader->dry && has_room(reader);
 }
@@ -125,6 +125,20 @@ static int any(mull__worker *worker, int (*is)(const mull__reader *))
         if (is(reader))
             return 1;
     return 0;
+}
+
+/* room_for gives how many bytes of bodies may still be claimed: one message is let through where
+ * none is out. */
+static size_t room_for(const mull__worker *worker)
+{
+    if (worker->bytes < worker->most_bytes)
+        return worker->most_bytes - worker->bytes;
+    return worker->out == 0;
+}
+
+static int wants_to_claim(mull__worker *worker)
+{
+    return room_for(worker) > 0 && any(worker, is_ready_to_claim);
 }
 
 static void wake(mull__reader *reader)
@@ -154,6 +168,7 @@ static void end_claim(mull__worker *worker, const mull__claim *claim)
 {
     claim->reader->out--;
     worker->out--;
+    worker->bytes -= claim->bytes;
 }
 
 static int settle(mull__worker *worker, mull__claim *claim)
@@ -207,22 +222,24 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
 {
     mull__store *store = &worker->store;
     size_t wanted = reader->credit - reader->out, left = room_left(worker);
+    size_t room = room_for(worker);
     if (wanted > left)
         wanted = left;
     int64_t now_ms = mull__store_now(store);
     mull__list claims;
     mull__list_init(&claims);
-    int code = mull__store_claim(store, &claims, reader->queue, wanted, now_ms);
+    int code = mull__store_claim(store, &claims, reader->queue, wanted, &room, now_ms);
     mull__link *link = mull__list_first(&claims);
     for (; link; link = mull__list_after(&claims, link)) {
         mull__claim *claim = MULL__ENTRY(link, mull__claim, link);
         claim->reader = reader;
         claim->message.queue = reader->queue;
+        worker->bytes += claim->bytes;
     }
     reader->out += (uint32_t)claims.count;
     worker->out += claims.count;
     reader->next_due_ms = INT64_MAX;
-    reader->dry = claims.count < wanted;
+    reader->dry = claims.count < wanted && room > 0;
     mull__list_append(&worker->claims, &claims);
     return code == SQLITE_OK && reader->dry
                ? mull__store_next_due(store, reader->queue, now_ms, &reader->next_due_ms,
@@ -236,7 +253,7 @@ static int claim_all(mull__worker *worker)
 {
     mull__reader *took = NULL;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
-        if (!wants_to_claim(reader) || room_left(worker) == 0)
+        if (!is_ready_to_claim(reader) || room_left(worker) == 0 || room_for(worker) == 0)
             continue;
         int64_t poison_candidate = worker->store.state.poison_candidate;
         int code = claim_for(worker, reader);
@@ -319,6 +336,7 @@ static void undo(mull__worker *worker)
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out = reader->out_before;
     worker->out = worker->out_before;
+    worker->bytes = worker->bytes_before;
     wake_queue(worker, NULL);
 }
 
@@ -354,6 +372,7 @@ static int do_all(mull__worker *worker)
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out_before = reader->out;
     worker->out_before = worker->out;
+    worker->bytes_before = worker->bytes;
     worker->doing = NULL;
     while (worker->batch.count > worker->most) {
         mull__link *last = worker->batch.head.previous;
@@ -597,11 +616,11 @@ static void work(mull__worker *worker)
         watch(worker, worker->claiming);
     if (worker->health == MULL_BROKEN)
         answer_all(worker, &worker->batch, SQLITE_READONLY);
-    else if (worker->batch.count || (worker->claiming && any(worker, wants_to_claim)))
+    else if (worker->batch.count || (worker->claiming && wants_to_claim(worker)))
         transact(worker);
     else if (is_to_be_tried(worker))
         try_again(worker);
-    if (worker->store.refused && worker->claiming && any(worker, wants_to_claim))
+    if (worker->store.refused && worker->claiming && wants_to_claim(worker))
         claim_separately(worker);
     if (worker->counts.count)
         count_all(worker);
@@ -633,7 +652,7 @@ static uint64_t pause_for(mull__worker *worker)
     uint64_t now = uv_hrtime();
     if (worker->retry_at > now)
         return worker->retry_at - now;
-    return is_to_be_tried(worker) || any(worker, wants_to_claim) ? NOT_AT_ALL : LOOK_EVERY;
+    return is_to_be_tried(worker) || wants_to_claim(worker) ? NOT_AT_ALL : LOOK_EVERY;
 }
 
 static void read_inbox(mull__worker *worker)
@@ -713,7 +732,7 @@ static int create_thread(mull__worker *worker)
     return failed;
 }
 
-int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async)
+int mull__worker_start(mull__worker *worker, const char *path, size_t most_bytes, uv_async_t *async)
 {
     mull__list *const lists[] = {&worker->inbox,        &worker->arrivals,      &worker->readers,
                                  &worker->batch,        &worker->counts,        &worker->done,
@@ -722,6 +741,7 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         mull__list_init(lists[i]);
     worker->path = path;
+    worker->most_bytes = most_bytes;
     worker->async = async;
     worker->health = MULL_UP;
     worker->most = SIZE_MAX;
