@@ -421,6 +421,7 @@ static inline void check_file(sqlite3 *db, ledger *told, found *f)
 {
     assert_string_equal(ask(db, "PRAGMA integrity_check"), "ok");
     check_shape(db);
+    check_ranges(db);
     find_all(db, f);
     int ended = 0;
     for (int i = 0; i < LEDGER_MAX; i++) {

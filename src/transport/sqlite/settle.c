@@ -83,7 +83,8 @@ static int end_row(mull__store *store, const mull__claim *claim, int *status)
                    ? mull__store_run(store, MULL__SQL_END_READY, "ii", claim->queue, claim->number)
                    : mull__store_run(store, MULL__SQL_END, "iii", claim->number, store->owner,
                                      claim->token);
-    store->ended |= found(store, code, status) && claim->queue;
+    found(store, code, status);
+    store->ended |= claim->queue != 0;
     return code;
 }
 
