@@ -437,7 +437,7 @@ static void run_seed(uint64_t number)
             die(s);
         else if (kind == 1)
             leave(s);
-        else if (kind < 5 && number % 2)
+        else if (kind < 12 && number % 2)
             interfere();
         else
             transact(s);
