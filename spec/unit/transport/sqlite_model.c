@@ -462,7 +462,7 @@ static void what_chance_says_is_in_the_file_as_in_the_model(void **state)
     port = (mull_port){.engine = &engine};
     memset(bytes, 'x', sizeof bytes);
     for (uint64_t i = 0; i < (count ? strtoull(count, NULL, 10) : 20); i++) {
-        fprintf(stderr, "\rseed %llu ", (unsigned long long)(from + i));
+        print_message("seed %llu\n", (unsigned long long)(from + i));
         run_seed(from + i);
     }
 }

@@ -79,7 +79,7 @@ static void post(mull__worker *worker)
 
 /* ---- Another process writes ------------------------------------------------------------------ */
 
-/* busy waits a little, again and again: 0.2 ms at first, since the gap between two commits of a
+/* busy waits a little, again and again: 0.05 ms at first, since the gap between two commits of a
  * process that has much to do is short, and SQLite gives no turns. */
 static int busy(void *data, int count)
 {
@@ -97,7 +97,9 @@ static int busy(void *data, int count)
     uv_mutex_unlock(&worker->mutex);
     if (gives_up || (worker->emptying && waited > CHECKPOINT_TIMEOUT))
         return 0;
-    struct timespec pause = {.tv_nsec = waited < 500 * MS ? 200000 : 5000000};
+    struct timespec pause = {.tv_nsec = 5000000};
+    if (waited < 500 * MS)
+        pause.tv_nsec = waited < 5 * MS ? 50000 : 200000;
     nanosleep(&pause, NULL);
     return 1;
 }
