@@ -129,16 +129,14 @@
 #define MULL__REFUSE_IT " BEGIN SELECT RAISE(ABORT, '"
 #define MULL__REFUSED   "'); END;\n"
 #define MULL__NO_OWNER  "NEW.owner NOT NULL AND NEW.owner NOT IN (SELECT owner FROM owners)"
-#define MULL__LOST      MULL__NO_OWNER " OR NEW.queue NOT IN (SELECT queue FROM queues)"
+#define MULL__LOST                                                                                 \
+    " SELECT RAISE(ABORT, 'no such owner or queue') WHERE " MULL__NO_OWNER                         \
+    " OR NEW.queue NOT IN (SELECT queue FROM queues);"
 #define MULL__SCHEMA_TRIGGERS                                                                      \
-    "CREATE TRIGGER waiting_in AFTER INSERT ON waiting BEGIN" MULL__COUNT_NEW " END;\n"            \
+    "CREATE TRIGGER waiting_in AFTER INSERT ON waiting BEGIN" MULL__LOST MULL__COUNT_NEW " END;\n" \
     "CREATE TRIGGER waiting_out AFTER DELETE ON waiting BEGIN" MULL__COUNT_OLD " END;\n"           \
     "CREATE TRIGGER waiting_moved AFTER UPDATE OF queue, due_ms, owner ON waiting "                \
-    "BEGIN" MULL__COUNT_OLD MULL__COUNT_NEW " END;\n"                                              \
-    "CREATE TRIGGER waiting_new BEFORE INSERT ON waiting WHEN " MULL__LOST MULL__REFUSE_IT         \
-    "no such owner or queue" MULL__REFUSED                                                         \
-    "CREATE TRIGGER waiting_kept BEFORE UPDATE OF queue, owner ON waiting WHEN " MULL__LOST        \
-        MULL__REFUSE_IT "no such owner or queue" MULL__REFUSED                                     \
+    "BEGIN" MULL__LOST MULL__COUNT_OLD MULL__COUNT_NEW " END;\n"                                   \
     "CREATE TRIGGER ranges_new BEFORE INSERT ON ranges WHEN " MULL__NO_OWNER                       \
     " OR EXISTS (SELECT 1 FROM ranges WHERE queue = NEW.queue AND first <= NEW.last"               \
     " AND last >= NEW.first)" MULL__REFUSE_IT "no such owner, or claimed already" MULL__REFUSED    \
@@ -306,6 +304,12 @@
       "INSERT INTO waiting (number, queue, due_ms, owner, token, deliveries, " MULL__COPIED        \
       ") SELECT number, queue, 0, ?3, ?4, 1, " MULL__COPIED                                        \
       " FROM ready WHERE queue = ?1 AND number = ?2")                                              \
+    X(PUT_OFF_READY, "INSERT INTO waiting (number, queue, due_ms, " MULL__COPIED                   \
+                     ", dead_ms, dead_from, error_type, reason, rule, consumer)"                   \
+                     " SELECT ?7, ?3, ?6, coalesce(id, ?4), type, key, ?5, published_ms, body,"    \
+                     " large, nullif(?8, -1), iif(?8 = -1, NULL,"                                  \
+                     " (SELECT name FROM queues AS q WHERE q.queue = r.queue)), ?9, ?10, ?11, ?12" \
+                     " FROM ready AS r WHERE queue = ?2 AND number = ?1")                          \
     X(RETURN,                                                                                      \
       "UPDATE waiting SET owner = NULL, token = NULL, deliveries = deliveries - 1" MULL__CLAIMED)  \
     X(GIVE_BACK, "UPDATE waiting" MULL__UNCLAIM "deliveries = deliveries - 1,"                     \

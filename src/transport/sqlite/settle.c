@@ -155,13 +155,30 @@ static int note(mull__store *store, const settled *to)
                         : run_settled(store, MULL__SQL_NOTE, "iiitt", to, 0);
 }
 
+/* put_off_ready moves a message out of its range, as it is to be, in one step. */
+static int put_off_ready(mull__store *store, const settled *to, int64_t queue, int *status)
+{
+    const mull__claim *claim = to->claim;
+    const mull_settlement *why = to->settlement;
+    int dead = why->kind == MULL_SETTLE_DEAD_LETTER;
+    int code = mull__store_run(store, MULL__SQL_PUT_OFF_READY, "iiittiiitttt", claim->number,
+                               claim->queue, queue, why->id, to->headers, to->due_ms, to->number,
+                               dead ? mull_port_wall(store->port) : -1,
+                               dead ? why->error_type : NULL, dead ? why->reason : NULL,
+                               dead ? why->rule : NULL, dead ? why->consumer : NULL);
+    return found(store, code, status) ? end_row(store, claim, status) : code;
+}
+
 /* redeliver: at once is to the end of `ready`, but for what was a dead letter and says so. */
 static int redeliver(mull__store *store, settled *to, int *status)
 {
     mull__queue *queue;
     if (to->due_ms > 0)
         return run_settled(store, MULL__SQL_REDELIVER, "iiittii", to, 0);
-    int code = mull__store_number(store, &to->number);
+    int code = leave_ready(store, to->claim, status);
+    if (code != SQLITE_OK || *status != 0)
+        return code;
+    code = mull__store_number(store, &to->number);
     if (code == SQLITE_OK)
         code = mull__store_queue(store, &queue, to->claim->message.queue, 1);
     if (code == SQLITE_OK)
@@ -174,12 +191,14 @@ static int redeliver(mull__store *store, settled *to, int *status)
                            to->claim->token);
 }
 
-static int bury(mull__store *store, settled *to)
+static int bury(mull__store *store, settled *to, int *status)
 {
     mull__queue *queue;
     int code = mull__store_queue(store, &queue, to->settlement->queue, 1);
     if (code == SQLITE_OK)
         code = mull__store_number(store, &to->number);
+    if (code == SQLITE_OK && to->claim->queue)
+        return put_off_ready(store, to, queue->queue, status);
     return code == SQLITE_OK
                ? run_settled(store, MULL__SQL_DEAD_LETTER, "iiittiiiitttt", to, queue->queue)
                : code;
@@ -189,15 +208,18 @@ static int bury(mull__store *store, settled *to)
 static int keep(mull__store *store, settled *to, int *status)
 {
     mull_settle_kind kind = to->settlement->kind;
-    int code = kind == MULL_SETTLE_NOTE ? note(store, to) : leave_ready(store, to->claim, status);
-    if (code != SQLITE_OK || *status != 0)
-        return code;
-    if (kind == MULL_SETTLE_GIVE_BACK)
-        code = run_settled(store, MULL__SQL_GIVE_BACK, "iiitti", to, 0);
-    else if (kind == MULL_SETTLE_REDELIVER)
-        code = redeliver(store, to, status);
+    int at_once = kind == MULL_SETTLE_REDELIVER && to->due_ms == 0;
+    int code;
+    if (kind == MULL_SETTLE_NOTE)
+        code = note(store, to);
     else if (kind == MULL_SETTLE_DEAD_LETTER)
-        code = bury(store, to);
+        code = bury(store, to, status);
+    else if (to->claim->queue && !at_once)
+        code = put_off_ready(store, to, to->claim->queue, status);
+    else if (kind == MULL_SETTLE_GIVE_BACK)
+        code = run_settled(store, MULL__SQL_GIVE_BACK, "iiitti", to, 0);
+    else
+        code = redeliver(store, to, status);
     found(store, code, status);
     return code;
 }
