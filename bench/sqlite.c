@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BODY_SIZE = 256, HEADERS_MAX = 100, ROUNDS = 5 };
+enum { BODY_SIZE = 256, HEADERS_MAX = 100, ROUNDS = 5, QUEUE = 1, OWNER = 1 };
 
 #define MULL__STATEMENT_ENUM(name, text) SQL_##name,
 enum { MULL__STATEMENTS(MULL__STATEMENT_ENUM) SQL_COUNT };
@@ -97,17 +97,22 @@ static void insert(plain *f, int number, const char *body)
 {
     char id[16];
     snprintf(id, sizeof id, "m-%d", number);
-    sqlite3_stmt *row = f->statements[SQL_INSERT];
-    sqlite3_bind_int(row, 1, number);
-    sqlite3_bind_text(row, 2, "orders", -1, SQLITE_STATIC);
-    sqlite3_bind_int(row, 3, 0);
-    sqlite3_bind_text(row, 4, id, -1, SQLITE_STATIC);
-    sqlite3_bind_text(row, 7, headers, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(row, 8, (sqlite3_int64)time(NULL) * 1000);
-    run(f, SQL_INSERT);
-    sqlite3_bind_int(f->statements[SQL_INSERT_BODY], 1, number);
-    sqlite3_bind_blob(f->statements[SQL_INSERT_BODY], 2, body, BODY_SIZE, SQLITE_STATIC);
-    run(f, SQL_INSERT_BODY);
+    sqlite3_stmt *row = f->statements[SQL_READY];
+    sqlite3_bind_int(row, 1, QUEUE);
+    sqlite3_bind_int(row, 2, number);
+    sqlite3_bind_text(row, 3, id, -1, SQLITE_STATIC);
+    sqlite3_bind_text(row, 6, headers, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(row, 7, (sqlite3_int64)time(NULL) * 1000);
+    sqlite3_bind_blob(row, 8, body, BODY_SIZE, SQLITE_STATIC);
+    run(f, SQL_READY);
+}
+
+static void write_queue(plain *f, int head, int ready)
+{
+    sqlite3_bind_int(f->statements[SQL_QUEUE_WRITE], 1, QUEUE);
+    sqlite3_bind_int(f->statements[SQL_QUEUE_WRITE], 2, head);
+    sqlite3_bind_int(f->statements[SQL_QUEUE_WRITE], 3, ready);
+    run(f, SQL_QUEUE_WRITE);
 }
 
 /* fill makes the file anew, with all messages in it, and all of it checkpointed. */
@@ -118,59 +123,66 @@ static void fill(void)
     memset(body, 'x', sizeof body);
     remove_file();
     open_file(&f);
-    exec(&f, MULL__SCHEMA_TABLES);
+    static const char *const schema[] = {MULL__SCHEMA};
+    for (size_t i = 0; i < sizeof schema / sizeof *schema; i++)
+        exec(&f, schema[i]);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              MULL__SCHEMA_APPLICATION, MULL__SCHEMA_VERSION);
     exec(&f, pragmas);
     prepare(&f);
-    exec(&f, "BEGIN");
+    exec(&f, "BEGIN; INSERT INTO counter (next) VALUES (1);"
+             "INSERT INTO queues (queue, name) VALUES (1, 'orders')");
     for (int number = 1; number <= messages; number++)
         insert(&f, number, body);
     sqlite3_bind_int(f.statements[SQL_COUNTER_WRITE], 1, messages + 1);
     run(&f, SQL_COUNTER_WRITE);
+    write_queue(&f, 0, messages);
     exec(&f, "COMMIT");
     close_file(&f);
 }
 
 /* ---- The plain loop -------------------------------------------------------------------------- */
 
-static int64_t *claimed, bytes_seen;
+static int64_t bytes_seen;
 
-static int claim_group(plain *f, int group, int64_t token)
+/* Numbers are in order, and nobody else claims: a group is those from `done` on. */
+static int claim_group(plain *f, int group, int done)
 {
-    sqlite3_stmt *read = f->statements[SQL_FRESH];
-    sqlite3_bind_text(read, 1, "orders", -1, SQLITE_STATIC);
+    sqlite3_stmt *read = f->statements[SQL_CLAIM_READY];
+    sqlite3_bind_int(read, 1, QUEUE);
     sqlite3_bind_int(read, 2, group);
+    sqlite3_bind_int(read, 3, done);
     int count = 0;
     while (sqlite3_step(read) == SQLITE_ROW) {
-        claimed[count++] = sqlite3_column_int64(read, 0);
+        count++;
         sqlite3_column_text(read, 2);
         sqlite3_column_text(read, 5);
         sqlite3_column_blob(read, 6);
         bytes_seen += sqlite3_column_bytes(read, 6);
     }
     sqlite3_reset(read);
-    for (int i = 0; i < count; i++) {
-        sqlite3_bind_int64(f->statements[SQL_CLAIM], 1, claimed[i]);
-        sqlite3_bind_int64(f->statements[SQL_CLAIM], 2, 1);
-        sqlite3_bind_int64(f->statements[SQL_CLAIM], 3, token + i);
-        run(f, SQL_CLAIM);
-    }
+    if (count == 0)
+        return 0;
+    sqlite3_bind_int(f->statements[SQL_RANGE], 1, QUEUE);
+    sqlite3_bind_int(f->statements[SQL_RANGE], 2, OWNER);
+    sqlite3_bind_int(f->statements[SQL_RANGE], 3, done + 1);
+    sqlite3_bind_int(f->statements[SQL_RANGE], 4, done + count);
+    run(f, SQL_RANGE);
+    write_queue(f, done + count, messages - done - count);
     return count;
 }
 
-static void delete_group(plain *f, int count, int64_t token)
+static void delete_group(plain *f, int count, int done)
 {
     for (int i = 0; i < count; i++) {
-        sqlite3_bind_int64(f->statements[SQL_DELETE], 1, claimed[i]);
-        sqlite3_bind_int64(f->statements[SQL_DELETE], 2, 1);
-        sqlite3_bind_int64(f->statements[SQL_DELETE], 3, token + i);
-        run(f, SQL_DELETE);
+        sqlite3_bind_int(f->statements[SQL_END_READY], 1, QUEUE);
+        sqlite3_bind_int(f->statements[SQL_END_READY], 2, done + i + 1);
+        run(f, SQL_END_READY);
         if (sqlite3_changes(f->db) != 1)
             die("plain loop", "a claim was gone");
-        sqlite3_bind_int64(f->statements[SQL_DELETE_BODY], 1, claimed[i]);
-        run(f, SQL_DELETE_BODY);
     }
+    sqlite3_bind_int(f->statements[SQL_RANGES_END], 1, OWNER);
+    run(f, SQL_RANGES_END);
 }
 
 static double run_plain(int group)
@@ -178,16 +190,15 @@ static double run_plain(int group)
     plain f = {0};
     fill();
     open_file(&f);
+    exec(&f, "INSERT INTO owners VALUES (1, 1, 1)");
     prepare(&f);
     int count = 0, done = 0;
-    int64_t token = 1;
     double start = now();
     while (done < messages) {
         run(&f, SQL_BEGIN);
-        delete_group(&f, count, token);
+        delete_group(&f, count, done);
         done += count;
-        token += count;
-        count = claim_group(&f, group, token);
+        count = claim_group(&f, group, done);
         run(&f, SQL_COMMIT);
     }
     double seconds = now() - start;
@@ -325,15 +336,11 @@ int main(int argc, char **argv)
     if (messages < 1 || header_count < 0 || header_count > HEADERS_MAX)
         die("usage", "sqlite [FILE] [MESSAGES] [HEADERS]");
     write_headers(header_count);
-    claimed = malloc(sizeof *claimed * (size_t)messages);
-    if (!claimed)
-        die("usage", "too many messages");
     int low = 0;
     printf("%11s %10s %14s %14s %8s\n", "concurrency", "per commit", "engine, msg/s",
            "plain, msg/s", "ratio");
     for (size_t i = 0; i < sizeof concurrencies / sizeof concurrencies[0]; i++)
         low |= compare(concurrencies[i]) < 0.5;
     remove_file();
-    free(claimed);
     return low;
 }

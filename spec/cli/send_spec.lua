@@ -90,7 +90,7 @@ describe("mulligan send", function()
         it(("says so where the database refuses %q"):format(input), function()
             assert.same(WELL, send({ "work", "--transport", url }, { stdin = "before\n" }))
             database.rows(folder:path("q.db"), [[
-                CREATE TRIGGER refuse BEFORE INSERT ON messages BEGIN SELECT RAISE(ABORT, 'no room'); END]])
+                CREATE TRIGGER refuse BEFORE INSERT ON ready BEGIN SELECT RAISE(ABORT, 'no room'); END]])
             local sent = send({ "work", "--transport", url }, { stdin = input })
             assert.same({ 1, "" }, { sent.code, sent.out })
             assert.is_truthy(sent.err:find("\nmulligan: send: 0 messages are safe\n", 1, true), sent.err)

@@ -84,6 +84,70 @@ static inline int count(sqlite3 *db, const char *condition)
     return atoi(ask(db, text));
 }
 
+/* put_row puts a message into the queue "q", as a publish would. */
+static inline void put_row(sqlite3 *db, const char *id)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "INSERT OR IGNORE INTO queues (name) VALUES ('q');"
+             "INSERT INTO ready (queue, number, id, published_ms, body)"
+             " SELECT queue, next, '%s', 1, x'' FROM queues, counter WHERE name = 'q';"
+             "UPDATE queues SET ready = ready + 1 WHERE name = 'q';"
+             "UPDATE counter SET next = next + 1",
+             id);
+    sql(db, text);
+}
+
+/* check_shape holds a file against docs/decisions/0020-schema-2.md: each of these finds nothing. */
+static inline void check_shape(sqlite3 *db)
+{
+    static const char *const broken[] = {
+        "queues AS q WHERE ready <>"
+        " (SELECT count(*) FROM ready AS r WHERE r.queue = q.queue AND number > head)",
+        "queues AS q WHERE due <> (SELECT count(*) FROM waiting AS w WHERE w.queue = q.queue"
+        " AND owner IS NULL AND due_ms <= mark_ms)",
+        "queues AS q WHERE delayed <> (SELECT count(*) FROM waiting AS w WHERE w.queue = q.queue"
+        " AND owner IS NULL AND due_ms > mark_ms)",
+        "ranges AS a JOIN ranges AS b ON a.queue = b.queue AND a.first < b.first"
+        " AND a.last >= b.first",
+        "ranges JOIN queues USING (queue) WHERE last > head",
+        "ready AS r JOIN queues USING (queue) WHERE number <= head AND NOT EXISTS"
+        " (SELECT 1 FROM ranges AS g WHERE g.queue = r.queue AND number BETWEEN first AND last)",
+        "(SELECT owner FROM ranges UNION SELECT owner FROM waiting) WHERE owner IS NOT NULL"
+        " AND owner NOT IN (SELECT owner FROM owners)",
+        "(SELECT large FROM ready UNION ALL SELECT large FROM waiting) AS m"
+        " LEFT JOIN bodies ON body = large WHERE large IS NOT NULL AND body IS NULL",
+        "bodies WHERE 1 <> (SELECT count(*) FROM (SELECT large FROM ready UNION ALL"
+        " SELECT large FROM waiting) WHERE large = bodies.body)",
+        "messages, counter WHERE number >= next",
+        "(SELECT number FROM messages GROUP BY number HAVING count(*) > 1)",
+    };
+    char text[512];
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        snprintf(text, sizeof text, "SELECT count(*) FROM %s", broken[i]);
+        if (atoi(ask(db, text)) != 0)
+            fail_msg("%s: %s", ask(db, text), text);
+    }
+}
+
+/* check_ranges: each has a message, where nobody has taken any away. */
+static inline void check_ranges(sqlite3 *db)
+{
+    assert_string_equal(ask(db, "SELECT count(*) FROM ranges AS g WHERE NOT EXISTS (SELECT 1 FROM"
+                                " ready AS r WHERE r.queue = g.queue AND number BETWEEN first"
+                                " AND last)"),
+                        "0");
+}
+
+/* assert_refused: the file doesn't admit it. */
+static inline void assert_refused(sqlite3 *db, const char *text, const char *why)
+{
+    if (sqlite3_exec(db, text, NULL, NULL, NULL) != SQLITE_CONSTRAINT)
+        fail_msg("%s: is admitted", text);
+    if (!strstr(sqlite3_errmsg(db), why))
+        fail_msg("%s: %s, not %s", text, sqlite3_errmsg(db), why);
+}
+
 /* ---- An engine on the file, by the real clocks ----------------------------------------------- */
 
 /* live is an engine that runs, what its handler does, and what came of it. */

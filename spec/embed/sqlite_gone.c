@@ -441,12 +441,12 @@ static void mend(void)
     close(spoiled.file);
 }
 
-/* spoil_bodies spoils a page in the middle, once all is in the file and has to be read again. */
-static void spoil_bodies(void)
+/* spoil_ready spoils a page in the middle, once all is in the file and has to be read again. */
+static void spoil_ready(void)
 {
     sqlite3 *db = look_in();
     assert_int_equal(atoi(ask(db, "PRAGMA page_size")), PAGE);
-    long number = atol(ask(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'bodies'"));
+    long number = atol(ask(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'ready'"));
     sql(db, "UPDATE counter SET next = next + 1");
     while (strcmp(ask(db, "PRAGMA wal_checkpoint(TRUNCATE)"), "0") != 0)
         sqlite3_sleep(1);
@@ -458,7 +458,7 @@ static void a_page_spoiled_while_running(void **state)
 {
     (void)state;
     fate f;
-    suffer(&f, spoil_bodies, "is damaged (database disk image is malformed); put back a copy");
+    suffer(&f, spoil_ready, "is damaged (database disk image is malformed); put back a copy");
     mend();
     recover(&f);
 }
@@ -483,7 +483,7 @@ static void a_page_spoiled_before_it_is_read(void **state)
     (void)state;
     fate f = {0};
     put_five();
-    spoil_bodies();
+    spoil_ready();
     open_fate(&f);
     assert_int_equal(mull_engine_run(f.l.engine), MULL_EIO);
     assert_int_equal(f.l.broken, 1);

@@ -3,6 +3,9 @@
  * a newer one did, is refused and left as it was. */
 #include "sqlite_engine.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include <sys/stat.h>
 
 /* read_file gives a text that ends in a NUL. */
@@ -68,14 +71,171 @@ static void version_1_is_handled_to_its_end(void **state)
     assert_int_equal(mull_engine_run(r.engine), 0);
     assert_int_equal(test_engine_counts(&r).done, 6);
     test_engine_close(&r);
-    /* What is due, what is new; and once it is sure that their owner is dead, what it had. */
-    assert_string_equal(orders.text, "later body of later 1 1;delayed delayed 1 0;- no id 1 0;"
-                                     "kills body of kills 2 0;fresh fresh 2 0;");
+    /* What their owner had died with, one at a time; what is due, what is new. */
+    assert_string_equal(orders.text, "kills body of kills 2 0;later body of later 1 1;"
+                                     "fresh fresh 2 0;delayed delayed 1 0;- no id 1 0;");
     assert_string_equal(dead.text, "dead body of dead 1 0;");
     sqlite3 *db = look_in();
     assert_int_equal(count(db, "1"), 0);
     assert_string_equal(ask(db, "SELECT count(*) FROM owners"), "0");
     sqlite3_close(db);
+}
+
+static int user_version(void)
+{
+    sqlite3 *db = look_in();
+    int version = atoi(ask(db, "PRAGMA user_version"));
+    sqlite3_close(db);
+    return version;
+}
+
+/* open_only opens the file with an engine, and closes it. */
+static int open_only(live *l)
+{
+    *l = (live){0};
+    new_engine(l);
+    int status = mull_engine_transport(l->engine, "t", url);
+    mull_engine_close(l->engine, NULL, NULL);
+    mull_policy_free(l->policy);
+    return status;
+}
+
+static void version_1_stays_while_somebody_has_it_open(void **state)
+{
+    (void)state;
+    live l;
+    write_version("spec/transport/schema-1.sql");
+    sqlite3 *db = look_in();
+    assert_int_equal(count(db, "1"), 6);
+    assert_int_equal(open_only(&l), MULL_EIO);
+    assert_logged(&l, "another process has it open; end it, and try again");
+    assert_null(strchr(strchr(l.log, '\n') + 1, '\n'));
+    assert_int_equal(atoi(ask(db, "PRAGMA user_version")), 1);
+    sqlite3_close(db);
+    assert_int_equal(open_only(&l), 0);
+    assert_int_equal(user_version(), 2);
+}
+
+static void what_version_2_does_not_admit_is_repaired(void **state)
+{
+    (void)state;
+    static const char *const told[] = {
+        "13 message(s) were brought from schema 1 to schema 2",
+        "2 message(s) were claimed by a process that has died",
+        "1 message(s) were claimed in the name of nobody",
+        "1 message(s) had fewer than 0 deliveries",
+        "1 message(s) had more than 1000000 deliveries",
+        "2 message(s) were due before 1970",
+        "1 message(s) were no dead letters, but said why",
+        "1 dead letter(s) didn't say from which queue",
+        "2 message(s) have no body",
+        "1 body(s) of no message are gone",
+    };
+    live l;
+    write_version("spec/transport/schema-1.sql");
+    sqlite3 *db = look_in();
+    sql(db, "INSERT INTO messages (number, seq, queue, due_ms, deliveries, owner, published_ms,"
+            " dead_ms, reason, id) VALUES (10, 1, 'q', -1, 0, NULL, 1, NULL, NULL, 'early'),"
+            " (11, 2, 'q', -9223372036854775807 - 1, -5, NULL, 1, NULL, NULL, 'few'),"
+            " (12, 2, 'q', 0, 9223372036854775807, NULL, 1, NULL, NULL, 'many'),"
+            " (-7, 3, 'q', 0, 0, 99, 1, NULL, NULL, 'nobody'),"
+            " (9223372036854775807, 3, 'q', 0, 0, NULL, 1, NULL, 'rule', 'says'),"
+            " (0, 3, 'x', 0, 0, NULL, 1, 5, 'rule', 'buried'),"
+            " (14, 4, 'q', 0, 0, NULL, 1, NULL, NULL, 'large');"
+            "INSERT INTO bodies VALUES (10, x'61'), (11, x'61'), (12, x'61'), (-7, x'61'),"
+            " (14, zeroblob(5000)), (0, x'61'), (77, x'61');"
+            "DELETE FROM bodies WHERE number = 8; UPDATE counter SET next = 3");
+    sqlite3_close(db);
+    assert_int_equal(open_only(&l), 0);
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        assert_logged(&l, told[i]);
+    db = look_in();
+    assert_string_equal(ask(db, "SELECT group_concat(id, ' ') FROM messages WHERE body IS NULL"),
+                        "says");
+    assert_int_equal(count(db, "id IS NULL AND body IS NULL"), 1);
+    assert_int_equal(count(db, "length(body) = 5000"), 1);
+    assert_int_equal(count(db, "owner IS NOT NULL"), 0);
+    assert_int_equal(count(db, "number <= 14"), 0);
+    assert_string_equal(ask(db, "SELECT group_concat(id, ' ') FROM (SELECT id FROM ready"
+                                " JOIN queues USING (queue) WHERE name = 'q' ORDER BY number)"),
+                        "early few says large");
+    assert_string_equal(ask(db, "SELECT consumer FROM dead_letters WHERE error_type NOT NULL"),
+                        "C");
+    sql(db, "DELETE FROM messages WHERE body IS NULL");
+    check_shape(db);
+    sqlite3_close(db);
+}
+
+/* ---- Killed while it is upgraded ------------------------------------------------------------- */
+
+static int from_environment(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : otherwise;
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char command[256];
+    snprintf(command, sizeof command, "cp %s %s", from, to);
+    assert_int_equal(system(command), 0);
+}
+
+static void write_many(int rows, const char *kept)
+{
+    char text[1024];
+    write_version("spec/transport/schema-1.sql");
+    sqlite3 *db = look_in();
+    snprintf(text, sizeof text,
+             "PRAGMA synchronous = OFF; BEGIN;"
+             "WITH RECURSIVE n (i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 99 + %d)"
+             " INSERT INTO messages (number, seq, queue, due_ms, deliveries, published_ms, id)"
+             " SELECT i, i, 'q' || i %% 3, iif(i %% 5, 0, i), i %% 7 = 0, i, 'm' || i FROM n;"
+             "INSERT INTO bodies SELECT number, zeroblob(iif(number %% 100, 100, 5000))"
+             " FROM messages WHERE number >= 100; COMMIT; PRAGMA wal_checkpoint(TRUNCATE)",
+             rows);
+    sql(db, text);
+    sqlite3_close(db);
+    copy_file(path, kept);
+}
+
+static void an_upgrade_that_is_killed_leaves_one_version_or_the_other(void **state)
+{
+    (void)state;
+    int rows = from_environment("MULL_ROWS", 5000), kills = from_environment("MULL_KILLS", 5);
+    char kept[96];
+    live l;
+    snprintf(kept, sizeof kept, "%s-kept", path);
+    alarm(0);
+    write_many(rows, kept);
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    assert_int_equal(open_only(&l), 0);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    int64_t took_us = (end.tv_sec - begin.tv_sec) * 1000000 + (end.tv_nsec - begin.tv_nsec) / 1000;
+    for (int i = 0, killed = 0; i < kills; i++) {
+        copy_file(kept, path);
+        pid_t child = fork();
+        if (child == 0)
+            _exit(open_only(&l) != 0);
+        usleep((useconds_t)(took_us * random() / RAND_MAX));
+        kill(child, SIGKILL);
+        int status;
+        waitpid(child, &status, 0);
+        killed += WIFSIGNALED(status);
+        sqlite3 *db = look_in();
+        assert_int_equal(count(db, "1"), rows + 6);
+        sqlite3_close(db);
+        if (i == kills - 1)
+            print_message("%d rows, %lld ms, %d of %d killed, last one of schema %d\n", rows,
+                          (long long)took_us / 1000, killed, kills, user_version());
+        assert_int_equal(open_only(&l), 0);
+        db = look_in();
+        assert_int_equal(count(db, "1"), rows + 6);
+        assert_int_equal(count(db, "length(body) = 5000"), (rows + 99) / 100);
+        check_shape(db);
+        sqlite3_close(db);
+    }
 }
 
 /* refused_as opens a file whose version was changed. */
@@ -111,6 +271,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(version_1_is_handled_to_its_end),
+        TEST(version_1_stays_while_somebody_has_it_open),
+        TEST(what_version_2_does_not_admit_is_repaired),
+        TEST(an_upgrade_that_is_killed_leaves_one_version_or_the_other),
         TEST(other_versions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

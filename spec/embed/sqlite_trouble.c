@@ -98,10 +98,13 @@ static int no_growth(sqlite3 *db, const char **why, const struct sqlite3_api_rou
 static void begin_full(worker *w)
 {
     *w = (worker){.db = make_file()};
-    sql(w->db, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)"
-               " INSERT INTO messages (number, seq, queue, due_ms, published_ms, dead_ms)"
-               " SELECT 1000 + i, i, 'error', 0, 1, 1 FROM n");
-    sql(w->db, "INSERT INTO bodies SELECT number, zeroblob(20000) FROM messages");
+    sql(w->db,
+        "INSERT INTO queues (name) VALUES ('error');"
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)"
+        " INSERT INTO waiting (number, queue, due_ms, published_ms, large, dead_ms, dead_from)"
+        " SELECT 1000 + i, queue, 0, 1, 1000 + i, 1, 'q' FROM n, queues;"
+        "INSERT INTO bodies SELECT number, zeroblob(20000) FROM waiting;"
+        "UPDATE counter SET next = 2000");
 }
 
 static void start_full(worker *w, uint32_t concurrency)
@@ -113,8 +116,6 @@ static void start_full(worker *w, uint32_t concurrency)
 
 static void make_room(worker *w)
 {
-    sql(w->db, "DELETE FROM bodies WHERE number IN"
-               " (SELECT number FROM messages WHERE queue = 'error')");
     sql(w->db, "DELETE FROM messages WHERE queue = 'error'");
 }
 
@@ -174,8 +175,8 @@ static void a_settle_finds_it_full(void **state)
     end(&w);
 }
 
-/* There is no page for the index of 600 claims, but for that of some, who make room. */
-static void what_can_not_be_claimed_at_once_is_claimed_little_by_little(void **state)
+/* A range takes no page, however many it claims. */
+static void what_is_ready_is_claimed_without_room(void **state)
 {
     (void)state;
     enum { MANY = 600 };
@@ -185,6 +186,24 @@ static void what_can_not_be_claimed_at_once_is_claimed_little_by_little(void **s
     start_full(&w, MANY);
     await(count(w.db, "queue = 'q'") == 0);
     assert_int_equal(w.l.seen, MANY);
+    assert_int_equal(w.l.down, 0);
+    end(&w);
+}
+
+/* There is no page for the index of so many claims of what waited, but for that of some, who make
+ * room. */
+static void what_can_not_be_claimed_at_once_is_claimed_little_by_little(void **state)
+{
+    (void)state;
+    enum { MANY = 3000 };
+    worker w;
+    begin_full(&w);
+    insert(w.db, 0, MANY);
+    sql(w.db, "UPDATE messages SET due_ms = 1 WHERE queue = 'q';"
+              "DELETE FROM messages WHERE queue = 'q' AND number % 10 = 0");
+    start_full(&w, MANY);
+    await(count(w.db, "queue = 'q'") == 0);
+    assert_int_equal(w.l.seen, MANY - MANY / 10);
     await(w.l.up == w.l.down);
     put(&w, "next");
     assert_int_equal(w.l.published, 1);
@@ -323,6 +342,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LOOP_TEST(a_publish_finds_it_full),
         LOOP_TEST(a_settle_finds_it_full),
+        LOOP_TEST(what_is_ready_is_claimed_without_room),
         LOOP_TEST(what_can_not_be_claimed_at_once_is_claimed_little_by_little),
         cmocka_unit_test_setup_teardown(it_becomes_read_only, set_up_shim, tear_down_shim),
         cmocka_unit_test_setup_teardown(what_can_only_be_read_is_refused, set_up_shim,

@@ -132,9 +132,7 @@ static void claims_of_one_that_stands_still_stay(void **state)
     sqlite3 *db = look_in();
     int held = count(db, "owner IS NOT NULL");
     assert_true(held >= 1);
-    sql(db, "INSERT INTO bodies VALUES (1000, x'');"
-            "INSERT INTO messages (number, seq, queue, due_ms, id, published_ms)"
-            " VALUES (1000, 1000, 'q', 0, 'last', 1)");
+    put_row(db, "last");
     sqlite3_close(db);
 
     open_live(&l, succeed, 1);
@@ -172,9 +170,7 @@ static void a_death_is_noticed_while_running(void **state)
     other = run_child(stand_still, 0);
     live l;
     open_live(&l, kill_other, 1);
-    sql(l.db, "INSERT INTO bodies VALUES (1000, x'');"
-              "INSERT INTO messages (number, seq, queue, due_ms, id, published_ms)"
-              " VALUES (1000, 1000, 'q', 0, 'last', 1)");
+    put_row(l.db, "last");
     l.wanted = 6;
     run_live(&l);
     assert_int_equal(l.seen, 6);
@@ -187,7 +183,7 @@ static void lose_first(mull_engine *engine, mull_call call, const mull_message *
 {
     live *l = data;
     if (l->seen == 0)
-        sql(l->db, "UPDATE messages SET owner = NULL, token = NULL");
+        sql(l->db, "UPDATE messages SET owner = NULL");
     succeed(engine, call, message, data);
 }
 
@@ -213,7 +209,7 @@ static void claim_again(mull_engine *engine, mull_call call, const mull_message 
 {
     live *l = data;
     if (l->seen == 0)
-        sql(l->db, "UPDATE messages SET token = token + 1000");
+        sql(l->db, "UPDATE waiting SET token = token + 1000");
     succeed(engine, call, message, data);
 }
 
@@ -222,7 +218,8 @@ static void a_settle_is_conditional_on_its_token(void **state)
     (void)state;
     live l;
     open_live(&l, claim_again, 1);
-    publish(&l, "a", "body");
+    put_row(l.db, "a");
+    sql(l.db, "UPDATE messages SET due_ms = 1"); /* so that it waits */
     l.wanted = 1;
     run_live(&l);
     assert_int_equal(count(l.db, "owner IS NOT NULL"), 1);
@@ -235,71 +232,63 @@ static void a_settle_is_conditional_on_its_token(void **state)
 
 /* ---- Rows that nobody here wrote ------------------------------------------------------------- */
 
-/* insert gives the handler's first message a neighbour that is claimed already. */
-static void insert_claimed(live *l, const char *owner)
-{
-    char text[256];
-    snprintf(text, sizeof text,
-             "INSERT INTO bodies VALUES (1000, x'');"
-             "INSERT INTO messages (number, seq, queue, due_ms, id, owner, token, published_ms)"
-             " VALUES (1000, 1000, 'q', 0, 'b', %s, 1000, 1)",
-             owner);
-    sql(l->db, text);
-}
-
-static void claim_in_our_name(mull_engine *engine, mull_call call, const mull_message *message,
-                              void *data)
-{
-    if (((live *)data)->seen == 0)
-        insert_claimed(data, "(SELECT max(owner) FROM owners)");
-    succeed(engine, call, message, data);
-}
-
-static void claim_for_nobody(mull_engine *engine, mull_call call, const mull_message *message,
-                             void *data)
-{
-    if (((live *)data)->seen == 0)
-        insert_claimed(data, "999");
-    succeed(engine, call, message, data);
-}
-
-static void is_freed_while_running(mull_handler handler, const char *words)
-{
-    live l;
-    open_live(&l, handler, 1);
-    publish(&l, "a", "body");
-    l.wanted = 2;
-    run_live(&l);
-    assert_string_equal(l.last_id, "b");
-    assert_int_equal(l.deliveries[1], 1);
-    assert_logged(&l, words);
-    close_live(&l);
-}
-
-static void claims_that_nobody_made_are_freed(void **state)
+static void what_no_one_here_would_write_is_refused(void **state)
 {
     (void)state;
-    is_freed_while_running(claim_in_our_name, "1 message(s) were claimed in the name of owner 1,");
+    static const char *const refused[][2] = {
+        {"UPDATE messages SET deliveries = -1 WHERE id = 'a'", "CHECK"},
+        {"UPDATE messages SET deliveries = 1000001 WHERE id = 'a'", "CHECK"},
+        {"UPDATE messages SET due_ms = -1 WHERE id = 'a'", "CHECK"},
+        {"UPDATE messages SET owner = 999 WHERE id = 'a'", "set owner = NULL"},
+        {"UPDATE messages SET dead_ms = 1 WHERE id = 'a'", "CHECK"},
+        {"UPDATE messages SET reason = 'rule' WHERE id = 'a'", "CHECK"},
+        {"UPDATE messages SET headers = NULL WHERE id = 'a'", "NOT NULL"},
+        {"UPDATE waiting SET owner = 999, token = 1, deliveries = 1", "no such owner"},
+        {"UPDATE waiting SET owner = 100, token = NULL, deliveries = 1", "CHECK"},
+        {"UPDATE waiting SET owner = 100, token = 1, deliveries = 0", "CHECK"},
+        {"UPDATE waiting SET body = NULL", "CHECK"},
+        {"UPDATE waiting SET body = zeroblob(4097)", "CHECK"},
+        {"UPDATE waiting SET large = 1", "CHECK"},
+        {"UPDATE waiting SET number = 0", "CHECK"},
+        {"INSERT INTO waiting (number, queue, due_ms, published_ms, body) VALUES (99, 99, 0, 1, "
+         "x'')",
+         "no such owner or queue"},
+        {"UPDATE ready SET number = 4611686018427387904", "CHECK"},
+        {"INSERT INTO ranges VALUES (1, 1, 5, 999)", "no such owner"},
+        {"INSERT INTO ranges VALUES (1, 5, 1, 100)", "CHECK"},
+        {"INSERT INTO ranges VALUES (1, 1, 3, 100), (1, 3, 4, 100)", "claimed already"},
+        {"INSERT INTO ranges VALUES (1, 1, 4, 100); UPDATE ranges SET last = 3", "only grows"},
+        {"DELETE FROM ranges", "messages are claimed by it"},
+        {"DELETE FROM owners", "it has claims"},
+        {"UPDATE owners SET owner = 101", "is what it is"},
+        {"UPDATE counter SET next = 1", "only grows"},
+        {"UPDATE counter SET next = 4611686018427387903", "only grows"},
+        {"DELETE FROM counter", "it stays"},
+        {"INSERT INTO counter VALUES (2, 5)", "CHECK"},
+        {"UPDATE queues SET head = 3; UPDATE queues SET head = 2", "only grows"},
+        {"UPDATE queues SET ready = -1", "CHECK"},
+        {"DELETE FROM queues", "it has messages"},
+    };
+    put_five();
+    sqlite3 *db = look_in();
+    sql(db, "UPDATE messages SET due_ms = 1 WHERE id = 'b';"
+            "INSERT INTO owners VALUES (100, 1, 1)");
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        assert_refused(db, refused[i][0], refused[i][1]);
+    sqlite3_close(db);
 }
 
-static void claims_of_an_owner_that_never_was_are_freed(void **state)
-{
-    (void)state;
-    is_freed_while_running(claim_for_nobody, "1 message(s) were claimed in the name of owner 999,");
-}
-
-static void a_count_below_0_is_found_and_mended(void **state)
+static void a_count_that_is_off_is_put_right(void **state)
 {
     (void)state;
     put_five();
     live l;
     open_live(&l, succeed, 1);
-    sql(l.db, "UPDATE messages SET deliveries = -1 WHERE id = 'a';"
-              "UPDATE messages SET deliveries = -9223372036854775807 - 1 WHERE id = 'c'");
-    l.wanted = 5;
-    run_live(&l);
-    assert_logged(&l, "2 message(s) had fewer than 0 deliveries");
-    assert_int_equal(count(l.db, "1"), 0);
+    sql(l.db, "DELETE FROM ready WHERE id = 'c'");
+    mull_stop_when_empty(l.engine);
+    assert_int_equal(mull_engine_run(l.engine), 0);
+    assert_int_equal(l.seen, 4);
+    assert_logged(&l, "queue 'q': its count of what is ready was off by 1");
     close_live(&l);
 }
 
@@ -329,6 +318,41 @@ static void what_never_comes_due_is_named(void **state)
                       "policy can say; they wait until somebody sets their due_ms: number 5");
     assert_int_equal(l.seen, 1);
     close_live(&l);
+}
+
+static void refused(const char *bad_url, const char *why);
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static int most_claimed;
+
+static void count_claimed(mull_engine *engine, mull_call call, const mull_message *message,
+                          void *data)
+{
+    int claimed = count(((live *)data)->db, "owner IS NOT NULL");
+    most_claimed = claimed > most_claimed ? claimed : most_claimed;
+    succeed(engine, call, message, data);
+}
+
+static void claimed_bodies_are_bounded_and_one_is_let_through(void **state)
+{
+    (void)state;
+    live l;
+    strcat(url, "?claimed=1000");
+    open_live(&l, count_claimed, 8);
+    for (int i = 0; i < 5; i++)
+        put_row(l.db, "small");
+    put_row(l.db, "large");
+    sql(l.db, "UPDATE ready SET body = zeroblob(600);"
+              "UPDATE ready SET body = NULL, large = number WHERE id = 'large';"
+              "INSERT INTO bodies SELECT number, zeroblob(100000) FROM ready WHERE id = 'large'");
+    l.wanted = 6;
+    run_live(&l);
+    assert_string_equal(l.last_id, "large");
+    assert_int_equal(most_claimed, 2);
+    close_live(&l);
+    refused("sqlite:a.db?claimed=0", "no option but claimed=BYTES, 1 or more");
+    refused("sqlite:a.db?claimed=1x", "no option but claimed=BYTES, 1 or more");
 }
 
 /* ---- Depth ----------------------------------------------------------------------------------- */
@@ -376,7 +400,8 @@ static void a_dead_letter_can_be_read_with_sql(void **state)
                         "error q Bad rule policy.lua:2 0");
     assert_int_equal(count(l.db, "dead_ms BETWEEN published_ms AND published_ms + 60000"), 1);
     assert_string_equal(ask(l.db, "SELECT headers ->> 'mulligan-error-type' FROM messages"), "Bad");
-    assert_string_equal(ask(l.db, "SELECT body FROM bodies"), "the body");
+    assert_string_equal(ask(l.db, "SELECT body FROM messages"), "the body");
+    assert_string_equal(ask(l.db, "SELECT consumer FROM dead_letters"), "C");
     assert_string_equal(ask(l.db, "PRAGMA journal_mode"), "wal");
     assert_int_equal(atoi(ask(l.db, "PRAGMA application_id")), MULL__SCHEMA_APPLICATION);
     assert_int_equal(atoi(ask(l.db, "PRAGMA user_version")), MULL__SCHEMA_VERSION);
@@ -401,14 +426,13 @@ static void a_row_with_spoiled_headers_is_delivered(void **state)
     (void)state;
     live l;
     open_live(&l, succeed, 1);
-    sql(l.db, "INSERT INTO bodies VALUES (1000, x'');"
-              "INSERT INTO messages (number, seq, queue, due_ms, id, headers, published_ms)"
-              " VALUES (1000, 1000, 'q', 0, 'a', '{\"x\": 1', 1)");
+    put_row(l.db, "a");
+    sql(l.db, "UPDATE messages SET headers = '{\"x\": 1'");
     l.wanted = 1;
     run_live(&l);
     assert_string_equal(l.last_id, "a");
     assert_int_equal(l.last_headers, 0);
-    assert_non_null(strstr(l.log, "number 1000"));
+    assert_non_null(strstr(l.log, "message number "));
     close_live(&l);
 }
 
@@ -431,7 +455,7 @@ static void what_is_no_place_for_a_database_is_refused(void **state)
     char text[128];
     refused("sqlite:", "'sqlite:' names no file");
     refused("sqlite::memory:", "names no file");
-    refused("sqlite:a.db?mode=ro", "no options");
+    refused("sqlite:a.db?mode=ro", "no option but claimed=BYTES");
     snprintf(text, sizeof text, "sqlite:%s", folder);
     refused(text, "is a folder");
     snprintf(text, sizeof text, "sqlite:%s/none/a.db", folder);
@@ -667,10 +691,10 @@ int main(void)
         TEST(a_death_is_noticed_while_running),
         TEST(a_settle_without_its_claim_changes_nothing),
         TEST(a_settle_is_conditional_on_its_token),
-        TEST(claims_that_nobody_made_are_freed),
-        TEST(claims_of_an_owner_that_never_was_are_freed),
-        TEST(a_count_below_0_is_found_and_mended),
+        TEST(what_no_one_here_would_write_is_refused),
+        TEST(a_count_that_is_off_is_put_right),
         TEST(what_never_comes_due_is_named),
+        TEST(claimed_bodies_are_bounded_and_one_is_let_through),
         TEST(a_depth_waits_for_no_writer),
         TEST(a_dead_letter_can_be_read_with_sql),
         TEST(a_dead_letter_has_the_id_that_it_was_given),

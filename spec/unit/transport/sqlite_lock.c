@@ -169,12 +169,12 @@ static void who_comes_at_the_last_moment_isnt_buried(void **state)
     assert_int_equal(mull__lock_refresh(&other), SQLITE_OK);
     transact(&other);
     for (news = 0; other.lock.marked_to < one.owner || !news; sqlite3_sleep(1))
-        assert_int_equal(mull__store_poll(&other, 0, &news), SQLITE_OK);
+        assert_int_equal(mull__store_poll(&other, &news), SQLITE_OK);
     assert_int_equal(other.other_count, 1);
     assert_int_equal(other.others[0].life, MULL__OWNER_DEAD);
     assert_int_equal(mull__lock_refresh(&one), SQLITE_OK);
     assert_int_equal(mull__store_begin(&other), SQLITE_OK);
-    assert_int_equal(mull__store_reap_dead_owners(&other, 0), SQLITE_OK);
+    assert_int_equal(mull__store_reap_dead_owners(&other), SQLITE_OK);
     assert_int_equal(mull__store_commit(&other), SQLITE_OK);
     sqlite3 *db = look_in();
     assert_string_equal(ask(db, "SELECT count(*) FROM owners"), "2");

@@ -190,13 +190,19 @@ static int use_wal(sqlite3 *db, int *on)
     return code;
 }
 
-static int create(sqlite3 *db)
+/* create makes all that a file has. `next` is the first number it gives. */
+static int create(sqlite3 *db, int64_t next)
 {
-    char versions[128];
-    snprintf(versions, sizeof versions, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-             MULL__SCHEMA_APPLICATION, MULL__SCHEMA_VERSION);
-    int code = sqlite3_exec(db, MULL__SCHEMA_TABLES, NULL, NULL, NULL);
-    return code != SQLITE_OK ? code : sqlite3_exec(db, versions, NULL, NULL, NULL);
+    static const char *const schema[] = {MULL__SCHEMA};
+    char rest[160];
+    int code = SQLITE_OK;
+    for (size_t i = 0; i < sizeof schema / sizeof *schema && code == SQLITE_OK; i++)
+        code = sqlite3_exec(db, schema[i], NULL, NULL, NULL);
+    snprintf(rest, sizeof rest,
+             "INSERT INTO counter (next) VALUES (%lld); PRAGMA application_id = %d;"
+             " PRAGMA user_version = %d",
+             (long long)next, MULL__SCHEMA_APPLICATION, MULL__SCHEMA_VERSION);
+    return code == SQLITE_OK ? sqlite3_exec(db, rest, NULL, NULL, NULL) : code;
 }
 
 /* create_once: of several processes that find the file empty, one fills it. */
@@ -207,11 +213,22 @@ static int create_once(sqlite3 *db, identity *of)
         return code;
     code = identify(db, of);
     if (code == SQLITE_OK && is_empty(of))
-        code = create(db);
+        code = create(db, 1);
     if (code == SQLITE_OK)
         return sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
     return code;
+}
+
+static int upgrade(const complaint *to, mull__store *store, identity *of)
+{
+    int code = mull__store_upgrade(store);
+    if ((code & 0xff) == SQLITE_BUSY)
+        return complain(to, "was written by an earlier mulligan, and is to be brought up to date, "
+                            "but another process has it open; end it, and try again");
+    if (code == SQLITE_OK)
+        code = identify(store->db, of);
+    return code == SQLITE_OK ? 0 : complain_of(to, store, code);
 }
 
 /* make_ready looks before it writes: what isn't ours isn't touched. */
@@ -223,6 +240,10 @@ static int make_ready(const complaint *to, mull__store *store)
     if (code != SQLITE_OK)
         return complain_of(to, store, code);
     int status = check_identity(to, &of);
+    if (status != 0)
+        return status;
+    if (of.version == 1)
+        status = upgrade(to, store, &of);
     if (status != 0)
         return status;
     int wal = 0;
@@ -266,11 +287,7 @@ static int open_all(const complaint *to, mull__store *store)
 int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,
                      size_t why_size)
 {
-    *store = (mull__store){.port = port,
-                           .allocator = *mull_port_allocator(port),
-                           .version = -1,
-                           .search_from = INT64_MIN,
-                           .none_version = -1};
+    *store = (mull__store){.port = port, .allocator = *mull_port_allocator(port), .version = -1};
     atomic_init(&store->ahead_ms, INT64_MIN);
     complaint to = {path, why, why_size};
     int status = open_all(&to, store);
@@ -287,6 +304,8 @@ void mull__store_close(mull__store *store)
     mull__lock_close(store);
     mull__free(&store->allocator, store->others);
     mull__free(&store->allocator, store->headers);
+    mull__free(&store->allocator, store->queues);
+    store->queues = NULL;
     store->others = NULL;
     store->headers = NULL;
 }

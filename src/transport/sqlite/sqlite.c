@@ -11,6 +11,9 @@
 
 extern const mull_transport_ops mull__sqlite;
 
+/* How many bytes of bodies are claimed at most, but for the last one's. */
+enum { SQLITE_MOST_BYTES = 64 << 20 };
+
 typedef struct sqlite {
     mull_port *port; /* NULL: open failed, and nobody is told of the end */
     mull_allocator allocator;
@@ -316,18 +319,42 @@ static void sqlite_release(void *data, mull_delivery *delivery)
     sqlite_free_claim(data, (mull__claim *)delivery);
 }
 
-static int sqlite_path(const char *url, char *why, size_t why_size)
+typedef struct sqlite_place {
+    char path[4096];
+    size_t most_bytes; /* of bodies that may be claimed */
+} sqlite_place;
+
+/* sqlite_option reads what follows the path. */
+static int sqlite_option(sqlite_place *place, const char *text)
+{
+    static const char name[] = "?claimed=";
+    int end = 0;
+    long long bytes = 0;
+    if (strncmp(text, name, sizeof name - 1) != 0 ||
+        sscanf(text + sizeof name - 1, "%18lld%n", &bytes, &end) != 1 || bytes < 1 ||
+        text[sizeof name - 1 + (size_t)end])
+        return MULL_EINVAL;
+    place->most_bytes = (size_t)bytes;
+    return 0;
+}
+
+static int sqlite_find(sqlite_place *place, const char *url, char *why, size_t why_size)
 {
     const char *path = url + strlen("sqlite:");
-    if (!*path || strcmp(path, ":memory:") == 0) {
+    size_t length = strcspn(path, "?");
+    *place = (sqlite_place){.most_bytes = SQLITE_MOST_BYTES};
+    if (length == 0 || strcmp(path, ":memory:") == 0)
         snprintf(why, why_size, "'%s' names no file, as sqlite:orders.db does", url);
-        return MULL_EINVAL;
+    else if (length >= sizeof place->path)
+        snprintf(why, why_size, "the path of a sqlite: URL is too long");
+    else if (path[length] && sqlite_option(place, path + length) != 0)
+        snprintf(why, why_size, "%s: a sqlite: URL has no option but claimed=BYTES, 1 or more",
+                 url);
+    else {
+        memcpy(place->path, path, length);
+        return 0;
     }
-    if (strchr(path, '?')) {
-        snprintf(why, why_size, "%s: a sqlite: URL has no options", url);
-        return MULL_EINVAL;
-    }
-    return 0;
+    return MULL_EINVAL;
 }
 
 static const mull_abilities sqlite_abilities = {.size = sizeof sqlite_abilities,
@@ -361,7 +388,7 @@ static sqlite *sqlite_new(mull_port *port, const char *path)
 
 /* sqlite_start: the async first, since the thread rings it. Once there it can only be closed on a
  * later turn of the loop. */
-static int sqlite_start(sqlite *self, char *why, size_t why_size)
+static int sqlite_start(sqlite *self, size_t most_bytes, char *why, size_t why_size)
 {
     int failed = uv_async_init(mull_port_loop(self->port), &self->async, sqlite_on_async);
     if (failed) {
@@ -372,7 +399,7 @@ static int sqlite_start(sqlite *self, char *why, size_t why_size)
         return MULL_EIO;
     }
     self->async.data = self;
-    int status = mull__worker_start(&self->worker, self->path, &self->async);
+    int status = mull__worker_start(&self->worker, self->path, most_bytes, &self->async);
     if (status != 0) {
         snprintf(why, why_size, "%s: its thread can't be started", self->path);
         mull__store_close(&self->worker.store);
@@ -387,8 +414,9 @@ static int sqlite_start(sqlite *self, char *why, size_t why_size)
 static int sqlite_look(const char *url, const char *queue, mull_abilities *floor, char *why,
                        size_t why_size)
 {
+    sqlite_place place;
     (void)queue;
-    int status = sqlite_path(url, why, why_size);
+    int status = sqlite_find(&place, url, why, why_size);
     if (status == 0)
         *floor = sqlite_abilities;
     return status;
@@ -397,10 +425,11 @@ static int sqlite_look(const char *url, const char *queue, mull_abilities *floor
 static int sqlite_open(void **out, mull_port *port, const char *url, char *why, size_t why_size)
 {
     *out = NULL;
-    int status = sqlite_path(url, why, why_size);
+    sqlite_place place;
+    int status = sqlite_find(&place, url, why, why_size);
     if (status != 0)
         return status;
-    sqlite *self = sqlite_new(port, url + strlen("sqlite:"));
+    sqlite *self = sqlite_new(port, place.path);
     if (!self) {
         snprintf(why, why_size, "%s: out of memory", url);
         return MULL_ENOMEM;
@@ -410,7 +439,7 @@ static int sqlite_open(void **out, mull_port *port, const char *url, char *why, 
         sqlite_free(self);
         return status;
     }
-    status = sqlite_start(self, why, why_size);
+    status = sqlite_start(self, place.most_bytes, why, why_size);
     if (status != 0)
         return status;
     *out = self;

@@ -1,8 +1,10 @@
 /* store.c: statements and transactions; see store.h. */
 #include "store.h"
+#include "base/alloc.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const texts[MULL__STATEMENT_COUNT] = {
 #define TEXT(name, text) text,
@@ -111,11 +113,70 @@ int mull__store_number(mull__store *store, int64_t *number)
     return SQLITE_OK;
 }
 
+static mull__queue *known_queue(mull__store *store, const char *name)
+{
+    for (size_t i = store->queue_count; i-- > 0;)
+        if (strcmp(store->queues[i].name, name) == 0)
+            return &store->queues[i];
+    return NULL;
+}
+
+/* read_queue: `queue` stays 0 where there is no row. */
+static int read_queue(mull__store *store, mull__queue *queue)
+{
+    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_QUEUE, "t", queue->name);
+    if (sqlite3_step(read) == SQLITE_ROW) {
+        queue->queue = sqlite3_column_int64(read, 0);
+        queue->head = sqlite3_column_int64(read, 1);
+        queue->ready = sqlite3_column_int64(read, 2);
+    }
+    return sqlite3_reset(read);
+}
+
+static int make_queue(mull__store *store, mull__queue *queue)
+{
+    int code = mull__store_run(store, MULL__SQL_QUEUE_NEW, "t", queue->name);
+    queue->queue = sqlite3_last_insert_rowid(store->db);
+    return code;
+}
+
+static int add_queue(mull__store *store, const mull__queue *queue)
+{
+    if (store->queue_count == store->queue_room) {
+        size_t room = store->queue_room ? store->queue_room * 2 : 8;
+        mull__queue *queues = mull__grow(&store->allocator, store->queues, room, sizeof *queues);
+        if (!queues)
+            return SQLITE_NOMEM;
+        store->queues = queues;
+        store->queue_room = room;
+    }
+    store->queues[store->queue_count++] = *queue;
+    return SQLITE_OK;
+}
+
+int mull__store_queue(mull__store *store, mull__queue **out, const char *name, int make)
+{
+    *out = known_queue(store, name);
+    if (*out)
+        return SQLITE_OK;
+    mull__queue queue = {.name = name};
+    int code = read_queue(store, &queue);
+    if (code == SQLITE_OK && !queue.queue && make)
+        code = make_queue(store, &queue);
+    if (code != SQLITE_OK || !queue.queue)
+        return code;
+    code = add_queue(store, &queue);
+    if (code == SQLITE_OK)
+        *out = &store->queues[store->queue_count - 1];
+    return code;
+}
+
 int mull__store_begin(mull__store *store)
 {
     store->state.next = 0;
     store->state.next_used = 0;
-    store->publishes = store->refused = 0;
+    store->publishes = store->refused = store->ended = 0;
+    store->queue_count = 0;
     store->before = store->state;
     int code = mull__store_run(store, MULL__SQL_BEGIN, "");
     if (code != SQLITE_OK)
@@ -124,17 +185,37 @@ int mull__store_begin(mull__store *store)
     return mull__db_files_check(store);
 }
 
-static int write_counter(mull__store *store)
+/* write_queue: a count that would be below 0 was changed by somebody else, so it is counted. */
+static int write_queue(mull__store *store, mull__queue *queue, int64_t now_ms)
 {
-    int code = mull__store_run(store, MULL__SQL_COUNTER_WRITE, "i", store->state.next);
-    if (code != SQLITE_OK || sqlite3_changes(store->db) > 0)
-        return code;
-    return mull__store_run(store, MULL__SQL_COUNTER_NEW, "i", store->state.next);
+    int code = SQLITE_OK;
+    if (queue->ready < 0)
+        code = mull__store_ask(&queue->ready, mull__store_bind(store, MULL__SQL_QUEUE_COUNT, "ii",
+                                                               queue->queue, queue->head));
+    if (code == SQLITE_OK && queue->changed)
+        code = mull__store_run(store, MULL__SQL_QUEUE_WRITE, "iii", queue->queue, queue->head,
+                               queue->ready);
+    return code == SQLITE_OK ? mull__store_run(store, MULL__SQL_MARK, "ii", queue->queue, now_ms)
+                             : code;
+}
+
+/* write_rest writes what is kept in memory until the commit. */
+static int write_rest(mull__store *store)
+{
+    int code = SQLITE_OK;
+    int64_t now_ms = mull__store_now(store);
+    if (store->state.next_used)
+        code = mull__store_run(store, MULL__SQL_COUNTER_WRITE, "i", store->state.next);
+    for (size_t i = 0; code == SQLITE_OK && i < store->queue_count; i++)
+        code = write_queue(store, &store->queues[i], now_ms);
+    if (code == SQLITE_OK && store->ended)
+        code = mull__store_run(store, MULL__SQL_RANGES_END, "i", store->owner);
+    return code;
 }
 
 int mull__store_commit(mull__store *store)
 {
-    int code = store->state.next_used ? write_counter(store) : SQLITE_OK;
+    int code = write_rest(store);
     if (code != SQLITE_OK)
         return code;
     store->refused = store->publishes && !mull__wal_has_room(store);

@@ -32,9 +32,16 @@ typedef enum mull__life {
 /* mull__other_owner is another process (or transport) that claims from the same file. */
 typedef struct mull__other_owner {
     int64_t owner;
-    int listed; /* it has a row */
     mull__life life;
 } mull__other_owner;
+
+/* mull__queue is a queue's row, as this transaction found it and will write it. */
+typedef struct mull__queue {
+    int64_t queue;
+    const char *name; /* borrowed until the transaction is over */
+    int64_t head, ready;
+    int changed;
+} mull__queue;
 
 enum { MULL__LOCK_FILES = 16 };
 
@@ -83,8 +90,10 @@ typedef struct mull__store {
         int64_t next;             /* number; 0: not read in this transaction */
         int64_t poison_candidate; /* the token of the poison candidate that is out; 0: none is */
         int next_used;
-        int hidden; /* there are messages to be shown; see depth.c */
     } state, before;
+    mull__queue *queues; /* those that this transaction has touched */
+    size_t queue_count, queue_room;
+    int ended; /* a message of a range of ours has, in this transaction */
 
     mull__db_files place;
     mull__last_frame last_frame;
@@ -100,12 +109,6 @@ typedef struct mull__store {
     size_t other_count, other_room;
     mull_header *headers; /* room for those of a settled message */
     size_t header_room;
-    int claims_seen; /* the file had claims in our name when it was last looked at */
-
-    /* See depth.c: */
-    int64_t search_from;    /* the number at which the search goes on */
-    int64_t search_version; /* the file's, when this search began */
-    int64_t none_version;   /* ... when none was hidden; -1: not known */
 } mull__store;
 
 typedef enum mull__job_kind {
@@ -137,6 +140,9 @@ typedef struct mull__claim {
     mull_message message;
     mull__link link;
     int64_t number, token;
+    int64_t queue;        /* in `ready` of that queue; 0: in `waiting` */
+    int64_t large;        /* its body in `bodies`; 0: none */
+    size_t bytes;         /* of its body */
     mull_header *headers; /* a block of their own; all other text is behind the struct */
     struct mull__reader *reader;
     mull__job job;
@@ -151,6 +157,13 @@ typedef struct mull__claim {
 int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,
                      size_t why_size);
 void mull__store_close(mull__store *store);
+
+/* ---- upgrade.c: a file of an earlier schema ---------------------------------------------------
+ */
+
+/* mull__store_upgrade brings a file of schema 1 to this one, while it is opened. SQLITE_BUSY:
+ * another process has it open. Where it fails, the file is as it was once it is closed. */
+int mull__store_upgrade(mull__store *store);
 
 /* ---- store.c: statements, transactions, the clock -------------------------------------------- */
 
@@ -181,6 +194,10 @@ int mull__store_end(sqlite3_stmt *bound, int code);
 
 /* mull__store_number gives the next number. */
 int mull__store_number(mull__store *store, int64_t *number);
+
+/* mull__store_queue gives the row of a queue as this transaction has it, until it asks for another
+ * one. Where there is none, it is made if `make` says so; else `*out` is NULL. */
+int mull__store_queue(mull__store *store, mull__queue **out, const char *name, int make);
 
 /* mull__store_begin and _commit look whether the files are in their places: what commit answers
  * with SQLITE_OK is on the disk, where it will be found. */
@@ -278,29 +295,29 @@ int mull__store_ensure_owner_row(mull__store *store);
 /* mull__store_version gives a number that changes when another connection writes to the file. */
 int mull__store_version(mull__store *store, int64_t *version);
 
-/* mull__store_poll says whether anything may have come to be claimed since it was last asked.
- * `idle`: nothing of ours is claimed, so that nothing may be in our name. It writes nothing. */
+/* mull__store_poll says whether anything may have come to be claimed since it was last asked. It
+ * writes nothing. */
 enum {
     MULL__NEWS_WRITTEN = 1, /* others wrote to the file */
     MULL__NEWS_OWNER_DIED =
         2 /* an owner has died, so that mull__store_reap_dead_owners has something to do */
 };
-int mull__store_poll(mull__store *store, int idle, int *news);
+int mull__store_poll(mull__store *store, int *news);
 
-/* mull__store_reap_dead_owners frees what dead owners held, and where we are `idle` what is in our
- * name, within a transaction. */
-int mull__store_reap_dead_owners(mull__store *store, int idle);
+/* mull__store_reap_dead_owners frees what dead owners held, within a transaction. */
+int mull__store_reap_dead_owners(mull__store *store);
 
 /* mull__store_unregister_owner ends being an owner, in a transaction of its own. */
 void mull__store_unregister_owner(mull__store *store);
 
 /* ---- claim.c: messages out of the file ------------------------------------------------------- */
 
-/* mull__store_claim claims up to `wanted` messages of a queue, at least one, into `claims`, which
- * is empty: what is due by `now_ms` of mull__store_now, and a poison candidate only where none is
- * out. */
+/* mull__store_claim claims messages of a queue into `claims`, which is empty: what is due by
+ * `now_ms` of mull__store_now, and a poison candidate only where none is out. It ends with the
+ * message by which they are `wanted` many, or their bodies have `*room` bytes. `*room` is what is
+ * left of it; 0: none. */
 int mull__store_claim(mull__store *store, mull__list *claims, const char *queue, size_t wanted,
-                      int64_t now_ms);
+                      size_t *room, int64_t now_ms);
 
 /* mull__store_next_due is when the next message that isn't due by `now_ms` is; INT64_MAX: none.
  * Where that is later than any policy can have put it off, all such messages are logged, unless
@@ -317,20 +334,11 @@ void mull__claim_free(const mull_allocator *allocator, mull__claim *claim);
  * the text is no JSON object of strings, or has one that a header can't have. */
 int mull__store_headers(mull__store *store, const char *text, mull_header **out, size_t *count);
 
-/* ---- depth.c: how many there are, hidden ones too -----------------------------------------------
- */
+/* ---- depth.c: how many there are ------------------------------------------------------------- */
 
-/* mull__store_depths counts what a list of mull__depth_job asks for, in one transaction that only
- * reads, so that all of it was so at one moment; next_due_ms is on the wall clock. `thoroughly`:
- * where none is ready or claimed, hidden messages are looked for, too. */
-int mull__store_depths(mull__store *store, mull__list *jobs, int thoroughly);
-
-/* mull__store_find_hidden goes on with the search for hidden messages for a moment; `*over`: to its
- * end. It writes nothing, and sets `hidden` where there are any. */
-int mull__store_find_hidden(mull__store *store, int *over);
-
-/* mull__store_repair_hidden makes them claimable, within a transaction. */
-int mull__store_repair_hidden(mull__store *store);
+/* mull__store_depths answers a list of mull__depth_job in one transaction that only reads, so that
+ * all of it was so at one moment; next_due_ms is on the wall clock. */
+int mull__store_depths(mull__store *store, mull__list *jobs);
 
 /* ---- settle.c: and back into it: publishes too ----------------------------------------------- */
 

@@ -11,14 +11,12 @@
 
 /* LOOK_EVERY: whether others wrote; a message that they send may wait 50 ms.
  * LOCK_CHECK_EVERY: after the lock and the files, of an owner that needs nothing.
- * HIDDEN_SEARCH_EVERY: for hidden messages, after the last search.
  * RETRY_AFTER: a claim that failed.
  * PATIENCE: with others that keep the file, before people are told.
  * CHECKPOINT_TIMEOUT: the same where the log is to be emptied, while others can't write.
  * CHECKPOINT_RETRY_AFTER: to try that again where it failed. */
 #define LOOK_EVERY             (20 * MS)
 #define LOCK_CHECK_EVERY       (250 * MS)
-#define HIDDEN_SEARCH_EVERY    (60000 * MS)
 #define RETRY_AFTER            (100 * MS)
 #define PATIENCE               (5000 * MS)
 #define CHECKPOINT_TIMEOUT     (50 * MS)
@@ -81,7 +79,7 @@ static void post(mull__worker *worker)
 
 /* ---- Another process writes ------------------------------------------------------------------ */
 
-/* busy waits a little, again and again: 0.2 ms at first, since the gap between two commits of a
+/* busy waits a little, again and again: 0.05 ms at first, since the gap between two commits of a
  * process that has much to do is short, and SQLite gives no turns. */
 static int busy(void *data, int count)
 {
@@ -99,7 +97,9 @@ static int busy(void *data, int count)
     uv_mutex_unlock(&worker->mutex);
     if (gives_up || (worker->emptying && waited > CHECKPOINT_TIMEOUT))
         return 0;
-    struct timespec pause = {.tv_nsec = waited < 500 * MS ? 200000 : 5000000};
+    struct timespec pause = {.tv_nsec = 5000000};
+    if (waited < 500 * MS)
+        pause.tv_nsec = waited < 5 * MS ? 50000 : 200000;
     nanosleep(&pause, NULL);
     return 1;
 }
@@ -116,7 +116,7 @@ static int has_room(const mull__reader *reader)
     return reader->credit > reader->out;
 }
 
-static int wants_to_claim(const mull__reader *reader)
+static int is_ready_to_claim(const mull__reader *reader)
 {
     return !reader->dry && has_room(reader);
 }
@@ -127,6 +127,20 @@ static int any(mull__worker *worker, int (*is)(const mull__reader *))
         if (is(reader))
             return 1;
     return 0;
+}
+
+/* room_for gives how many bytes of bodies may still be claimed: one message is let through where
+ * none is out. */
+static size_t room_for(const mull__worker *worker)
+{
+    if (worker->bytes < worker->most_bytes)
+        return worker->most_bytes - worker->bytes;
+    return worker->out == 0;
+}
+
+static int wants_to_claim(mull__worker *worker)
+{
+    return room_for(worker) > 0 && any(worker, is_ready_to_claim);
 }
 
 static void wake(mull__reader *reader)
@@ -156,6 +170,7 @@ static void end_claim(mull__worker *worker, const mull__claim *claim)
 {
     claim->reader->out--;
     worker->out--;
+    worker->bytes -= claim->bytes;
 }
 
 static int settle(mull__worker *worker, mull__claim *claim)
@@ -209,22 +224,24 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
 {
     mull__store *store = &worker->store;
     size_t wanted = reader->credit - reader->out, left = room_left(worker);
+    size_t room = room_for(worker);
     if (wanted > left)
         wanted = left;
     int64_t now_ms = mull__store_now(store);
     mull__list claims;
     mull__list_init(&claims);
-    int code = mull__store_claim(store, &claims, reader->queue, wanted, now_ms);
+    int code = mull__store_claim(store, &claims, reader->queue, wanted, &room, now_ms);
     mull__link *link = mull__list_first(&claims);
     for (; link; link = mull__list_after(&claims, link)) {
         mull__claim *claim = MULL__ENTRY(link, mull__claim, link);
         claim->reader = reader;
         claim->message.queue = reader->queue;
+        worker->bytes += claim->bytes;
     }
     reader->out += (uint32_t)claims.count;
     worker->out += claims.count;
     reader->next_due_ms = INT64_MAX;
-    reader->dry = claims.count < wanted;
+    reader->dry = claims.count < wanted && room > 0;
     mull__list_append(&worker->claims, &claims);
     return code == SQLITE_OK && reader->dry
                ? mull__store_next_due(store, reader->queue, now_ms, &reader->next_due_ms,
@@ -238,7 +255,7 @@ static int claim_all(mull__worker *worker)
 {
     mull__reader *took = NULL;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
-        if (!wants_to_claim(reader) || room_left(worker) == 0)
+        if (!is_ready_to_claim(reader) || room_left(worker) == 0 || room_for(worker) == 0)
             continue;
         int64_t poison_candidate = worker->store.state.poison_candidate;
         int code = claim_for(worker, reader);
@@ -252,12 +269,6 @@ static int claim_all(mull__worker *worker)
         mull__list_push(&worker->readers, &took->link);
     }
     return SQLITE_OK;
-}
-
-/* is_idle: no message is claimed by us. */
-static int is_idle(const mull__worker *worker)
-{
-    return worker->out == 0;
 }
 
 static int do_batch(mull__worker *worker)
@@ -284,9 +295,7 @@ static int try_all(mull__worker *worker)
     if (code == SQLITE_OK)
         code = do_batch(worker);
     if (code == SQLITE_OK)
-        code = mull__store_reap_dead_owners(store, is_idle(worker));
-    if (code == SQLITE_OK)
-        code = mull__store_repair_hidden(store);
+        code = mull__store_reap_dead_owners(store);
     if (code == SQLITE_OK && worker->claiming)
         code = mull__store_ensure_owner_row(store);
     if (code == SQLITE_OK && worker->claiming)
@@ -329,6 +338,7 @@ static void undo(mull__worker *worker)
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out = reader->out_before;
     worker->out = worker->out_before;
+    worker->bytes = worker->bytes_before;
     wake_queue(worker, NULL);
 }
 
@@ -364,6 +374,7 @@ static int do_all(mull__worker *worker)
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out_before = reader->out;
     worker->out_before = worker->out;
+    worker->bytes_before = worker->bytes;
     worker->doing = NULL;
     while (worker->batch.count > worker->most) {
         mull__link *last = worker->batch.head.previous;
@@ -461,7 +472,7 @@ static void count_all(mull__worker *worker)
 {
     int code = SQLITE_READONLY;
     if (worker->health != MULL_BROKEN) {
-        code = mull__store_depths(&worker->store, &worker->counts, worker->readers.count > 0);
+        code = mull__store_depths(&worker->store, &worker->counts);
         if (code != SQLITE_OK)
             report(worker, code);
         else if (worker->miscounted)
@@ -470,8 +481,6 @@ static void count_all(mull__worker *worker)
     }
     if (code != SQLITE_OK)
         answer_all(worker, &worker->counts, code);
-    else if (worker->store.state.hidden)
-        wake_queue(worker, NULL);
     mull__list_append(&worker->batch, &worker->counts);
 }
 
@@ -502,28 +511,15 @@ static int poll_queues(mull__worker *worker)
     return sqlite3_reset(read);
 }
 
-static int search(mull__worker *worker)
-{
-    int over;
-    if (uv_hrtime() < worker->search_at)
-        return SQLITE_OK;
-    int code = mull__store_find_hidden(&worker->store, &over);
-    if (over)
-        worker->search_at = uv_hrtime() + HIDDEN_SEARCH_EVERY;
-    return code;
-}
-
 /* look asks whether others wrote or died. Where it can't, the transaction that follows will say
  * why. */
 static void look(mull__worker *worker)
 {
     int news = 0;
-    int code = mull__store_poll(&worker->store, is_idle(worker), &news);
+    int code = mull__store_poll(&worker->store, &news);
     if (code == SQLITE_OK && news & MULL__NEWS_WRITTEN)
         code = poll_queues(worker);
-    if (code == SQLITE_OK)
-        code = search(worker);
-    if (code != SQLITE_OK || news & MULL__NEWS_OWNER_DIED || worker->store.state.hidden)
+    if (code != SQLITE_OK || news & MULL__NEWS_OWNER_DIED)
         wake_queue(worker, NULL);
 }
 
@@ -622,11 +618,11 @@ static void work(mull__worker *worker)
         watch(worker, worker->claiming);
     if (worker->health == MULL_BROKEN)
         answer_all(worker, &worker->batch, SQLITE_READONLY);
-    else if (worker->batch.count || (worker->claiming && any(worker, wants_to_claim)))
+    else if (worker->batch.count || (worker->claiming && wants_to_claim(worker)))
         transact(worker);
     else if (is_to_be_tried(worker))
         try_again(worker);
-    if (worker->store.refused && worker->claiming && any(worker, wants_to_claim))
+    if (worker->store.refused && worker->claiming && wants_to_claim(worker))
         claim_separately(worker);
     if (worker->counts.count)
         count_all(worker);
@@ -658,7 +654,7 @@ static uint64_t pause_for(mull__worker *worker)
     uint64_t now = uv_hrtime();
     if (worker->retry_at > now)
         return worker->retry_at - now;
-    return is_to_be_tried(worker) || any(worker, wants_to_claim) ? NOT_AT_ALL : LOOK_EVERY;
+    return is_to_be_tried(worker) || wants_to_claim(worker) ? NOT_AT_ALL : LOOK_EVERY;
 }
 
 static void read_inbox(mull__worker *worker)
@@ -738,7 +734,7 @@ static int create_thread(mull__worker *worker)
     return failed;
 }
 
-int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async)
+int mull__worker_start(mull__worker *worker, const char *path, size_t most_bytes, uv_async_t *async)
 {
     mull__list *const lists[] = {&worker->inbox,        &worker->arrivals,      &worker->readers,
                                  &worker->batch,        &worker->counts,        &worker->done,
@@ -747,6 +743,7 @@ int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         mull__list_init(lists[i]);
     worker->path = path;
+    worker->most_bytes = most_bytes;
     worker->async = async;
     worker->health = MULL_UP;
     worker->most = SIZE_MAX;

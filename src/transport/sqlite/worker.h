@@ -83,31 +83,34 @@ typedef struct mull__worker {
 
     /* The worker's: */
     mull__list readers;
-    mull__list batch;                         /* jobs of this transaction */
-    mull__list counts;                        /* ... but questions for depths */
-    mull__list done;                          /* ... and those that need none, or no more */
-    mull__list again;                         /* jobs that were kept out of the last one */
-    mull__list returns;                       /* MULL__JOB_RETURNs that failed: tried again later */
-    mull__list claims;                        /* of this transaction */
-    mull__job *doing;                         /* one of the batch; NULL: none */
-    size_t out, out_before;                   /* of all readers, those that have ended too */
-    uint64_t seen;                            /* of the wakes */
-    int ending;                               /* it is being closed: claim nothing more */
-    int claiming;                             /* in this transaction */
+    mull__list batch;           /* jobs of this transaction */
+    mull__list counts;          /* ... but questions for depths */
+    mull__list done;            /* ... and those that need none, or no more */
+    mull__list again;           /* jobs that were kept out of the last one */
+    mull__list returns;         /* MULL__JOB_RETURNs that failed: tried again later */
+    mull__list claims;          /* of this transaction */
+    mull__job *doing;           /* one of the batch; NULL: none */
+    size_t out, out_before;     /* of all readers, those that have ended too */
+    size_t bytes, bytes_before; /* ... and what their bodies have */
+    size_t most_bytes;          /* of bodies that may be out, but for the last one's */
+    uint64_t seen;              /* of the wakes */
+    int ending;                 /* it is being closed: claim nothing more */
+    int claiming;               /* in this transaction */
     uint64_t looked_at, retry_at, busy_since; /* uv_hrtime */
     size_t most;                              /* jobs and claims of a transaction */
     uint64_t empty_at;                        /* the log, if need be; uv_hrtime */
     int emptying;                             /* it is being tried */
     mull_health health;
-    int unwritable;     /* it may be, until something was written */
-    int refuses;        /* what would be published, and has said so */
-    int miscounted;     /* the last depths could not be read */
-    uint64_t search_at; /* the next search for hidden messages begins */
+    int unwritable; /* it may be, until something was written */
+    int refuses;    /* what would be published, and has said so */
+    int miscounted; /* the last depths could not be read */
     uint64_t commits;
 } mull__worker;
 
-/* mull__worker_start takes over an open store. MULL_EIO: no thread; the store is as it was. */
-int mull__worker_start(mull__worker *worker, const char *path, uv_async_t *async);
+/* mull__worker_start takes over an open store, and claims bodies of up to so many bytes, but for
+ * the last one's. MULL_EIO: no thread; the store is as it was. */
+int mull__worker_start(mull__worker *worker, const char *path, size_t most_bytes,
+                       uv_async_t *async);
 
 /* mull__worker_submit hands over the jobs (emptying the list) and all readers' wishes, and wakes
  * the worker once. `wake`: it is to claim what it can, and say so. */
