@@ -98,7 +98,7 @@ static inline void put_row(sqlite3 *db, const char *id)
     sql(db, text);
 }
 
-/* check_shape holds a file against docs/decisions/0020-schema-2.md: each of these finds nothing. */
+/* check_shape holds a file against docs/decisions/0021-schema-2.md: each of these finds nothing. */
 static inline void check_shape(sqlite3 *db)
 {
     static const char *const broken[] = {

@@ -1,7 +1,7 @@
 /* sqlite_model.c: three stores on one file do what chance says: publish, claim, settle, undo,
  * leave, die, while an operator takes claims away and deletes. After each transaction the file is
  * held against a model of what must be in it, and against the invariants of
- * docs/decisions/0020-schema-2.md.
+ * docs/decisions/0021-schema-2.md.
  *
  * MULL_SEEDS=n for more of them, MULL_SEED=n for the first one. */
 #include "sqlite_engine.h"
