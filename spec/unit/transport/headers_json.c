@@ -24,7 +24,9 @@ static int open_store(void **state)
     (void)state;
     store.allocator = counting_allocator_ops(&p);
     assert_int_equal(sqlite3_open(":memory:", &store.db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(store.db, MULL__SCHEMA_TABLES, NULL, NULL, NULL), SQLITE_OK);
+    static const char *const schema[] = {MULL__SCHEMA};
+    for (size_t i = 0; i < sizeof schema / sizeof *schema; i++)
+        assert_int_equal(sqlite3_exec(store.db, schema[i], NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(mull__store_prepare(&store), SQLITE_OK);
     return 0;
 }
