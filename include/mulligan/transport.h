@@ -358,6 +358,15 @@ typedef struct mull_transport_ops {
     void (*flush)(void *self);
 } mull_transport_ops;
 
+/* MULL_TRANSPORT_OPS begins the initializer of a mull_transport_ops in C: its size, version and
+ * scheme, which is the name, and the slots that every transport has: name_look, name_open and so
+ * on. `depth`, `hold` and `flush` follow by hand. */
+#define MULL_TRANSPORT_OPS(name)                                                                   \
+    .size = sizeof(mull_transport_ops), .version = MULL_TRANSPORT_VERSION, .scheme = #name,        \
+    .look = name##_look, .open = name##_open, .subscribe = name##_subscribe,                       \
+    .credit = name##_credit, .unsubscribe = name##_unsubscribe, .publish = name##_publish,         \
+    .settle = name##_settle, .release = name##_release, .close = name##_close
+
 /* mull_engine_scheme makes a transport of yours known to an engine: mull_engine_transport then
  * takes URLs that begin with its scheme and a colon. `ops` and the scheme's text are borrowed until
  * the engine is closed; `data` is yours, mull_port_data gives it to each transport of that scheme.
