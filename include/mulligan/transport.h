@@ -78,7 +78,7 @@ typedef uint64_t mull_ticket;
 
 /* mull_counting: what a message's `deliveries` counts. */
 typedef enum mull_counting {
-    MULL_COUNTS_NOTHING,
+    MULL_COUNTS_NOTHING,  /* each message has `deliveries` 1, whatever the transport leaves there */
     MULL_COUNTS_HANDOUTS, /* all of them: lost connections, what was given back and what nobody
                              began are among them. Only max_deliveries goes by it */
     MULL_COUNTS_DEATHS    /* each further hand-out is an owner that died: a failed call, and its
@@ -132,8 +132,8 @@ typedef struct mull_source {
  * `release`. */
 typedef struct mull_delivery {
     size_t size;
-    const mull_message *message; /* its `deliveries` 1 or more, also where nothing is counted;
-                                    headers as they came, ours too */
+    const mull_message *message; /* its `deliveries` 1 or more; not looked at where nothing is
+                                    counted. Headers as they came, ours too */
     mull_ticket ticket;          /* the engine's: mull_port_delivered sets it */
     mull_ticket consumer;        /* the engine's, and so is `runtime` */
     void *runtime;
@@ -244,8 +244,8 @@ static inline const char *mull__text_place(char **at, const char *text)
 
 /* mull_message_copy copies a message with all that it points to into `memory`: as it is, or as a
  * settlement makes it: with its headers, on its queue, with its id where there was none. A NUL
- * follows the body. What counts calls and deliveries is 0: set `deliveries` before you hand it
- * out. */
+ * follows the body. What counts calls and deliveries is 0: one that counts sets `deliveries`
+ * before it hands the message out. */
 static inline void mull_message_copy(mull_message *copy, const mull_message *message,
                                      const mull_settlement *settlement, mull_header *memory)
 {
