@@ -48,8 +48,9 @@
  * 6. A delivery is yours. Settled, its message must still be readable, until `release`: a handler
  *    that was cut off may be at it.
  *
- * examples/board/board.c is one in full, and docs/embedding.md leads through it. Whether yours
- * keeps to all this, the suite of mulligan/conformance.h says.
+ * examples/array/array.c is the smallest, examples/board/board.c one with threads, delays and
+ * depths; docs/embedding.md leads through both. Whether yours keeps to all this, the suite of
+ * mulligan/conformance.h says.
  */
 #ifndef MULLIGAN_TRANSPORT_H
 #define MULLIGAN_TRANSPORT_H
