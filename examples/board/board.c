@@ -412,17 +412,6 @@ static void board_close(void *self, int64_t drain_ms)
 }
 
 const mull_transport_ops board_transport = {
-    .size = sizeof(mull_transport_ops),
-    .version = MULL_TRANSPORT_VERSION,
-    .scheme = "board",
-    .look = board_look,
-    .open = board_open,
-    .subscribe = board_subscribe,
-    .credit = board_credit,
-    .unsubscribe = board_unsubscribe,
-    .publish = board_publish,
-    .settle = board_settle,
+    MULL_TRANSPORT_OPS(board),
     .depth = board_depth,
-    .release = board_release,
-    .close = board_close,
 };

@@ -48,8 +48,9 @@
  * 6. A delivery is yours. Settled, its message must still be readable, until `release`: a handler
  *    that was cut off may be at it.
  *
- * examples/board/board.c is one in full, and docs/embedding.md leads through it. Whether yours
- * keeps to all this, the suite of mulligan/conformance.h says.
+ * examples/array/array.c is the smallest, examples/board/board.c one with threads, delays and
+ * depths; docs/embedding.md leads through both. Whether yours keeps to all this, the suite of
+ * mulligan/conformance.h says.
  */
 #ifndef MULLIGAN_TRANSPORT_H
 #define MULLIGAN_TRANSPORT_H
@@ -78,7 +79,7 @@ typedef uint64_t mull_ticket;
 
 /* mull_counting: what a message's `deliveries` counts. */
 typedef enum mull_counting {
-    MULL_COUNTS_NOTHING,
+    MULL_COUNTS_NOTHING,  /* each message has `deliveries` 1, whatever the transport leaves there */
     MULL_COUNTS_HANDOUTS, /* all of them: lost connections, what was given back and what nobody
                              began are among them. Only max_deliveries goes by it */
     MULL_COUNTS_DEATHS    /* each further hand-out is an owner that died: a failed call, and its
@@ -132,8 +133,8 @@ typedef struct mull_source {
  * `release`. */
 typedef struct mull_delivery {
     size_t size;
-    const mull_message *message; /* its `deliveries` 1 or more, also where nothing is counted;
-                                    headers as they came, ours too */
+    const mull_message *message; /* its `deliveries` 1 or more; not looked at where nothing is
+                                    counted. Headers as they came, ours too */
     mull_ticket ticket;          /* the engine's: mull_port_delivered sets it */
     mull_ticket consumer;        /* the engine's, and so is `runtime` */
     void *runtime;
@@ -244,8 +245,8 @@ static inline const char *mull__text_place(char **at, const char *text)
 
 /* mull_message_copy copies a message with all that it points to into `memory`: as it is, or as a
  * settlement makes it: with its headers, on its queue, with its id where there was none. A NUL
- * follows the body. What counts calls and deliveries is 0: set `deliveries` before you hand it
- * out. */
+ * follows the body. What counts calls and deliveries is 0: one that counts sets `deliveries`
+ * before it hands the message out. */
 static inline void mull_message_copy(mull_message *copy, const mull_message *message,
                                      const mull_settlement *settlement, mull_header *memory)
 {
@@ -357,6 +358,15 @@ typedef struct mull_transport_ops {
     /* flush: all that this turn asks for was asked. NULL: it batches nothing. */
     void (*flush)(void *self);
 } mull_transport_ops;
+
+/* MULL_TRANSPORT_OPS begins the initializer of a mull_transport_ops in C: its size, version and
+ * scheme, which is the name, and the slots that every transport has: name_look, name_open and so
+ * on. `depth`, `hold` and `flush` follow by hand. */
+#define MULL_TRANSPORT_OPS(name)                                                                   \
+    .size = sizeof(mull_transport_ops), .version = MULL_TRANSPORT_VERSION, .scheme = #name,        \
+    .look = name##_look, .open = name##_open, .subscribe = name##_subscribe,                       \
+    .credit = name##_credit, .unsubscribe = name##_unsubscribe, .publish = name##_publish,         \
+    .settle = name##_settle, .release = name##_release, .close = name##_close
 
 /* mull_engine_scheme makes a transport of yours known to an engine: mull_engine_transport then
  * takes URLs that begin with its scheme and a colon. `ops` and the scheme's text are borrowed until

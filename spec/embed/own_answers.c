@@ -133,6 +133,36 @@ static void a_count_beyond_all_numbers_is_judged(void **state)
     scripted_stage_close(&s);
 }
 
+static int64_t seen_deliveries;
+
+static void see_deliveries(mull_engine *engine, mull_call call, const mull_message *message,
+                           void *data)
+{
+    (void)data;
+    seen_deliveries = message->deliveries;
+    assert_int_equal(mull_done(engine, call, NULL), 0);
+}
+
+/* mull_message_copy leaves 0. */
+static void a_count_of_what_counts_nothing_is_1(void **state)
+{
+    static const int64_t counts[] = {0, 1, 2, -1, INT64_MAX};
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        stage s;
+        open_with(&s, &scripted_ops, 0);
+        mull_consumer_options consumer = test_engine_consumer(see_deliveries, &s);
+        assert_int_equal(mull_consumer_add(s.engine, &consumer), 0);
+        mull_engine_turn(s.engine);
+        s.scripted_transport.message.deliveries = counts[i];
+        seen_deliveries = 0;
+        scripted_deliver(&s.scripted_transport);
+        mull_engine_turn(s.engine);
+        assert_int_equal(seen_deliveries, 1);
+        scripted_stage_close(&s);
+    }
+}
+
 /* ---- Depths ---------------------------------------------------------------------------------- */
 
 enum { QUESTIONS = 16 };
@@ -204,6 +234,7 @@ int main(void)
         cmocka_unit_test(a_message_without_its_body_is_a_dead_letter),
         cmocka_unit_test(a_stop_gives_it_back),
         cmocka_unit_test(a_count_beyond_all_numbers_is_judged),
+        cmocka_unit_test(a_count_of_what_counts_nothing_is_1),
         cmocka_unit_test(each_queue_is_asked_for_once_a_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

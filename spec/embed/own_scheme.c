@@ -135,19 +135,8 @@ static void bare_close(void *data, int64_t drain_ms)
 }
 
 static const mull_transport_ops bare_ops = {
-    .size = sizeof(mull_transport_ops),
-    .version = MULL_TRANSPORT_VERSION,
-    .scheme = "bare",
-    .look = bare_look,
-    .open = bare_open,
-    .subscribe = bare_subscribe,
-    .credit = bare_credit,
-    .unsubscribe = bare_unsubscribe,
-    .publish = bare_publish,
-    .settle = bare_settle,
+    MULL_TRANSPORT_OPS(bare),
     .depth = bare_depth,
-    .release = bare_release,
-    .close = bare_close,
 };
 
 /* ---- An engine that remembers what it complained of ------------------------------------------ */

@@ -106,19 +106,8 @@ static inline void scripted_close(void *self, int64_t drain_ms)
 }
 
 static const mull_transport_ops scripted_ops = {
-    .size = sizeof(mull_transport_ops),
-    .version = MULL_TRANSPORT_VERSION,
-    .scheme = "scripted",
-    .look = scripted_look,
-    .open = scripted_open,
-    .subscribe = scripted_subscribe,
-    .credit = scripted_credit,
-    .unsubscribe = scripted_unsubscribe,
-    .publish = scripted_publish,
-    .settle = scripted_settle,
+    MULL_TRANSPORT_OPS(scripted),
     .depth = scripted_depth,
-    .release = scripted_release,
-    .close = scripted_close,
 };
 
 /* scripted_deliver hands out its message anew. */

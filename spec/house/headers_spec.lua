@@ -88,6 +88,22 @@ describe("a public header", function()
         end)
     end
 
+    it("has a beginning for a transport's table that strict C takes", function()
+        local slots = {}
+        for slot, parameters in slurp("include/mulligan/transport.h"):gmatch("\n    int %(%*(%l+)%)(%b());") do
+            slots[#slots + 1] = ("int t_%s%s;\n"):format(slot, parameters)
+        end
+        for slot, parameters in slurp("include/mulligan/transport.h"):gmatch("\n    void %(%*(%l+)%)(%b());") do
+            slots[#slots + 1] = ("void t_%s%s;\n"):format(slot, parameters)
+        end
+        local text = "#include <mulligan/transport.h>\n" .. table.concat(slots)
+            .. "extern const mull_transport_ops plain, whole;\n"
+            .. "const mull_transport_ops plain = {MULL_TRANSPORT_OPS(t)};\n"
+            .. "const mull_transport_ops whole = {MULL_TRANSPORT_OPS(t), .depth = t_depth, .hold = t_hold,\n"
+            .. "    .flush = t_flush};\n"
+        assert.is_true(compiles(text, function(language) return not language.is_cpp end) >= 2)
+    end)
+
     it("may be included within extern C, and twice", function()
         local text = 'extern "C" {\n#include <mulligan/transport.h>\n#include <mulligan.h>\n}\n'
             .. made_structs(sized["mulligan.h"])

@@ -2,6 +2,7 @@
 -- prefix was moved to.
 local examples = require "support.examples"
 local installed = require "support.installed"
+local pages = require "support.pages"
 local process = require "support.process"
 
 -- It has a name of its own that the library has inside as well: the static one must keep its own.
@@ -139,6 +140,17 @@ describe("the installed library", function()
         assert.matches("passed: settle: given back, it has its old place\n", out, 1, true)
         assert.matches("passed: close: what is out comes back\n", out, 1, true)
         assert.not_matches("failed: ", out, 1, true)
+    end)
+
+    it("brings the conformance suite, which the smallest transport passes by the command of its page", function()
+        local command
+        for _, block in ipairs(pages.blocks("docs/embedding.md", "sh")) do
+            command = block.text:find("array_transport", 1, true) and block.text or command
+        end
+        place:sh("cp moved/share/doc/mulligan/examples/array/array.c .")
+        local out = place:sh("export LD_LIBRARY_PATH=$PWD/$LIB\n" .. command:gsub("P/share", "moved/share"))
+        assert.matches("ok 2 - publish: a message keeps what it says", out, 1, true)
+        assert.not_matches("not ok", out, 1, true)
     end)
 
     it("names no folder of the build or of the first prefix", function()

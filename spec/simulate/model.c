@@ -422,6 +422,7 @@ void model_released(handout *h)
     if (!may_be_released(h))
         WRONG(h, "message %d is released in stage %d", number_of(h), h->stage);
     h->process->sim->totals->abandoned += (uint64_t)is_abandoned(h);
+    h->process->consumers[h->consumer].let_go |= h->stage == PARKED;
     if (h->at_work)
         WRONG(h, "message %d is released, and its handler works", number_of(h));
     if (h->stage == SETTLED && h->answered == 0 && h->judged)
@@ -441,7 +442,7 @@ int model_is_stuck(const process *p)
         if (model_stuck(h))
             return 1;
     for (int c = 0; c < QUEUES; c++)
-        if (p->consumers[c].place > RENEWS)
+        if (p->consumers[c].place > RENEWS || p->consumers[c].let_go)
             return 1;
     for (int b = 0; b < p->sim->broker_count; b++)
         for (int i = 0; i < p->connections[b]->reader_count; i++)

@@ -382,6 +382,7 @@ typedef struct consumer {
     int queue, broker;
     place place;
     int paused;
+    int let_go; /* of a parked message: what another process has claimed may be taken for that */
     uint64_t changed_in; /* the step in which it began to accept nothing */
     uint32_t concurrency, prefetch;
     int64_t timeout_ms;

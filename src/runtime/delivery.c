@@ -44,7 +44,8 @@ static int hide_record(mull__delivery *d)
 static int read_record(mull__delivery *d)
 {
     const mull_message *from = d->handed->message;
-    int is_new = from->header_count == 0 && from->deliveries <= 1; /* then no clock is looked at */
+    /* Of what is new no clock is looked at. */
+    int is_new = from->header_count == 0 && d->message.deliveries <= 1;
     int64_t now_ms = is_new ? 0 : mull__engine_wall(d->engine);
     mull__header_record *record = &d->record;
     mull__record_read(record, from->headers, from->header_count, d->consumer->queue, now_ms);
@@ -67,6 +68,15 @@ static int read_record(mull__delivery *d)
     return 0;
 }
 
+/* deliveries_of: 1 where nothing is counted, whatever `counted` is; else what failures are judged
+ * by, and no sum with it overflows. */
+static int64_t deliveries_of(const mull__consumer *consumer, int64_t counted)
+{
+    if (consumer->can.deliveries == MULL_COUNTS_NOTHING)
+        return 1;
+    return counted < 0 ? 0 : counted > DELIVERIES_MAX ? DELIVERIES_MAX : counted;
+}
+
 static mull__delivery *delivery_new(mull__consumer *consumer, mull_delivery *handed)
 {
     mull_engine *engine = consumer->engine;
@@ -78,11 +88,7 @@ static mull__delivery *delivery_new(mull__consumer *consumer, mull_delivery *han
     d->message.queue = consumer->queue;
     if (d->message.body_size == MULL_BODY_MISSING)
         d->message.body_size = 0;
-    /* No failure is judged that has another number, or overflows with others. */
-    int64_t most = consumer->can.deliveries == MULL_COUNTS_NOTHING ? 1 : DELIVERIES_MAX;
-    d->message.deliveries = d->message.deliveries < 0      ? 0
-                            : d->message.deliveries > most ? most
-                                                           : d->message.deliveries;
+    d->message.deliveries = deliveries_of(consumer, d->message.deliveries);
     mull__list_init(&d->pending);
     if (read_record(d) != 0) {
         mull__free(&engine->allocator, d);

@@ -417,18 +417,7 @@ static int memory_open(void **out, mull_port *port, const char *url, char *why, 
 }
 
 const mull_transport_ops mull__memory = {
-    .size = sizeof(mull_transport_ops),
-    .version = MULL_TRANSPORT_VERSION,
-    .scheme = "memory",
-    .look = memory_look,
-    .open = memory_open,
-    .subscribe = memory_subscribe,
-    .credit = memory_credit,
-    .unsubscribe = memory_unsubscribe,
-    .publish = memory_publish,
-    .settle = memory_settle,
+    MULL_TRANSPORT_OPS(memory),
     .depth = memory_depth,
-    .release = memory_release,
-    .close = memory_close,
     .hold = memory_hold,
 };

@@ -448,18 +448,7 @@ static int sqlite_open(void **out, mull_port *port, const char *url, char *why, 
 }
 
 const mull_transport_ops mull__sqlite = {
-    .size = sizeof mull__sqlite,
-    .version = MULL_TRANSPORT_VERSION,
-    .scheme = "sqlite",
-    .look = sqlite_look,
-    .open = sqlite_open,
-    .subscribe = sqlite_subscribe,
-    .credit = sqlite_credit,
-    .unsubscribe = sqlite_unsubscribe,
-    .publish = sqlite_publish,
-    .settle = sqlite_settle,
+    MULL_TRANSPORT_OPS(sqlite),
     .depth = sqlite_depth,
-    .release = sqlite_release,
-    .close = sqlite_close,
     .flush = sqlite_flush,
 };
