@@ -355,6 +355,44 @@ static void claimed_bodies_are_bounded_and_one_is_let_through(void **state)
     refused("sqlite:a.db?claimed=1x", "no option but claimed=BYTES, 1 or more");
 }
 
+/* hold_and_send ends its call only once what it sends to another queue has been handled. */
+static void hold_and_send(mull_engine *engine, mull_call call, const mull_message *message,
+                          void *data)
+{
+    live *l = data;
+    mull_message sent = MULL_INIT(mull_message);
+    sent.queue = "other";
+    l->held = call;
+    note_message(l, message);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(mull_publish(engine, "t", &sent, 0, NULL, NULL), 0);
+}
+
+static void end_held(mull_engine *engine, mull_call call, const mull_message *message, void *data)
+{
+    live *l = data;
+    succeed(engine, call, message, l);
+    if (l->seen == l->wanted)
+        mull_done(engine, l->held, NULL);
+}
+
+static void a_consumer_that_has_nothing_gets_one_though_there_is_no_room(void **state)
+{
+    (void)state;
+    live l;
+    strcat(url, "?claimed=1000");
+    open_live(&l, hold_and_send, 8);
+    mull_consumer_options second = test_engine_consumer(end_held, &l);
+    second.name = "D";
+    second.queue = "other";
+    assert_int_equal(mull_consumer_add(l.engine, &second), 0);
+    put_row(l.db, "large");
+    sql(l.db, "UPDATE ready SET body = zeroblob(4000)");
+    l.wanted = 4;
+    run_live(&l); /* ends, or the watchdog ends the test */
+    close_live(&l);
+}
+
 /* ---- Depth ----------------------------------------------------------------------------------- */
 
 static void on_depth(int status, const mull_depth *depth, void *data)
@@ -695,6 +733,7 @@ int main(void)
         TEST(a_count_that_is_off_is_put_right),
         TEST(what_never_comes_due_is_named),
         TEST(claimed_bodies_are_bounded_and_one_is_let_through),
+        TEST(a_consumer_that_has_nothing_gets_one_though_there_is_no_room),
         TEST(a_depth_waits_for_no_writer),
         TEST(a_dead_letter_can_be_read_with_sql),
         TEST(a_dead_letter_has_the_id_that_it_was_given),

@@ -211,7 +211,8 @@
     "BEGIN\n"                                                                                      \
     " SELECT RAISE(ABORT, 'it is claimed: set owner = NULL, which takes the claim away')"          \
     " WHERE NEW.owner IS NOT NULL;\n"                                                              \
-    " INSERT OR IGNORE INTO queues (name) VALUES (NEW.queue);\n"                                   \
+    " INSERT INTO queues (name) SELECT NEW.queue"                                                  \
+    " WHERE NEW.queue NOT IN (SELECT name FROM queues);\n"                                         \
     " INSERT INTO waiting (number, queue, due_ms, " MULL__COPIED ")"                               \
     " SELECT number, queue, 0, " MULL__COPIED " FROM ready WHERE " MULL__OLD_READY                 \
     ";\n" MULL__TAKE_OUT " UPDATE waiting SET queue = " MULL__NEW_QUEUE ", due_ms = NEW.due_ms,"   \

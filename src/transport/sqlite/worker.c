@@ -116,11 +116,6 @@ static int has_room(const mull__reader *reader)
     return reader->credit > reader->out;
 }
 
-static int is_ready_to_claim(const mull__reader *reader)
-{
-    return !reader->dry && has_room(reader);
-}
-
 static int any(mull__worker *worker, int (*is)(const mull__reader *))
 {
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
@@ -129,18 +124,26 @@ static int any(mull__worker *worker, int (*is)(const mull__reader *))
     return 0;
 }
 
-/* room_for gives how many bytes of bodies may still be claimed: one message is let through where
- * none is out. */
-static size_t room_for(const mull__worker *worker)
+/* room_for gives how many bytes of bodies may still be claimed for a reader. One that has nothing
+ * gets one message, however large: it waits neither for others nor for ever. */
+static size_t room_for(const mull__worker *worker, const mull__reader *reader)
 {
     if (worker->bytes < worker->most_bytes)
         return worker->most_bytes - worker->bytes;
-    return worker->out == 0;
+    return reader->out == 0;
+}
+
+static int is_ready_to_claim(const mull__worker *worker, const mull__reader *reader)
+{
+    return !reader->dry && has_room(reader) && room_for(worker, reader) > 0;
 }
 
 static int wants_to_claim(mull__worker *worker)
 {
-    return room_for(worker) > 0 && any(worker, is_ready_to_claim);
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (is_ready_to_claim(worker, reader))
+            return 1;
+    return 0;
 }
 
 static void wake(mull__reader *reader)
@@ -169,7 +172,6 @@ static void wake_settled_queues(mull__worker *worker, const mull_settlement *set
 static void end_claim(mull__worker *worker, const mull__claim *claim)
 {
     claim->reader->out--;
-    worker->out--;
     worker->bytes -= claim->bytes;
 }
 
@@ -224,7 +226,7 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
 {
     mull__store *store = &worker->store;
     size_t wanted = reader->credit - reader->out, left = room_left(worker);
-    size_t room = room_for(worker);
+    size_t room = room_for(worker, reader);
     if (wanted > left)
         wanted = left;
     int64_t now_ms = mull__store_now(store);
@@ -239,7 +241,6 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
         worker->bytes += claim->bytes;
     }
     reader->out += (uint32_t)claims.count;
-    worker->out += claims.count;
     reader->next_due_ms = INT64_MAX;
     reader->dry = claims.count < wanted && room > 0;
     mull__list_append(&worker->claims, &claims);
@@ -249,19 +250,20 @@ static int claim_for(mull__worker *worker, mull__reader *reader)
                : code;
 }
 
-/* claim_all: who got the poison candidate goes last the next time, so that no queue's poison
- * candidates wait for all of another's. */
+/* claim_all: who got the poison candidate, or the last of the room, goes last the next time, so
+ * that no queue waits for all of another's messages. */
 static int claim_all(mull__worker *worker)
 {
     mull__reader *took = NULL;
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
-        if (!is_ready_to_claim(reader) || room_left(worker) == 0 || room_for(worker) == 0)
+        if (!is_ready_to_claim(worker, reader) || room_left(worker) == 0)
             continue;
         int64_t poison_candidate = worker->store.state.poison_candidate;
         int code = claim_for(worker, reader);
         if (code != SQLITE_OK)
             return code;
-        if (worker->store.state.poison_candidate != poison_candidate)
+        if (worker->store.state.poison_candidate != poison_candidate ||
+            worker->bytes >= worker->most_bytes)
             took = reader;
     }
     if (took) {
@@ -337,7 +339,6 @@ static void undo(mull__worker *worker)
         mull__claim_free(&worker->store.allocator, MULL__ENTRY(link, mull__claim, link));
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out = reader->out_before;
-    worker->out = worker->out_before;
     worker->bytes = worker->bytes_before;
     wake_queue(worker, NULL);
 }
@@ -373,7 +374,6 @@ static int do_all(mull__worker *worker)
 {
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out_before = reader->out;
-    worker->out_before = worker->out;
     worker->bytes_before = worker->bytes;
     worker->doing = NULL;
     while (worker->batch.count > worker->most) {

@@ -90,7 +90,6 @@ typedef struct mull__worker {
     mull__list returns;         /* MULL__JOB_RETURNs that failed: tried again later */
     mull__list claims;          /* of this transaction */
     mull__job *doing;           /* one of the batch; NULL: none */
-    size_t out, out_before;     /* of all readers, those that have ended too */
     size_t bytes, bytes_before; /* ... and what their bodies have */
     size_t most_bytes;          /* of bodies that may be out, but for the last one's */
     uint64_t seen;              /* of the wakes */
