@@ -108,12 +108,35 @@ static void version_1_stays_while_somebody_has_it_open(void **state)
     sqlite3 *db = look_in();
     assert_int_equal(count(db, "1"), 6);
     assert_int_equal(open_only(&l), MULL_EIO);
-    assert_logged(&l, "another process has it open; end it, and try again");
+    assert_logged(&l, "another process has had it open for 5 s; end it, and try again");
     assert_null(strchr(strchr(l.log, '\n') + 1, '\n'));
     assert_int_equal(atoi(ask(db, "PRAGMA user_version")), 1);
     sqlite3_close(db);
     assert_int_equal(open_only(&l), 0);
     assert_int_equal(user_version(), 2);
+}
+
+static void version_1_stays_where_somebody_added_to_it(void **state)
+{
+    (void)state;
+    static const char *const added[] = {"VIEW depths AS SELECT 1",
+                                        "VIEW of AS SELECT * FROM messages",
+                                        "INDEX by_type ON messages (type)"};
+    static const char *const named[] = {"the view 'depths'", "the view 'of'",
+                                        "the index 'by_type'"};
+    live l;
+    for (size_t i = 0; i < sizeof added / sizeof *added; i++) {
+        char text[128];
+        write_version("spec/transport/schema-1.sql");
+        sqlite3 *db = look_in();
+        snprintf(text, sizeof text, "CREATE %s", added[i]);
+        sql(db, text);
+        sqlite3_close(db);
+        assert_int_equal(open_only(&l), MULL_EIO);
+        assert_logged(&l, named[i]);
+        assert_int_equal(user_version(), 1);
+        assert_int_equal(unlink(path), 0);
+    }
 }
 
 static void what_version_2_does_not_admit_is_repaired(void **state)
@@ -238,6 +261,26 @@ static void an_upgrade_that_is_killed_leaves_one_version_or_the_other(void **sta
     }
 }
 
+static void several_that_would_upgrade_it_at_once_all_open_it(void **state)
+{
+    (void)state;
+    enum { SEVERAL = 4 };
+    char kept[96];
+    live l;
+    pid_t children[SEVERAL];
+    snprintf(kept, sizeof kept, "%s-kept", path);
+    write_many(3000, kept);
+    for (int i = 0; i < SEVERAL; i++)
+        if ((children[i] = fork()) == 0)
+            _exit(open_only(&l) != 0);
+    for (int i = 0; i < SEVERAL; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(user_version(), 2);
+}
+
 /* refused_as opens a file whose version was changed. */
 static void refused_as(sqlite3 *db, int version, const char *why)
 {
@@ -274,6 +317,8 @@ int main(void)
         TEST(version_1_stays_while_somebody_has_it_open),
         TEST(what_version_2_does_not_admit_is_repaired),
         TEST(an_upgrade_that_is_killed_leaves_one_version_or_the_other),
+        TEST(version_1_stays_where_somebody_added_to_it),
+        TEST(several_that_would_upgrade_it_at_once_all_open_it),
         TEST(other_versions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

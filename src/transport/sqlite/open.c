@@ -12,6 +12,9 @@
 /* How long opening waits for another process that is busy with the file. */
 enum { OPEN_TIMEOUT_MS = 5000 };
 
+/* IN_USE, beside MULL_E codes: an upgrade needs the file alone, and another process has it open. */
+enum { IN_USE = 1 };
+
 /* complaint is where to say why it failed. */
 typedef struct complaint {
     const char *path;
@@ -220,12 +223,41 @@ static int create_once(sqlite3 *db, identity *of)
     return code;
 }
 
+/* check_objects refuses what an operator added to schema 1: it may name what schema 2 hasn't got,
+ * or be called as something that it has. */
+static int check_objects(const complaint *to, mull__store *store)
+{
+    sqlite3_stmt *read;
+    int status = 0;
+    int code = sqlite3_prepare_v2(store->db,
+                                  "SELECT type, name FROM sqlite_schema WHERE name NOT IN"
+                                  " ('messages', 'bodies', 'owners', 'counter', 'messages_fresh',"
+                                  " 'messages_suspect', 'messages_claimed')"
+                                  " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' LIMIT 1",
+                                  -1, &read, NULL);
+    if (code == SQLITE_OK && sqlite3_step(read) == SQLITE_ROW)
+        status = complain(
+            to,
+            "was written by an earlier mulligan, and can't be brought up to date with "
+            "the %s '%s' in it; drop that, and try again",
+            (const char *)sqlite3_column_text(read, 0), (const char *)sqlite3_column_text(read, 1));
+    code = code == SQLITE_OK ? sqlite3_finalize(read) : code;
+    return code == SQLITE_OK ? status : complain_of(to, store, code);
+}
+
 static int upgrade(const complaint *to, mull__store *store, identity *of)
 {
+    int status = check_objects(to, store);
+    if (status != 0)
+        return status;
     int code = mull__store_upgrade(store);
-    if ((code & 0xff) == SQLITE_BUSY)
-        return complain(to, "was written by an earlier mulligan, and is to be brought up to date, "
-                            "but another process has it open; end it, and try again");
+    if ((code & 0xff) == SQLITE_BUSY) {
+        complain(to,
+                 "was written by an earlier mulligan, and is to be brought up to date, but "
+                 "another process has had it open for %d s; end it, and try again",
+                 OPEN_TIMEOUT_MS / 1000);
+        return IN_USE;
+    }
     if (code == SQLITE_OK)
         code = identify(store->db, of);
     return code == SQLITE_OK ? 0 : complain_of(to, store, code);
@@ -284,16 +316,29 @@ static int open_all(const complaint *to, mull__store *store)
     return why ? complain(to, "its lock file %s: %s", store->lock.path, why) : 0;
 }
 
-int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,
-                     size_t why_size)
+static int try_to_open(mull__store *store, mull_port *port, const complaint *to)
 {
     *store = (mull__store){.port = port, .allocator = *mull_port_allocator(port), .version = -1};
     atomic_init(&store->ahead_ms, INT64_MIN);
-    complaint to = {path, why, why_size};
-    int status = open_all(&to, store);
+    int status = open_all(to, store);
     if (status != 0)
         mull__store_close(store);
     return status;
+}
+
+/* Several processes that would upgrade the file keep each other from it as long as they have it
+ * open, so each closes it, and comes back after a time of its own. */
+int mull__store_open(mull__store *store, mull_port *port, const char *path, char *why,
+                     size_t why_size)
+{
+    const complaint to = {path, why, why_size};
+    int pause_ms = 20 + getpid() % 50;
+    int status = try_to_open(store, port, &to);
+    for (int waited = 0; waited < OPEN_TIMEOUT_MS && status == IN_USE; waited += pause_ms) {
+        sqlite3_sleep(pause_ms);
+        status = try_to_open(store, port, &to);
+    }
+    return status == IN_USE ? MULL_EIO : status;
 }
 
 void mull__store_close(mull__store *store)

@@ -158,8 +158,9 @@
     " WHEN NEW.queue <> OLD.queue OR NEW.head < OLD.head" MULL__REFUSE_IT                          \
     "head only grows" MULL__REFUSED "CREATE TRIGGER queues_end BEFORE DELETE ON queues"            \
     " WHEN EXISTS (SELECT 1 FROM ready WHERE queue = OLD.queue)"                                   \
-    " OR EXISTS (SELECT 1 FROM waiting WHERE queue = OLD.queue)" MULL__REFUSE_IT                   \
-    "it has messages" MULL__REFUSED
+    " OR EXISTS (SELECT 1 FROM waiting WHERE queue = OLD.queue)"                                   \
+    " OR EXISTS (SELECT 1 FROM ranges WHERE queue = OLD.queue)" MULL__REFUSE_IT                    \
+    "it has messages, or claims" MULL__REFUSED
 
 /* What isn't claimed of `waiting`, by index: of queue q, or of the one with the name ?1. */
 #define MULL__IS_FRESH   " AND owner IS NULL AND deliveries = 0"
@@ -200,7 +201,7 @@
     " number <= head AS deliveries, id, type, key, headers, published_ms, NULL AS dead_ms,"        \
     " NULL AS dead_from, NULL AS consumer, NULL AS error_type, NULL AS reason, NULL AS rule,"      \
     " coalesce(body, (SELECT bytes FROM bodies AS b WHERE b.body = large)) AS body"                \
-    " FROM ready AS r JOIN queues AS q USING (queue)"                                              \
+    " FROM queues AS q CROSS JOIN ready AS r USING (queue)"                                        \
     " UNION ALL SELECT number, name, due_ms, owner, deliveries, id, type, key, headers,"           \
     " published_ms, dead_ms, dead_from, consumer, error_type, reason, rule,"                       \
     " coalesce(body, (SELECT bytes FROM bodies AS b WHERE b.body = large))"                        \
