@@ -93,6 +93,12 @@ describe("docs/transports/sqlite.md", function()
         assert.equal("bad 0 0 0, error 1 0 0, orders 2 0 0", depths())
     end)
 
+    it("loses nothing by an UPDATE OR REPLACE", function()
+        database.rows(path, "UPDATE OR REPLACE messages SET due_ms = 5 WHERE number = " .. number "due_ms > 0")
+        assert.equal("bad 0 0 0, error 1 0 0, orders 2 0 0", depths())
+        assert.equal(3, database.number(path, "SELECT count(*) FROM messages"))
+    end)
+
     it("takes a claim away", function()
         database.rows(path, "INSERT INTO owners VALUES (100, 1, 1);"
             .. "INSERT INTO ranges SELECT queue, 1, 3, 100 FROM queues WHERE name = 'orders';"
