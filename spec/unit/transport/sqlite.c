@@ -204,6 +204,28 @@ static void a_settle_without_its_claim_changes_nothing(void **state)
     close_live(&l);
 }
 
+/* lose_for_good deletes its message, and fails with it. */
+static void lose_for_good(mull_engine *engine, mull_call call, const mull_message *message,
+                          void *data)
+{
+    live *l = data;
+    note_message(l, message);
+    sql(l->db, "DELETE FROM messages");
+    mull_done(engine, call, &bad);
+}
+
+static void a_claim_that_is_lost_leaves_no_range(void **state)
+{
+    (void)state;
+    live l;
+    open_live(&l, lose_for_good, 1);
+    publish(&l, "a", "body");
+    l.wanted = 1;
+    run_live(&l);
+    check_ranges(l.db);
+    close_live(&l);
+}
+
 static void claim_again(mull_engine *engine, mull_call call, const mull_message *message,
                         void *data)
 {
@@ -264,10 +286,14 @@ static void what_no_one_here_would_write_is_refused(void **state)
         {"UPDATE counter SET next = 1", "only grows"},
         {"UPDATE counter SET next = 4611686018427387903", "only grows"},
         {"DELETE FROM counter", "it stays"},
-        {"INSERT INTO counter VALUES (2, 5)", "CHECK"},
+        {"INSERT INTO counter VALUES (2, 5)", "it stays"},
         {"UPDATE queues SET head = 3; UPDATE queues SET head = 2", "only grows"},
         {"UPDATE queues SET ready = -1", "CHECK"},
         {"DELETE FROM queues", "it has messages"},
+        {"INSERT INTO queues (queue, name) VALUES (9, 'x'); INSERT INTO ranges VALUES (9, 1, 1, "
+         "100); DELETE FROM queues WHERE name = 'x'",
+         "or claims"},
+        {"INSERT OR REPLACE INTO counter VALUES (1, 1)", "it stays"},
     };
     put_five();
     sqlite3 *db = look_in();
@@ -275,6 +301,8 @@ static void what_no_one_here_would_write_is_refused(void **state)
             "INSERT INTO owners VALUES (100, 1, 1)");
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         assert_refused(db, refused[i][0], refused[i][1]);
+    sql(db, "INSERT OR REPLACE INTO queues (name) VALUES ('q')");
+    assert_int_equal(count(db, "queue = 'q'"), 5);
     sqlite3_close(db);
 }
 
@@ -290,6 +318,27 @@ static void a_count_that_is_off_is_put_right(void **state)
     assert_int_equal(l.seen, 4);
     assert_logged(&l, "queue 'q': its count of what is ready was off by 1");
     close_live(&l);
+}
+
+static void a_count_of_what_waits_that_is_too_small_stops_nothing(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "UPDATE queues SET due = 0, delayed = 0",
+        "UPDATE queues SET due = 0, delayed = 1, mark_ms = 0", /* and all of it has come due */
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        put_five();
+        live l;
+        open_live(&l, succeed, 1);
+        sql(l.db, "UPDATE messages SET due_ms = 1");
+        sql(l.db, wrong[i]);
+        mull_stop_when_empty(l.engine);
+        assert_int_equal(mull_engine_run(l.engine), 0);
+        assert_int_equal(l.seen, 5);
+        check_shape(l.db);
+        close_live(&l);
+    }
 }
 
 /* bring_far publishes nothing, but puts a message where it will never come due. */
@@ -728,9 +777,11 @@ int main(void)
         TEST(claims_of_one_that_stands_still_stay),
         TEST(a_death_is_noticed_while_running),
         TEST(a_settle_without_its_claim_changes_nothing),
+        TEST(a_claim_that_is_lost_leaves_no_range),
         TEST(a_settle_is_conditional_on_its_token),
         TEST(what_no_one_here_would_write_is_refused),
         TEST(a_count_that_is_off_is_put_right),
+        TEST(a_count_of_what_waits_that_is_too_small_stops_nothing),
         TEST(what_never_comes_due_is_named),
         TEST(claimed_bodies_are_bounded_and_one_is_let_through),
         TEST(a_consumer_that_has_nothing_gets_one_though_there_is_no_room),

@@ -119,24 +119,53 @@
     "    by TEXT\n"                                                                                \
     ") STRICT, WITHOUT ROWID;\n"
 
+/* What isn't claimed of `waiting`, by index: of queue q, or of the one with the name ?1. */
+#define MULL__IS_FRESH   " AND owner IS NULL AND deliveries = 0"
+#define MULL__IS_SUSPECT " AND owner IS NULL AND deliveries > 0"
+#define MULL__NAMED      " FROM waiting WHERE queue = (SELECT queue FROM queues WHERE name = ?1)"
+#define MULL__FRESH      " FROM waiting WHERE queue = q.queue" MULL__IS_FRESH
+#define MULL__SUSPECT    " FROM waiting WHERE queue = q.queue" MULL__IS_SUSPECT
+
+/* Those of queue `of` that are due at `at`, and those that aren't yet, counted one by one. */
+#define MULL__COUNTED(of, when)                                                                    \
+    "((SELECT count(*) FROM waiting WHERE queue = " of MULL__IS_FRESH " AND due_ms " when ")"      \
+    " + (SELECT count(*) FROM waiting WHERE queue = " of MULL__IS_SUSPECT " AND due_ms " when "))"
+#define MULL__OLD_DUE     MULL__COUNTED("OLD.queue", "<= mark_ms")
+#define MULL__OLD_DELAYED MULL__COUNTED("OLD.queue", "> mark_ms")
+#define MULL__NOW_DUE     MULL__COUNTED("q.queue", "<= ?2")
+#define MULL__NOW_DELAYED MULL__COUNTED("q.queue", "> ?2")
+
 /* Triggers: the counts of `waiting`, whoever writes to it; and what no program may do. */
 #define MULL__COUNT_NEW                                                                            \
     " UPDATE queues SET due = due + (NEW.due_ms <= mark_ms),"                                      \
     " delayed = delayed + (NEW.due_ms > mark_ms) WHERE queue = NEW.queue AND NEW.owner IS NULL;"
+/* A count that would be below 0 was changed by somebody, and is counted anew: so after COUNT_NEW.
+ */
 #define MULL__COUNT_OLD                                                                            \
-    " UPDATE queues SET due = due - (OLD.due_ms <= mark_ms),"                                      \
-    " delayed = delayed - (OLD.due_ms > mark_ms) WHERE queue = OLD.queue AND OLD.owner IS NULL;"
+    " UPDATE queues SET"                                                                           \
+    " due = iif(due < (OLD.due_ms <= mark_ms), " MULL__OLD_DUE ","                                 \
+    " due - (OLD.due_ms <= mark_ms)),"                                                             \
+    " delayed = iif(delayed < (OLD.due_ms > mark_ms), " MULL__OLD_DELAYED ","                      \
+    " delayed - (OLD.due_ms > mark_ms)) WHERE queue = OLD.queue AND OLD.owner IS NULL;"
 #define MULL__REFUSE_IT " BEGIN SELECT RAISE(ABORT, '"
 #define MULL__REFUSED   "'); END;\n"
 #define MULL__NO_OWNER  "NEW.owner NOT NULL AND NEW.owner NOT IN (SELECT owner FROM owners)"
 #define MULL__LOST                                                                                 \
     " SELECT RAISE(ABORT, 'no such owner or queue') WHERE " MULL__NO_OWNER                         \
     " OR NEW.queue NOT IN (SELECT queue FROM queues);"
+/* OR REPLACE deletes without a trigger. */
+#define MULL__ONCE                                                                                 \
+    "CREATE TRIGGER counter_once BEFORE INSERT ON counter WHEN EXISTS (SELECT 1 FROM "             \
+    "counter)" MULL__REFUSE_IT "it stays" MULL__REFUSED                                            \
+    "CREATE TRIGGER queues_once BEFORE INSERT ON queues"                                           \
+    " WHEN EXISTS (SELECT 1 FROM queues WHERE name = NEW.name OR queue = NEW.queue)"               \
+    " BEGIN SELECT RAISE(IGNORE); END;\n"
 #define MULL__SCHEMA_TRIGGERS                                                                      \
     "CREATE TRIGGER waiting_in AFTER INSERT ON waiting BEGIN" MULL__LOST MULL__COUNT_NEW " END;\n" \
     "CREATE TRIGGER waiting_out AFTER DELETE ON waiting BEGIN" MULL__COUNT_OLD " END;\n"           \
     "CREATE TRIGGER waiting_moved AFTER UPDATE OF queue, due_ms, owner ON waiting "                \
-    "BEGIN" MULL__LOST MULL__COUNT_OLD MULL__COUNT_NEW " END;\n"                                   \
+    "BEGIN" MULL__LOST MULL__COUNT_NEW MULL__COUNT_OLD " END;\n"
+#define MULL__SCHEMA_GUARDS                                                                        \
     "CREATE TRIGGER ranges_new BEFORE INSERT ON ranges WHEN " MULL__NO_OWNER                       \
     " OR EXISTS (SELECT 1 FROM ranges WHERE queue = NEW.queue AND first <= NEW.last"               \
     " AND last >= NEW.first)" MULL__REFUSE_IT "no such owner, or claimed already" MULL__REFUSED    \
@@ -160,14 +189,7 @@
     " WHEN EXISTS (SELECT 1 FROM ready WHERE queue = OLD.queue)"                                   \
     " OR EXISTS (SELECT 1 FROM waiting WHERE queue = OLD.queue)"                                   \
     " OR EXISTS (SELECT 1 FROM ranges WHERE queue = OLD.queue)" MULL__REFUSE_IT                    \
-    "it has messages, or claims" MULL__REFUSED
-
-/* What isn't claimed of `waiting`, by index: of queue q, or of the one with the name ?1. */
-#define MULL__IS_FRESH   " AND owner IS NULL AND deliveries = 0"
-#define MULL__IS_SUSPECT " AND owner IS NULL AND deliveries > 0"
-#define MULL__NAMED      " FROM waiting WHERE queue = (SELECT queue FROM queues WHERE name = ?1)"
-#define MULL__FRESH      " FROM waiting WHERE queue = q.queue" MULL__IS_FRESH
-#define MULL__SUSPECT    " FROM waiting WHERE queue = q.queue" MULL__IS_SUSPECT
+    "it has messages, or claims" MULL__REFUSED MULL__ONCE
 
 /* How many of queue q's that wait came to be due since its mark; below 0 where that is ahead. */
 #define MULL__CAME                                                                                 \
@@ -177,7 +199,8 @@
 
 /* What follows is the table of queues, and `now_ms`. */
 #define MULL__DEPTHS                                                                               \
-    "SELECT name AS queue, ready + due + came AS ready, delayed - came AS delayed,"                \
+    "SELECT name AS queue, max(0, ready + due + came) AS ready, max(0, delayed - came) AS "        \
+    "delayed,"                                                                                     \
     " (SELECT count(*) FROM ready AS r WHERE r.queue = q.queue AND number <= head)"                \
     " + (SELECT count(*) FROM waiting AS w WHERE w.queue = q.queue AND owner IS NOT NULL)"         \
     " AS claimed,"                                                                                 \
@@ -234,7 +257,7 @@
 /* All of it, a text each, since a compiler need not take a longer one. */
 #define MULL__SCHEMA                                                                               \
     MULL__SCHEMA_TABLES, MULL__SCHEMA_WAITING, MULL__SCHEMA_REST, MULL__SCHEMA_TRIGGERS,           \
-        MULL__SCHEMA_VIEWS, MULL__SCHEMA_CHANGES, MULL__SCHEMA_OVERVIEWS
+        MULL__SCHEMA_GUARDS, MULL__SCHEMA_VIEWS, MULL__SCHEMA_CHANGES, MULL__SCHEMA_OVERVIEWS
 
 /* What a claim reads, in this order. */
 #define MULL__CLAIM_COLUMNS                                                                        \
@@ -271,8 +294,9 @@
     X(QUEUE_WRITE, "UPDATE queues SET head = ?2, ready = ?3 WHERE queue = ?1")                     \
     X(QUEUE_COUNT, "SELECT count(*) FROM ready WHERE queue = ?1 AND number > ?2")                  \
     X(MARK, "UPDATE queues AS q SET mark_ms = ?2, (due, delayed) ="                                \
-            " (SELECT due + came, delayed - came FROM (SELECT " MULL__CAME " AS came"              \
-            " FROM (SELECT ?2 AS now_ms)))"                                                        \
+            " (SELECT iif(came > delayed, " MULL__NOW_DUE ", due + came),"                         \
+            " iif(came > delayed, " MULL__NOW_DELAYED ", delayed - came)"                          \
+            " FROM (SELECT " MULL__CAME " AS came FROM (SELECT ?2 AS now_ms)))"                    \
             " WHERE queue = ?1 AND delayed > 0 AND mark_ms < ?2"                                   \
             " AND (SELECT min(due_ms)" MULL__FRESH " AND due_ms > q.mark_ms) <= ?2")               \
     X(READY, "INSERT INTO ready (queue, number, " MULL__COPIED ")"                                 \

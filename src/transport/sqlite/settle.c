@@ -84,7 +84,6 @@ static int end_row(mull__store *store, const mull__claim *claim, int *status)
                    : mull__store_run(store, MULL__SQL_END, "iii", claim->number, store->owner,
                                      claim->token);
     found(store, code, status);
-    store->ended |= claim->queue != 0;
     return code;
 }
 
@@ -239,9 +238,11 @@ static int move(mull__store *store, const mull__claim *claim, const mull_settlem
     return code;
 }
 
-/* pass: the poison candidate that was out is no more, so another may be claimed. */
+/* pass: the poison candidate that was out is no more, so another may be claimed; and a range may be
+ * empty now, also where the claim was found lost. */
 static void pass(mull__store *store, const mull__claim *claim)
 {
+    store->ended |= claim->queue != 0;
     if (store->state.poison_candidate == claim->token)
         store->state.poison_candidate = 0;
 }
