@@ -404,25 +404,22 @@ static void claimed_bodies_are_bounded_and_one_is_let_through(void **state)
     refused("sqlite:a.db?claimed=1x", "no option but claimed=BYTES, 1 or more");
 }
 
-/* hold_and_send ends its call only once what it sends to another queue has been handled. */
+/* hold_and_send: its call ends once what it sends has been handled. */
 static void hold_and_send(mull_engine *engine, mull_call call, const mull_message *message,
                           void *data)
 {
     live *l = data;
-    mull_message sent = MULL_INIT(mull_message);
-    sent.queue = "other";
+    const mull_message sent = {.size = sizeof sent, .queue = "other"};
     l->held = call;
     note_message(l, message);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(mull_publish(engine, "t", &sent, 0, NULL, NULL), 0);
+    assert_int_equal(mull_publish(engine, "t", &sent, 0, NULL, NULL), 0);
 }
 
 static void end_held(mull_engine *engine, mull_call call, const mull_message *message, void *data)
 {
     live *l = data;
     succeed(engine, call, message, l);
-    if (l->seen == l->wanted)
-        mull_done(engine, l->held, NULL);
+    mull_done(engine, l->held, NULL);
 }
 
 static void a_consumer_that_has_nothing_gets_one_though_there_is_no_room(void **state)
@@ -437,7 +434,7 @@ static void a_consumer_that_has_nothing_gets_one_though_there_is_no_room(void **
     assert_int_equal(mull_consumer_add(l.engine, &second), 0);
     put_row(l.db, "large");
     sql(l.db, "UPDATE ready SET body = zeroblob(4000)");
-    l.wanted = 4;
+    l.wanted = 2;
     run_live(&l); /* ends, or the watchdog ends the test */
     close_live(&l);
 }
