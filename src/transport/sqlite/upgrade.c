@@ -10,11 +10,13 @@
 #include <stdio.h>
 
 /* Bodies stay where they are; those that are small go into rows, and then go. New numbers are above
- * all that there were, in the order of the line. */
+ * all that there were, in the order of the line: two numbers of each message are sorted, not its
+ * row, which the folder for temporary files may have no room for. No body has number 0. */
 #define SPARE "2305843009213693952" /* half of MULL__NUMBERS_END: what is above isn't ours */
 #define NUMBERED                                                                                   \
-    " FROM (SELECT *, row_number() OVER (ORDER BY seq, number) + " LAST " AS place"                \
-    " FROM old_messages) AS o JOIN queues AS q ON q.name = o.queue"                                \
+    " FROM (SELECT number AS old, row_number() OVER (ORDER BY seq, number) + " LAST " AS place"    \
+    " FROM old_messages) CROSS JOIN old_messages AS o ON o.number = old"                           \
+    " JOIN queues AS q ON q.name = o.queue"                                                        \
     " LEFT JOIN bodies AS b ON b.body = o.number"
 #define LAST                                                                                       \
     "(SELECT max(0, coalesce((SELECT max(next) FROM old_counter WHERE next < " SPARE "), 0),"      \
@@ -34,6 +36,9 @@ static const char *const before[] = {"ALTER TABLE messages RENAME TO old_message
                                      MULL__SCHEMA};
 
 static const char *const after[] = {
+    "DELETE FROM bodies WHERE body NOT IN (SELECT number FROM old_messages)",
+    "UPDATE bodies SET body = 1 + " LAST " WHERE body = 0",
+    "UPDATE old_messages SET number = 1 + " LAST " WHERE number = 0",
     "INSERT INTO queues (name) SELECT DISTINCT queue FROM old_messages",
     "INSERT INTO ready (queue, number, " MULL__COPIED ")"
     " SELECT q.queue, place, " COPIED NUMBERED " WHERE " IS_READY,
@@ -48,8 +53,7 @@ static const char *const after[] = {
     "UPDATE queues SET ready = (SELECT count(*) FROM ready AS r WHERE r.queue = "
     "queues.queue)",
     "INSERT INTO counter (next) SELECT 1 + count(*) + " LAST " FROM old_messages",
-    "DELETE FROM bodies WHERE length(bytes) <= " MULL__BODY_IN_ROW_TEXT
-    " OR body NOT IN (SELECT number FROM old_messages)",
+    "DELETE FROM bodies WHERE length(bytes) <= " MULL__BODY_IN_ROW_TEXT,
     "DROP TABLE old_messages; DROP TABLE old_counter"};
 
 /* What is found, before, and told, afterwards. */
