@@ -7,6 +7,7 @@
 #   ./do test asan|tsan    the same tests under the sanitizers
 #   ./do test [PRESET] FILE...   the specs and C tests named, such as spec/policy/chains_spec.lua
 #   ./do test fuzz [TARGET...]   the fuzz targets of spec/fuzz, MULL_FUZZ_SECONDS (15) each
+#   ./do conformance [--write]   the table of the conformance suite's cases by transport; --write: into the docs
 #   ./do build [PRESET]    builds only: dev, release, deb, clang, asan, tsan or fuzz
 #
 # Builds are in build/PRESET, the output of tests in build/PRESET/log.
@@ -16,6 +17,10 @@ cd "$(dirname "$0")"
 build_packages="gcc libc6-dev cmake ninja-build pkg-config lua5.4
     liblua5.4-dev libuv1-dev libsqlite3-dev libxxhash-dev"
 test_packages="lua-busted lua-check libcmocka-dev libjansson-dev clang-format g++ sqlite3 python3 luarocks"
+
+# For the tests of amqp: that need the real server, and for its module. Where they can't be installed, these tests are
+# skipped.
+rabbitmq_packages="rabbitmq-server librabbitmq-dev libssl-dev openssl"
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "do: $*"; exit 2; }
@@ -36,13 +41,34 @@ install_packages="scdoc zsh fish dpkg-dev file zlib1g-dev"
 
 if [ "$(id -u)" = 0 ]; then sudo=; else sudo=sudo; fi
 
+# without_services COMMAND...: what is installed meanwhile starts nothing on this machine.
+without_services() {
+    rules=/usr/sbin/policy-rc.d status=0
+    if [ -e $rules ]; then # the machine has its own
+        "$@"
+        return
+    fi
+    trap '$sudo rm -f $rules' EXIT
+    printf '#!/bin/sh\nexit 101\n' | $sudo tee $rules >/dev/null
+    $sudo chmod 755 $rules
+    "$@" || status=$?
+    $sudo rm -f $rules
+    trap - EXIT
+    return $status
+}
+
 apt_install() {
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
+    without_services $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@"
 }
 
 update_and_install() {
     # shellcheck disable=SC2086
     $sudo apt-get update -q && apt_install $missing
+}
+
+# is_here PACKAGE
+is_here() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
 # need PACKAGE...: installs those that are missing. The lists of packages are fetched only where
@@ -51,8 +77,7 @@ need() {
     command -v dpkg-query >/dev/null || { say "do: not a Debian; this needs: $*"; return 0; }
     missing=
     for package in "$@"; do
-        [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
-            missing="$missing $package"
+        is_here "$package" || missing="$missing $package"
     done
     [ -n "$missing" ] || return 0
     [ -z "$sudo" ] || command -v sudo >/dev/null || fail "not root, and no sudo; please install$missing"
@@ -64,6 +89,21 @@ need() {
         { tail -n 20 build/packages.log >&2; fail "can't install$missing"; }
 }
 
+# need_rabbitmq: the tests start a server of their own. What its packages would start, now and at each start of the
+# machine, stays off, unless they were here before.
+need_rabbitmq() {
+    units=
+    is_here rabbitmq-server || units=rabbitmq-server.service
+    is_here erlang-base || units="$units epmd.socket epmd.service"
+    # shellcheck disable=SC2086
+    (need $rabbitmq_packages) || say "do: without RabbitMQ its tests are skipped"
+    is_here rabbitmq-server || return 0
+    for unit in $units; do
+        $sudo update-rc.d "${unit%.*}" disable >/dev/null 2>&1 || true
+        ! command -v systemctl >/dev/null || $sudo systemctl disable -q "$unit" 2>/dev/null || true
+    done
+}
+
 # ---- Building ----------------------------------------------------------------------------------
 
 # build PRESET: one at a time in a folder, or one would read what the other is just writing.
@@ -72,7 +112,7 @@ build() {
     release) more= ;;
     deb) more="scdoc dpkg-dev file" ;;
     clang) more="libcmocka-dev libjansson-dev clang g++" ;;
-    fuzz) more=clang ;;
+    fuzz) more="clang librabbitmq-dev libssl-dev" ;;
     *) more="libcmocka-dev libjansson-dev g++" ;;
     esac
     needs_folder "build/$1"
@@ -105,8 +145,12 @@ report() {
     printf '%s\n' "$shown"
 }
 
-# total: the closing line of all that was reported.
+# total: the closing line of all that was reported. Before it stands what was skipped since this machine lacks what it
+# needs.
 total() {
+    if [ -s "build/$preset/log/missing" ]; then
+        sort "build/$preset/log/missing" | uniq -c | sed 's/^ *\([0-9]*\) /\1 SKIPPED: /'
+    fi
     awk '{ good += $1; bad += $2 } END { printf "%d passed, %d failed\n", good, bad; exit bad > 0 }' \
         "build/$preset/log/counts"
 }
@@ -121,11 +165,12 @@ check() {
 }
 
 # tap NAME COMMAND...: tests that speak TAP. Those that a crash or an early exit swallowed are
-# missed by the plan or by the exit code, and count as one more that failed.
+# missed by the plan or by the exit code, and count as one more that failed. A file is ended after
+# MULL_LIMIT (600) seconds.
 tap() {
     name=$1 log=$(log_of "$1") status=0
     shift
-    timeout -k 10 600 "$@" >"$log" 2>&1 </dev/null || status=$?
+    timeout -k 10 "${MULL_LIMIT-600}" "$@" >"$log" 2>&1 </dev/null || status=$?
     skipped=$(grep -ac '^ok .*# SKIP' "$log") || true
     good=$(($(grep -ac '^ok ' "$log" || true) - skipped))
     bad=$(grep -ac '^not ok ' "$log") || true
@@ -136,10 +181,22 @@ tap() {
         bad=$((bad + 1))
     fi
     [ "$skipped" = 0 ] || name="$name ($skipped skipped)"
+    sed -n "s/^ok .*# SKIP .*: \(.* isn't installed.*\)/\1/p" "$log" >>"build/$preset/log/missing"
     report "$name" "$good" "$bad" "$log"
 }
 
-c_test() { tap "$1" env CMOCKA_MESSAGE_OUTPUT=TAP "build/$preset/${1%.c}"; }
+# c_test FILE: those of a module aren't built where its libraries are missing.
+c_test() {
+    case $1 in
+    spec/unit/net/* | spec/unit/transport/amqp_*)
+        [ -x "build/$preset/${1%.c}" ] || {
+            echo "librabbitmq or OpenSSL isn't installed" >>"build/$preset/log/missing"
+            return 0
+        }
+        ;;
+    esac
+    tap "$1" env CMOCKA_MESSAGE_OUTPUT=TAP "build/$preset/${1%.c}"
+}
 
 # spec FILE: a sanitized module needs an interpreter that is sanitized as well. It is slow, so the
 # property test tries fewer policies there.
@@ -164,7 +221,7 @@ checks() {
 
 # longest are the files that take longest or wait most: they begin first, so that the others run
 # beside them and none is waited for alone at the end.
-longest='^spec/(cli/(large|held|memory_limit|run|log|send|rows)_spec|simulate/bugs_spec|house/rock_spec|install/(debian|examples)_spec|embed/(decider_storm|memory|reloads|reloads_engine|sqlite_power_cut))\.'
+longest='^spec/(cli/(amqp_storm|large|held|memory_limit|run|log|send|rows)_spec|simulate/(amqp/)?bugs_spec|transport/amqp_spec|house/rock_spec|install/(debian|examples)_spec|embed/(decider_storm|memory|reloads|reloads_engine|sqlite_power_cut))\.'
 
 # threaded are those that have threads: a thread of their own, or one of sqlite:, the log's or the
 # watchdog's that does more than it does everywhere.
@@ -172,13 +229,13 @@ threaded='^spec/(cli/(broken|death|exit|faults|full_disk|held|log|reload|rows|ru
 threaded="$threaded|embed/(conformance|forks|guest|ids|one_generation|own_board|seam|until_empty|[a-z]*_storm|engine|engine_done)\."
 threaded="$threaded|embed/(sqlite_[a-z_]*|reloads?|reloads_engine|misuse_(policy|threads))\.|examples/(orders|own_[a-z]*|threads)_spec\."
 threaded="$threaded|lua/(admission|clock|ends|life)_spec\.|transport/(modules|sqlite|sqlite_open)_spec\."
-threaded="$threaded|unit/(decide/threads|lua/(ends|stderr_queue)|runtime/(notify|watchdog)|transport/sqlite(_memory)?)\.)"
+threaded="$threaded|unit/(decide/threads|lua/(ends|stderr_queue)|net/attempts|runtime/(notify|watchdog)|transport/sqlite(_memory)?)\.)"
 
 # all_tests: what is installed is tested once, without sanitizers, which programs that link it
 # would need as well, and so is the tree itself. ThreadSanitizer is for what has threads.
 all_tests() {
     case $preset in
-    asan) chosen='^spec/(cli|docs|embed|examples|lua|policy|simulate|transport|unit)/' ;;
+    asan) chosen='^spec/(cli|docs|embed|examples|limits|lua|policy|simulate|transport|unit)/' ;;
     tsan) chosen=$threaded ;;
     *) chosen='^' ;;
     esac
@@ -212,8 +269,10 @@ run_tests() {
     needs_folder "build/$preset"
     # shellcheck disable=SC2086
     need $build_packages $test_packages $install_packages
+    need_rabbitmq
     build "$preset"
     : >"build/$preset/log/counts"
+    : >"build/$preset/log/missing"
     if [ $# = 0 ]; then
         [ "$preset" != dev ] || checks
         # shellcheck disable=SC2046
@@ -240,15 +299,34 @@ fuzz() {
     preset=fuzz
     build "$preset"
     : >"build/$preset/log/counts"
-    [ $# != 0 ] || set -- decide duration pattern policy
+    [ $# != 0 ] || set -- amqp decide duration pattern policy
     printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 ./do fuzz_one ||
         echo "0 1" >>"build/$preset/log/counts" # one ended before it could report
     total
 }
 
+# conformance [--write]: the specs of all transports, one after the other, and the table of what came out.
+conformance() {
+    use_preset dev
+    # shellcheck disable=SC2086
+    need $build_packages $test_packages
+    need_rabbitmq
+    build dev
+    mkdir -p "build/dev/log/conformance"
+    logs=
+    # shellcheck disable=SC2013
+    for file in $(grep -l 'require "transport.conformance"' spec/transport/*_spec.lua); do
+        log="build/dev/log/conformance/$(basename "$file" _spec.lua)"
+        busted -o TAP "$file" >"$log" 2>"$log.err" </dev/null || true # the table says which failed
+        logs="$logs $log"
+    done
+    # shellcheck disable=SC2086
+    LUA_PATH="spec/?.lua;;" lua5.4 tools/conformance.lua "$@" $logs
+}
+
 # ---- Commands ----------------------------------------------------------------------------------
 
-usage() { sed -n '5,10s/^# *//p' "$0"; }
+usage() { sed -n '5,11s/^# *//p' "$0"; }
 
 command=${1-}
 [ $# = 0 ] || shift
@@ -267,6 +345,7 @@ test)
     *) run_tests dev "$@" ;;
     esac
     ;;
+conformance) conformance "$@" ;;
 build) build "${1-dev}" ;;
 run_one) run_one "$@" ;;
 fuzz_one) fuzz_one "$@" ;;

@@ -8,6 +8,7 @@
  * disk equally often. bench/README.md has the command.
  */
 #include "../src/transport/sqlite/schema.h"
+#include "kit/measure.h"
 #include "mulligan.h"
 
 #include <sqlite3.h>
@@ -103,7 +104,7 @@ static void insert(plain *f, int number, const char *body)
     sqlite3_bind_text(row, 3, id, -1, SQLITE_STATIC);
     sqlite3_bind_text(row, 6, headers, -1, SQLITE_STATIC);
     sqlite3_bind_int64(row, 7, (sqlite3_int64)time(NULL) * 1000);
-    sqlite3_bind_blob(row, 8, body, BODY_SIZE, SQLITE_STATIC);
+    sqlite3_bind_blob(row, MULL__AT_BODY, body, BODY_SIZE, SQLITE_STATIC);
     run(f, SQL_READY);
 }
 
@@ -157,8 +158,8 @@ static int claim_group(plain *f, int group, int done)
         count++;
         sqlite3_column_text(read, 2);
         sqlite3_column_text(read, 5);
-        sqlite3_column_blob(read, 6);
-        bytes_seen += sqlite3_column_bytes(read, 6);
+        sqlite3_column_blob(read, 7);
+        bytes_seen += sqlite3_column_bytes(read, 7);
     }
     sqlite3_reset(read);
     if (count == 0)
@@ -224,14 +225,9 @@ static void handle(mull_engine *engine, mull_call call, const mull_message *mess
 static void on_log(mull_level level, const char *text, void *data)
 {
     engine_run *r = data;
-    const char *count = strstr(text, " transactions");
     if (level >= MULL_WARNING)
         fprintf(stderr, "%s\n", text);
-    if (!count)
-        return;
-    while (count > text && count[-1] >= '0' && count[-1] <= '9')
-        count--;
-    r->commits = strtoull(count, NULL, 10);
+    bench_count_before(text, " transactions", &r->commits);
 }
 
 static void on_problem(const char *file, int line, const char *text, void *data)

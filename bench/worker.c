@@ -3,17 +3,18 @@
  *   worker URL [CHAIN]    with a CHAIN, such as "retry(3, 0)", each call fails, and the policy is
  *                         default():CHAIN; else each succeeds
  *
- * It writes "start" at the first call, and the counts at the end. bench/peers/run measures it
- * beside other queues. */
+ * It writes "start" at the first call, "last" at the one whose number PEERS_LAST is, and the counts
+ * at the end. bench/peers/run measures it beside other queues. */
 #include "mulligan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CONCURRENCY = 64 };
+enum { CONCURRENCY = 64, QUIET_MS = 1000 };
 
 typedef struct work {
-    int started, fails;
+    int fails;
+    long calls, last;
 } work;
 
 static void die(const char *what)
@@ -22,15 +23,20 @@ static void die(const char *what)
     exit(2);
 }
 
+static void say(const char *line)
+{
+    puts(line);
+    fflush(stdout);
+}
+
 static void handle(mull_engine *engine, mull_call call, const mull_message *message, void *data)
 {
     work *w = data;
     (void)message;
-    if (!w->started) {
-        w->started = 1;
-        puts("start");
-        fflush(stdout);
-    }
+    if (++w->calls == 1)
+        say("start");
+    if (w->calls == w->last)
+        say("last");
     mull_error error = MULL_INIT(mull_error);
     error.type = "DatabaseError";
     error.message = "deadlock detected";
@@ -62,6 +68,7 @@ static mull_engine *set_up(mull_policy *policy, const char *url, work *w)
     mull_engine_options options = MULL_INIT(mull_engine_options);
     options.policy = policy;
     options.problem = on_problem;
+    options.quiet_ms = QUIET_MS;
     mull_consumer_options consumer = MULL_INIT(mull_consumer_options);
     consumer.name = "Job";
     consumer.transport = "jobs";
@@ -81,7 +88,8 @@ int main(int argc, char **argv)
 {
     if (argc < 2 || argc > 3)
         die("usage: worker URL [CHAIN]");
-    work w = {.fails = argc == 3};
+    const char *last = getenv("PEERS_LAST");
+    work w = {.fails = argc == 3, .last = last ? atol(last) : 0};
     mull_policy *policy = load(w.fails ? argv[2] : "retry(3)");
     mull_engine *engine = set_up(policy, argv[1], &w);
     if (mull_engine_start(engine) != 0 || mull_stop_when_empty(engine) != 0 ||

@@ -22,13 +22,27 @@ add_library(mulligan_shared STATIC EXCLUDE_FROM_ALL
     "$<FILTER:$<TARGET_OBJECTS:mulligan_objects>,INCLUDE,/src/(base|net|wire)/>")
 set_target_properties(mulligan_shared PROPERTIES LINKER_LANGUAGE C)
 
-# mull_add_module(NAME SOURCES FILE... [REQUIRES PACKAGE...] [SYNOPSIS TEXT DESCRIPTION TEXT]) makes a module for
-# the scheme NAME. What it requires is pkg-config's, such as "librabbitmq>=0.10"; where that isn't there, the module is
-# left out. With a synopsis it is installed, and has a Debian package mulligan-NAME. It may use what all transports
-# share, of which it gets a copy.
+# The connections of modules that speak a protocol: src/net, which no other part of the library has, since it needs
+# OpenSSL.
+file(GLOB mull_net_sources CONFIGURE_DEPENDS src/net/*.c)
+set(mull_net_requires "openssl>=3.0")
+pkg_check_modules(MULL_NET IMPORTED_TARGET ${mull_net_requires})
+if(MULL_NET_FOUND)
+    add_library(mulligan_net STATIC EXCLUDE_FROM_ALL ${mull_net_sources})
+    target_include_directories(mulligan_net PUBLIC include src)
+    target_link_libraries(mulligan_net PUBLIC PkgConfig::UV PkgConfig::MULL_NET)
+endif()
+
+# mull_add_module(NAME [NET] SOURCES FILE... [REQUIRES PACKAGE...] [SYNOPSIS TEXT DESCRIPTION TEXT]) makes a module
+# for the scheme NAME. What it requires is pkg-config's, such as "librabbitmq>=0.10"; where that isn't there, the
+# module is left out. With a synopsis it is installed, and has a Debian package mulligan-NAME. It may use what all
+# transports share, of which it gets a copy; with NET, src/net as well.
 macro(mull_add_module name)
-    cmake_parse_arguments(module "" "SYNOPSIS;DESCRIPTION" "SOURCES;REQUIRES" ${ARGN})
+    cmake_parse_arguments(module "NET" "SYNOPSIS;DESCRIPTION" "SOURCES;REQUIRES" ${ARGN})
     list(APPEND mull_modules_known ${name})
+    if(module_NET)
+        list(APPEND module_REQUIRES ${mull_net_requires})
+    endif()
     list(TRANSFORM module_SOURCES PREPEND "${CMAKE_SOURCE_DIR}/" REGEX "^[^/]")
     list(REMOVE_ITEM mull_sources ${module_SOURCES})
     set(module_libraries "")
@@ -55,6 +69,9 @@ macro(mull_link_module name)
     list(APPEND mull_modules_requires ${module_REQUIRES})
     list(APPEND mull_modules_libraries ${module_libraries})
     list(APPEND mull_sources ${module_SOURCES})
+    if(module_NET)
+        list(APPEND mull_sources ${mull_net_sources})
+    endif()
     set_property(SOURCE ${module_SOURCES} APPEND PROPERTY COMPILE_DEFINITIONS MULL__LINKED)
 endmacro()
 
@@ -64,6 +81,9 @@ macro(mull_shared_module name)
         LIBRARY_OUTPUT_DIRECTORY "${mull_modules_built}")
     target_compile_definitions(module_${name} PRIVATE MULL_STATIC)
     target_include_directories(module_${name} PRIVATE include src)
+    if(module_NET)
+        target_link_libraries(module_${name} PRIVATE mulligan_net)
+    endif()
     target_link_libraries(module_${name} PRIVATE mulligan_shared ${module_libraries} PkgConfig::UV
         Threads::Threads)
     # A sanitizer's functions are the program's.
@@ -100,6 +120,12 @@ endfunction()
 if(MULL_TESTS)
     mull_add_module(board SOURCES examples/board/board.c examples/board/module.c)
 endif()
+
+file(GLOB mull_amqp CONFIGURE_DEPENDS src/transport/amqp/*.c)
+mull_add_module(amqp NET SOURCES ${mull_amqp} REQUIRES librabbitmq>=0.10
+    SYNOPSIS "recoverability policies for messages - RabbitMQ"
+    DESCRIPTION "The transport amqp:// of mulligan: consumers on RabbitMQ's queues, on as many
+machines as you like.")
 
 foreach(name IN LISTS MULL_STATIC_MODULES)
     if(NOT ${name} IN_LIST mull_modules_known)

@@ -69,7 +69,7 @@ class mull_failure(ctypes.Structure):
         ("size", c_size_t), ("error", POINTER(mull_error)), ("message", POINTER(mull_message)), ("consumer", c_char_p),
         ("transport", c_char_p), ("attempt", c_int64), ("redeliveries", c_int64), ("calls", c_int64),
         ("deliveries", c_int64), ("age_ms", c_int64), ("chance", c_uint64), ("seed", c_uint64), ("flags", c_uint32),
-        ("type", c_uint32), ("site", c_uint32),
+        ("type", c_uint32), ("site", c_uint32), ("held_ms", c_int64),
     ]
 
 

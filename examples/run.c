@@ -84,7 +84,7 @@ static void published(int status, void *data)
 static int publish(mull_engine *engine)
 {
     for (int number = 1; number <= PAYMENTS; number++) {
-        char id[16], body[16];
+        char id[16], body[24];
         snprintf(id, sizeof id, "p-%d", number);
         snprintf(body, sizeof body, "payment %d", number);
         if (number == PAYMENTS) /* one that can't be read */

@@ -230,9 +230,10 @@ typedef struct mull_failure {
     uint64_t chance;             /* what jitter is drawn from; see MULL_HAS_CHANCE */
     uint64_t seed;               /* changes every jitter; 0 */
     uint32_t flags;              /* of the above; 0 */
-    mull_type type; /* in place of the name in `error`, which may then be NULL: an error that has
-                       nothing but its type; 0: by name */
-    mull_site site; /* in place of `consumer` and `transport`; 0: by their names */
+    mull_type type;  /* in place of the name in `error`, which may then be NULL: an error that has
+                        nothing but its type; 0: by name */
+    mull_site site;  /* in place of `consumer` and `transport`; 0: by their names */
+    int64_t held_ms; /* its age stood still for so long: a deadline counts both; below 0: 0 */
 } mull_failure;
 
 /* ---- Verdicts -------------------------------------------------------------------------------- */
@@ -252,7 +253,8 @@ typedef enum mull_action { MULL_RETRY, MULL_REDELIVER, MULL_DEAD_LETTER, MULL_DI
     X(MULL_REASON_RULE, "rule")                                                                    \
     X(MULL_REASON_EXHAUSTED, "exhausted")                                                          \
     X(MULL_REASON_MAX_ATTEMPTS, "max_attempts")                                                    \
-    X(MULL_REASON_MAX_AGE, "max_age")
+    X(MULL_REASON_MAX_AGE, "max_age")                                                              \
+    X(MULL_REASON_DEADLINE, "deadline")
 
 /* mull_reason is one of MULL_REASONS. */
 #define MULL__REASON_ENUM(name, text) name,
@@ -271,10 +273,11 @@ MULL_API const char *mull_reason_name(mull_reason reason);
 MULL_API const char *mull_tier_name(mull_tier tier);
 MULL_API const char *mull_fallback_name(mull_fallback fallback);
 
-/* mull_rule says which rule decided. */
+/* mull_rule says which rule decided, or, where the reason is `unrecoverable`, which declaration. */
 typedef struct mull_rule {
-    const char *file;  /* relative to the policy's folder; NULL: no rule decided */
-    int line;          /* of its `on` or `default` */
+    const char *file;  /* relative to the policy's folder; NULL: no rule decided, or the built-in
+                          declaration */
+    int line;          /* of its `on`, `default` or `unrecoverable` */
     const char *scope; /* "host", "bus", "transport:NAME" or "consumer:NAME" */
     const char *type;  /* the type that it is written for */
 } mull_rule;
@@ -303,6 +306,20 @@ typedef struct mull_verdict {
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
+/* mull_limit_status is a rate_limit in force, of a consumer or one value. Moments: wall clock. */
+typedef struct mull_limit_status {
+    size_t size;
+    const char *per;        /* what it counts apart: "key", "type", "header NAME"; NULL: nothing */
+    const char *value;      /* of its `per`; NULL: it is for the whole consumer */
+    const char *file;       /* where its statement is, relative to the policy's folder, */
+    int line;               /* and at which line */
+    int64_t since_ms;       /* it is in force */
+    int64_t next_ms;        /* the next call begins no earlier */
+    int waits_for_handlers; /* that are at work: until they end, none begins */
+    uint64_t probes;        /* calls that it has let through */
+    const char *error_type; /* of the last failure that counted; NULL: unknown */
+} mull_limit_status;
+
 /* MULL_EVENTS lists what a policy or an engine tells of itself. */
 #define MULL_EVENTS(X)                                                                             \
     X(MULL_EVENT_DECIDED, "decided")                                                               \
@@ -312,7 +329,13 @@ typedef struct mull_verdict {
     X(MULL_EVENT_HEADER_IGNORED, "header_ignored")                                                 \
     X(MULL_EVENT_POLICY_LOADED, "policy_loaded")                                                   \
     X(MULL_EVENT_POLICY_REFUSED, "policy_refused")                                                 \
-    X(MULL_EVENT_TRANSPORT_UP, "transport_up")
+    X(MULL_EVENT_TRANSPORT_UP, "transport_up")                                                     \
+    X(MULL_EVENT_RATE_LIMIT_STARTED, "rate_limit_started")                                         \
+    X(MULL_EVENT_RATE_LIMIT_ENDED, "rate_limit_ended")                                             \
+    X(MULL_EVENT_RATE_LIMIT_FORGOT, "rate_limit_forgot")                                           \
+    X(MULL_EVENT_PAUSED, "paused")                                                                 \
+    X(MULL_EVENT_RESUMED, "resumed")                                                               \
+    X(MULL_EVENT_CONCURRENCY_CHANGED, "concurrency_changed")
 
 /* mull_event_kind is one of MULL_EVENTS. */
 #define MULL__EVENT_ENUM(name, text) name,
@@ -322,21 +345,20 @@ typedef enum mull_event_kind { MULL_EVENTS(MULL__EVENT_ENUM) MULL_EVENT_LAST } m
 /* mull_event_name gives the word for it; static; NULL: there is no such kind. */
 MULL_API const char *mull_event_name(mull_event_kind kind);
 
-/* mull_event: of what `kind`; `failure` and `verdict` where it is about a message, else NULL;
- * header_ignored comes before its handler is called, so that there is no `failure->error` yet;
- * `rule` and `text` where they say more: the rule whose matcher failed and why, or the first of
- * those that were skipped since the decision's budget was spent, and how many; why an override or a
- * notify failed, the header that was ignored, what was loaded, the first reason why a policy was
- * refused and how many more there are, the name of the transport that is up. The verdict of
- * override_failed is the one that stands. `generation` is the one in force, also after one was
- * refused. */
+/* mull_event: `failure` and `verdict` are there where it is about a message, else NULL; without an
+ * error in header_ignored, with the verdict that stands in override_failed. `rule` is the one whose
+ * matcher failed, or the first that was skipped since the decision's budget was spent. `text` says
+ * which, why, and how many more. `generation` is in force, also after one was refused. `consumer`
+ * is there from rate_limit_started on, `limit` for one that started, ended, or forgot a value. */
 typedef struct mull_event {
-    mull_event_kind kind;
+    mull_event_kind kind; /* what happened */
     const mull_failure *failure;
     const mull_verdict *verdict;
     const mull_rule *rule;
     const char *text;
     const char *generation;
+    const char *consumer;
+    const mull_limit_status *limit;
 } mull_event;
 
 /* mull_event_fn hears of an event; all that it is given is borrowed. It may call the library, but
@@ -456,10 +478,8 @@ typedef struct mull_engine_options {
     int reload_on_sighup;    /* SIGHUP reloads the policy from its files; 0 */
     int reload_on_change;    /* so does a change of one of them; 0. See below */
     mull_log_fn log;         /* what goes on, for people; verdicts come by `event` alone; NULL */
-    mull_event_fn event;     /* decided, after a verdict is carried out; header_ignored;
-                                notify_failed, which is logged where this is NULL; transport_up,
-                                when one comes up after the start, for the first time or again; on
-                                the engine's thread; NULL */
+    mull_event_fn event;     /* of all but the policy's own; `decided` once it is carried out;
+                                notify_failed is logged where this is NULL; on its thread; NULL */
     mull_problem_fn problem; /* why a call that sets the engine up was refused, or it stops by
                                 itself; NULL */
     void (*stopped)(void *data); /* it has stopped; the engine may be closed in it; NULL */
@@ -510,12 +530,12 @@ typedef struct mull_consumer_options {
     int64_t timeout_ms;    /* a call may last; MULL_NEVER: no limit; 0: 30 s */
     size_t max_body;       /* a larger message is dead-lettered on arrival; 0: 16 MiB */
     int paused;            /* it begins as mull_consumer_pause leaves it; 0 */
+    int nservicebus;       /* 1: ServiceControl takes in and returns its dead letters; 0 */
 } mull_consumer_options;
 
-/* mull_consumer_add adds a consumer, before the start or while the engine runs. Strings are copied.
- * MULL_EINVAL: something required is missing, a name is taken, or there is no such transport;
- * MULL_EREFUSED: it runs, and the policy in force can't work with this consumer. `problem` says
- * why. MULL_ESTATE: the engine has stopped, or is being closed. */
+/* mull_consumer_add adds a consumer, before the start or later. Strings are copied. MULL_EINVAL:
+ * something required is missing, a name is taken, or there is no such transport; MULL_EREFUSED: the
+ * policy in force can't work with it. `problem` says why. MULL_ESTATE: the engine has stopped. */
 MULL_API int mull_consumer_add(mull_engine *engine, const mull_consumer_options *options);
 
 /* mull_consumer_removed_fn: nothing of the consumer is claimed any more, and its name is free (0).
@@ -549,6 +569,9 @@ MULL_API int mull_consumer_concurrency(mull_engine *engine, const char *name, ui
     X(MULL_WHY_QUEUE_WAITING, "queue_waiting")   /* its subscription isn't ready */                \
     X(MULL_WHY_SETTLING_FAILS, "settling_fails") /* and is tried again */                          \
     X(MULL_WHY_PAUSED, "paused")                                                                   \
+    X(MULL_WHY_LIMITED, "limited") /* by rate_limit, until its next probe */                       \
+    X(MULL_WHY_RAMP, "ramp")       /* as many handlers are at work as may be after a rate_limit */ \
+    X(MULL_WHY_RATE, "rate")       /* `limit` lets the next call begin later */                    \
     X(MULL_WHY_CANDIDATE_ALONE, "candidate_alone") /* a poison candidate is called, or waits */    \
     X(MULL_WHY_CONCURRENCY, "concurrency")         /* as many handlers are at work as may be */    \
     X(MULL_WHY_NOTHING_THERE, "nothing_there")
@@ -698,7 +721,10 @@ typedef struct mull_consumer_snapshot {
     const char *error_type;  /* of the last failure, cut at 127 bytes; NULL: there was none */
     const char *error_text;  /* its message, cut at 255 bytes; NULL: there was none */
     int64_t error_ms;        /* when that was, wall clock; 0: there was none */
-    uint64_t times[MULL_TIME_BUCKETS]; /* how long calls lasted, from the call to mull_done */
+    uint64_t times[MULL_TIME_BUCKETS];      /* how long calls lasted, from the call to mull_done */
+    const mull_limit_status *const *limits; /* `limit_count`: those in force, at most 100 values */
+    size_t limit_count;
+    uint64_t limited_values; /* by a rate_limit with `per` */
 } mull_consumer_snapshot;
 
 /* mull_rule_snapshot is a rule of the policy, in a snapshot: by its file and the line of its `on`

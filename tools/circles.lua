@@ -7,11 +7,15 @@
 local order = {
     runtime = {
         "engine_state stall_watchdog",
-        "transitions timers tickets copy counting",
-        "calls questions",
-        "events admission",
+        "transitions timers tickets copy counting rate_limit call_limit",
+        "calls questions limit_values",
+        "events",
+        "limit_events",
+        "limiting",
+        "limiting_refresh admission",
         "settlement",
         "delivery",
+        "turn",
         "port check",
         "consumers",
         "setup reload stop",

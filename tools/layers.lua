@@ -18,6 +18,9 @@ local outside = {
     jansson = "jansson",
     sqlite3 = "sqlite3",
     loader = "dlfcn sys/auxv",
+    rabbitmq = "amqp amqp_framing",
+    sockets = "arpa/inet netdb netinet/in netinet/tcp sys/socket",
+    openssl = "openssl/bio openssl/err openssl/ssl openssl/x509v3",
 }
 
 -- What each room may include: groups of the above, headers, and rooms ("base/"). A "-" before a
@@ -29,12 +32,12 @@ local rooms = {
     ["analysis"] = "c policy/ base/ -base/clock.h mulligan.h",
     ["decide"] = "c policy/ base/ mulligan.h threads",
     ["wire"] = "c base/ mulligan.h",
-    ["net"] = "c system base/ uv",
+    ["net"] = "c system threads base/ mulligan.h uv sockets openssl",
     ["transport"] = "c system mulligan.h mulligan/transport.h mulligan/module.h base/ net/ wire/ uv",
     ["handler"] = "c system mulligan.h base/ wire/ uv",
     ["runtime"] = "c system base/ policy/ decide/ wire/ mulligan.h mulligan/transport.h mulligan/module.h "
         .. "transport/transports.h uv",
-    ["lua/values"] = "c system mulligan.h base/ runtime/calls.h lua",
+    ["lua/values"] = "c system mulligan.h base/ wire/ runtime/calls.h lua",
     ["lua/machine"] = "c system mulligan.h base/ lua",
     ["lua/language"] = "c system mulligan.h decide/ policy/ base/ lua/machine/ lua/values/ lua threads",
     ["lua/binding"] = "c system mulligan.h runtime/ decide/ analysis/ policy/ wire/ handler/ base/ lua/language/ "
@@ -46,7 +49,7 @@ local rooms = {
 -- A transport is one file or folder, named here with its client library. It sees transports.h and
 -- message.h of its room and what begins with its own name; the registry sees all. What loads modules
 -- stands among them, and nothing else calls the dynamic linker.
-local client_libraries = { sqlite = "sqlite3", modules = "loader" }
+local client_libraries = { sqlite = "sqlite3", modules = "loader", amqp = "rabbitmq" }
 local registry = "transports"
 local shared = "message"
 

@@ -1,6 +1,6 @@
 -- lengths.lua: no file over 800 lines, no function over 80, in C and Lua. A function counts from
 -- the line of its name to its closing brace or `end`. What a spec passes to describe() is a list
--- of tests and no function in this sense.
+-- of tests and no function in this sense. What tools/docgen.lua writes for editors may be longer.
 --
 --   lua5.4 tools/lengths.lua [ROOT]
 
@@ -104,7 +104,7 @@ local function check_file(path)
     for line in io.lines(root .. "/" .. path) do
         lines[#lines + 1] = line
     end
-    if #lines > FILE_MAX then
+    if #lines > FILE_MAX and not path:find("^lua/mulligan/meta/") then
         complain(path, #lines, ("%d lines, %d are allowed"):format(#lines, FILE_MAX))
     end
     if path:find("%.lua$") then

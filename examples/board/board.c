@@ -1,9 +1,9 @@
 /* board.c: the transport `board:`, see board.h. A slot does its work under the board's mutex, and
  * answers. A turn hands out what is due:
  *
- *   engine ── publish, settle ── mull_port_answer ──┐
- *   any thread ── board_put ────────────────────────┴─ uv_async_send ──> turn ──
- * mull_port_delivered
+ *   engine ── publish, settle ────┬──> mull_port_answer
+ *                                  │
+ *   any thread ── board_put ───────┴─ uv_async_send ──> turn ──> mull_port_delivered
  *
  * A board is one list, which is walked: good for thousands of messages, not for millions.
  */

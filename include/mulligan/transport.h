@@ -138,6 +138,8 @@ typedef struct mull_delivery {
     mull_ticket ticket;          /* the engine's: mull_port_delivered sets it */
     mull_ticket consumer;        /* the engine's, and so is `runtime` */
     void *runtime;
+    const char *unreadable; /* why the message can't be understood; NULL: it can be. No handler
+                               sees it; it becomes a dead letter that says so */
 } mull_delivery;
 
 /* mull_settle_kind is what becomes of a delivery. */
@@ -163,8 +165,9 @@ typedef struct mull_outgoing {
 
 /* mull_settlement says what becomes of a delivery, by its `kind`. All it points to is the engine's
  * and lives until the answer. Of a copy's headers the transport carries all that the message came
- * with, and in place of those that begin with `mulligan-` has `ours`; mull_settled_headers puts
- * them together. A broker's own properties pass as well. */
+ * with, and in place of those that begin with `mulligan-` has `ours`, which may also have others:
+ * these replace what came with their names. mull_settled_headers puts all of them together. A
+ * broker's own properties pass as well. */
 typedef struct mull_settlement {
     size_t size;
     mull_settle_kind kind;
@@ -188,6 +191,18 @@ static inline int mull_is_own_header(const char *name)
     return name && strncmp(name, "mulligan-", sizeof "mulligan-" - 1) == 0;
 }
 
+/* mull__is_replaced: `ours` has a header of that name, behind those that begin with `mulligan-`. */
+static inline int mull__is_replaced(const char *name, const mull_settlement *settlement)
+{
+    for (size_t i = settlement->our_count; i-- > 0;) {
+        if (mull_is_own_header(settlement->ours[i].name))
+            return 0;
+        if (strcmp(settlement->ours[i].name, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 /* mull_settled_headers writes the headers of a settled message's copy to `out`, which has room for
  * message->header_count + settlement->our_count, and gives how many there are. Their strings are
  * borrowed from both. Any thread. */
@@ -198,7 +213,8 @@ static inline size_t mull_settled_headers(mull_header *out, const mull_message *
     if (!out || !message || !settlement)
         return 0;
     for (size_t i = 0; i < message->header_count; i++)
-        if (settlement->as_it_came || !mull_is_own_header(message->headers[i].name))
+        if (settlement->as_it_came || (!mull_is_own_header(message->headers[i].name) &&
+                                       !mull__is_replaced(message->headers[i].name, settlement)))
             out[count++] = message->headers[i];
     for (size_t i = 0; i < settlement->our_count; i++)
         out[count++] = settlement->ours[i];

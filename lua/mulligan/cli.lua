@@ -7,6 +7,7 @@ local commands = require "mulligan.commands"
 local core = require "mulligan.core"
 local mulligan = require "mulligan"
 local text = require "mulligan.policy.text"
+local url = require "mulligan.url"
 
 local cli = {}
 
@@ -57,6 +58,15 @@ function cli.folder_of(path)
     return path:match("^(.*/)[^/]*$") or ""
 end
 
+-- seen_from_here names the files of the problems of the policy at `path` as they are called from here.
+function cli.seen_from_here(path, problems)
+    local folder = cli.folder_of(path)
+    for _, problem in ipairs(problems) do
+        problem.file = problem.file and folder .. problem.file or path
+    end
+    return problems
+end
+
 -- load_policy loads a policy's file; else nil and the problems, whose files are seen from here.
 function cli.load_policy(path, given)
     if path:find("/$") then
@@ -66,14 +76,10 @@ function cli.load_policy(path, given)
     if policy then
         return policy
     end
-    local folder = cli.folder_of(path)
-    for _, problem in ipairs(problems) do
-        problem.file = problem.file and folder .. problem.file or path
-    end
     if #problems == 0 then
-        problems = { { file = path, text = message } }
+        return nil, { { file = path, text = message } }
     end
-    return nil, problems
+    return nil, cli.seen_from_here(path, problems)
 end
 
 -- print shows what a policy prints, where there is no log that it goes to.
@@ -174,7 +180,7 @@ local function no_command(name)
         end
     end
     local near = text.nearest(name, name:sub(1, 1) == "-" and { "--help", "--version" } or names)
-    return cli.complain("unknown %s %s%s", name:sub(1, 1) == "-" and "option" or "command", name,
+    return cli.complain("unknown %s %s%s", name:sub(1, 1) == "-" and "option" or "command", url.mask(name),
         near and "; did you mean " .. near .. "?" or "; `mulligan --help` lists them")
 end
 

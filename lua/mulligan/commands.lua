@@ -11,7 +11,7 @@ return {
             .. "and give back the rest, uncounted. SIGHUP, or a change of one of its files, reloads the policy.\n"
             .. "The log goes to stderr.",
         options = {
-            { "--until-empty", help = "end, with a summary, once the queues are empty; in 1 if a signal comes first" },
+            { "--until-empty", help = "end with a summary once the queues are empty; with 1 if a signal comes first" },
             { "--quiet", "SPAN", help = "with it: where a queue can't be counted, empty is quiet for so long (10s)" },
             { "--log-format", "text|json", help = "one line an event, for people or for programs (text)" },
             { "--log-level", "debug|info|warning|error", help = "leave out what is below (info)" },
@@ -57,7 +57,7 @@ return {
         options = {
             { "--for", "service.lua", help = "what it is for: its Lua is run for its consumers and transports" },
             { "--format", "text|json", help = "for people or for programs (text)" },
-            { "--strict", help = "end in 1 if anything is suspicious" },
+            { "--strict", help = "exit code 1 if anything is suspicious" },
         },
         at_least = 1,
         at_most = 1,
@@ -67,8 +67,8 @@ return {
         summary = "shows the decision table as it is in force: rules, delays, settings",
         usage = "table POLICY [OPTION]...",
         about = "Shows what is in force for a consumer on a transport: which scope's rules, in the order in which "
-            .. "they\nare tried, and every setting with the place where it was set. Names that the policy has no "
-            .. "scope for\nget what the bus and the host say, as does who names none.",
+            .. "they\nare tried, and every setting with the place where it was set. Without a name, or with "
+            .. "one\nfor which the policy has no scope, what the bus and the host say is shown.",
         options = {
             { "--consumer", "C", help = "for this consumer" },
             { "--transport", "T", help = "on this transport" },
@@ -106,6 +106,7 @@ return {
         options = {
             { "--seed", "N", help = "a 64-bit whole number that changes every jitter (0)" },
             { "--no-jitter", help = "as if every jitter were 0" },
+            { "--watch", help = "reload the policy between two lines, when its files change or at SIGHUP" },
         },
         at_least = 1,
         at_most = 1,

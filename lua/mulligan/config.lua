@@ -19,10 +19,25 @@ local function resolve(folder, path)
     return path:sub(1, 1) == "/" and path or folder .. path
 end
 
--- The same for a URL that names a file.
+local files_of_tls = { ca = true, cert = true, key = true }
+
+-- The same for a URL that names files.
 local function resolve_url(folder, given)
     local file = given:match("^sqlite:(.+)$")
-    return file and "sqlite:" .. resolve(folder, file) or given
+    if file then
+        return "sqlite:" .. resolve(folder, file)
+    end
+    local server, rest = given:match("^(amqps:[^?]*%?)(.*)$")
+    if not server then
+        return given
+    end
+    local written = folder:gsub("[^%w/._~-]", function(byte)
+        return ("%%%02X"):format(byte:byte())
+    end)
+    return server .. rest:gsub("([^&=]+)=([^&]+)", function(name, path)
+        local is_relative = files_of_tls[name] and not path:find("^%%2[Ff]")
+        return is_relative and name .. "=" .. resolve(written, path) or nil
+    end)
 end
 
 -- The line of the file itself that a word was called from, also where one of its functions did.
@@ -226,7 +241,10 @@ end
 local function run_file(read)
     local file, why = io.open(read.path, "rb")
     if not file then
-        return { file = read.path, text = "can't be read: " .. why:gsub("^.*: ", "") .. advice_without(read) }
+        return {
+            file = url.mask(read.path), -- it may be a URL in the wrong place
+            text = "can't be read: " .. why:gsub("^.*: ", "") .. advice_without(read),
+        }
     end
     local source = file:read("a")
     file:close()

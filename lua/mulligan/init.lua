@@ -7,7 +7,6 @@ local options = require "mulligan.options"
 local outcome = require "mulligan.outcome"
 local report = require "mulligan.check.report"
 local text = require "mulligan.policy.text"
-local verdict = require "mulligan.verdict"
 
 local mulligan = {
     version = core.version,
@@ -59,12 +58,8 @@ function methods:decide(failure, given)
 end
 
 function methods:decide_json(failure, given)
-    local decided, why, code = outcome.within("decide_json",
-        pcall(policy.decide, self, failure_and_options("policy:decide_json", "string", failure, given)))
-    if not decided then
-        return decided, why, code
-    end
-    return outcome.of("decide_json", pcall(verdict.text, decided))
+    return outcome.of("decide_json",
+        pcall(policy.decide_json, self, failure_and_options("policy:decide_json", "string", failure, given)))
 end
 
 -- ---- Looking -----------------------------------------------------------------------------------

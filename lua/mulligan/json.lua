@@ -109,11 +109,6 @@ function text_of(value, level)
     error(format("a %s can't be JSON", kind), 0)
 end
 
--- core.json_text is json.encode for our own files: it blames nobody's line.
-function core.json_text(value)
-    return text_of(value, 0)
-end
-
 function json.encode(...)
     if select("#", ...) == 0 then
         error("bad argument #1 to 'encode' (value expected)", 2)

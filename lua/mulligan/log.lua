@@ -22,11 +22,7 @@ local levels = {
     policy_refused = "error",
 }
 
-local deeds = { retry = "retry", discard = "discard", redeliver = "redelivery", dead_letter = "dead letter" }
-
 -- ---- As text -----------------------------------------------------------------------------------
-
-local LONGEST = 500
 
 -- Milliseconds as people write them: "1m30s".
 local function span(ms)
@@ -38,53 +34,6 @@ local function span(ms)
         end
     end
     return table.concat(parts)
-end
-
--- When what follows begins.
-local function begins(ms)
-    return ms > 0 and "in " .. span(ms) or "at once"
-end
-
--- A retry is one of as many as the rule allows; an override says of none how many follow; anything
--- else ends the round of attempts.
-local function attempts_of(event)
-    local attempt, verdict = event.failure.attempt, event.verdict
-    if verdict.action == "retry" and not verdict.of then
-        return ("attempt %d"):format(attempt)
-    end
-    local of = verdict.action == "retry" and verdict.of + 1 or attempt
-    return ("attempt %d of %d"):format(attempt, math.max(of, attempt))
-end
-
-local function redelivery(verdict)
-    local by_override = verdict.reason == "override"
-    return ("redelivery %d%s"):format(verdict.step, by_override and "" or " of " .. (verdict.of or "unlimited"))
-end
-
-local function what_follows(event)
-    local verdict, failure = event.verdict, event.failure
-    local by = verdict.reason == "override" and ": override" or ""
-    if verdict.action == "retry" then
-        return "again " .. begins(verdict.delay_ms) .. by
-    elseif verdict.action == "redeliver" then
-        return redelivery(verdict) .. " " .. begins(verdict.delay_ms) .. by
-    end
-    local before = ("after %s and %s"):format(text.count(failure.calls, "call", "calls"),
-        text.count(failure.redeliveries, "redelivery", "redeliveries"))
-    if verdict.action == "discard" then
-        return ("discarded %s: %s"):format(before, verdict.note or verdict.reason)
-    end
-    return ("to %s %s: %s%s"):format(verdict.queue, before, verdict.reason,
-        verdict.fallback and " (" .. verdict.fallback .. ")" or "")
-end
-
-local function decided(event)
-    local failure, verdict = event.failure, event.verdict
-    local err, rule = failure.error, verdict.rule
-    local why = err.message ~= "" and err.type .. ": " .. err.message or err.type
-    return ("%s: message %s, consumer %s: %s; %s, %s; %s"):format(deeds[verdict.action], failure.message.id,
-        failure.consumer, text.cut(why, LONGEST), attempts_of(event), what_follows(event),
-        rule and ("%s:%d"):format(rule.file, rule.line) or "no rule")
 end
 
 local function other(event)
@@ -106,17 +55,17 @@ end
 
 local as_text = {}
 
-function as_text.head(moment)
-    return moment .. " "
+local function worded(level, words)
+    return ("%-7s %s"):format(level, words)
 end
 
 function as_text.body(level, event)
-    local words = event.verdict and event.name == "decided" and decided(event) or other(event)
-    return ("%-7s %s"):format(level, text.clean(words))
+    return worded(level, text.clean(other(event)))
 end
 
-function as_text.tail(again)
-    return again and (" (again %s)"):format(text.count(again, "time", "times")) or ""
+function as_text.line(moment, body, again, ending)
+    return moment .. " " .. body .. (again and (" (again %s)"):format(text.count(again, "time", "times")) or "")
+        .. ending
 end
 
 -- ---- As JSON -----------------------------------------------------------------------------------
@@ -150,10 +99,6 @@ end
 
 local as_json = {}
 
-function as_json.head(moment)
-    return ('{"time":%s,'):format(json.encode(moment))
-end
-
 -- Every key is always there, in this order.
 function as_json.body(level, event)
     local failure, verdict = event.failure or {}, event.verdict or {}
@@ -175,26 +120,22 @@ function as_json.body(level, event)
     return table.concat(parts, ",")
 end
 
-function as_json.tail(again)
-    return (',"times":%d}'):format(again or 1)
+function as_json.line(moment, body, again, ending)
+    return ('{"time":%s,%s,"times":%d}%s'):format(json.encode(moment), body, again or 1, ending)
 end
 
+-- A line of a body: `again` is how often it came again, where it was written before.
 local formats = { text = as_text, json = as_json }
 
 -- ---- The log -----------------------------------------------------------------------------------
 
--- whole is a line of a body; `again`: how often it came again, where it was written before.
-local function whole(shape, moment, body, again)
-    return shape.head(moment) .. body .. shape.tail(again)
-end
-
 -- lost is the line, in which a writer puts "@time@" and "@count@", that tells how many are lost.
 function log.lost(format)
     local shape = formats[format]
-    return whole(shape, "@time@", shape.body("warning", {
+    return shape.line("@time@", shape.body("warning", {
         name = "log",
         text = "lines of this log that could not be written, and are lost: @count@",
-    }))
+    }), nil, "")
 end
 
 -- What is remembered of one second: so many bodies, each of at most so many bytes, and so many bytes
@@ -290,7 +231,7 @@ function log.new(format, level, write)
     local made = {}
 
     local counted = counter(function(body, again)
-        write(whole(shape, core.moment(), body, again) .. "\n")
+        write(shape.line(core.moment(), body, again, "\n"))
     end)
 
     local function line(of_level, event)
@@ -298,6 +239,14 @@ function log.new(format, level, write)
             counted.add(shape.body(of_level, event))
         end
     end
+
+    -- What the engine is to call for a verdict, where lines are text: src/lua/binding/log_words.c has the words.
+    made.decided = shape == as_text and function(action, words)
+        local of_level = levels[action]
+        if ranks[of_level] >= least then
+            counted.add(worded(of_level, words))
+        end
+    end or nil
 
     -- From count_equal to flush equal lines are counted; in_a_second(tell) is to call tell back then.
     made.count_equal = counted.begin
@@ -309,8 +258,8 @@ function log.new(format, level, write)
     end
 
     function made.event(event)
-        if event.name == "transport_up" then
-            return -- the log says so in words, where it had said that it was down
+        if event.name == "transport_up" or event.consumer then
+            return -- the log says so in words
         elseif event.name == "policy_refused" then
             event.text = ("%s; generation %s runs on"):format(event.text, event.generation)
         end

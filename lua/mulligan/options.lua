@@ -112,6 +112,13 @@ end
 
 kinds.patterns = options.patterns
 
+function kinds.faults(value)
+    if value == "mulligan" or value == "nservicebus" then
+        return value
+    end
+    return nil, 'must be "mulligan" or "nservicebus", not ' .. text.show(value)
+end
+
 -- is_list says whether a table has the keys 1 … n and no others.
 local function is_list(value)
     local keys = 0
@@ -229,6 +236,7 @@ options.consumer = {
     timeout = "timeout",
     max_body = "bytes",
     paused = "flag",
+    fault_headers = "faults",
 }
 
 return options

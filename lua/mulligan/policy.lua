@@ -15,6 +15,7 @@ local answer = require "mulligan.policy.answer"
 local book_of = require "mulligan.policy.compile_context"
 local dispatch = require "mulligan.policy.dispatch"
 local error_value = require "mulligan.policy.error_value"
+local limits = require "mulligan.policy.limits"
 local matcher = require "mulligan.policy.matcher"
 local preset = require "mulligan.policy.preset"
 local scope = require "mulligan.policy.scope"
@@ -61,7 +62,7 @@ local acts = {
     transport = named("transport"),
     consumer = named("consumer"),
 }
-add(add(acts, values.words(context)), matcher.words(context))
+add(add(add(acts, values.words(context)), matcher.words(context)), limits.words(context))
 
 local fields = add(add({}, values.constants(context)), answer.words(context))
 fields.preset = preset.object(context)

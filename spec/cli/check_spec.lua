@@ -46,15 +46,16 @@ describe("mulligan", function()
                 bus:default():retry { "1s", "2s" }:then_redeliver { "1m" }
             ]])
             local out = run("check", "policy.lua").out
-            assert.is_truthy(out:find("\nbus, by any of its rules +6 +0ms +3m36s\n"), out)
-            assert.is_truthy(out:find("\n  policy.lua:2 Error +6 +1m6s +3m36s\n"), out)
+            assert.is_truthy(out:find("\nbus, by any of its rules +6 +0ms +3m36s +3m6s\n"), out)
+            assert.is_truthy(out:find("\n  policy.lua:2 Error +6 +1m6s +3m36s +3m6s\n"), out)
             assert.is_truthy(out:find("each call may take 30s", 1, true), out)
             local bounds = json.decode(run("check", "policy.lua", "--format", "json").out).bounds
             assert.same({ {
-                scope = "bus", calls = 6, shortest_ms = 0, longest_ms = 216000, rough = false,
+                scope = "bus", calls = 6, shortest_ms = 0, longest_ms = 216000, last_call_ms = 186000, rough = false,
+                overridden = false, default = true,
                 rules = { {
                     file = "policy.lua", line = 2, scope = "bus", type = "Error", cause = false, matcher = false,
-                    calls = 6, shortest_ms = 66000, longest_ms = 216000, rough = false,
+                    calls = 6, shortest_ms = 66000, longest_ms = 216000, last_call_ms = 186000, rough = false,
                 } },
             } }, bounds)
         end)
@@ -172,7 +173,7 @@ describe("mulligan", function()
                 assert.same({}, found)
                 assert.is_nil(all.bounds[1].longest_ms)
                 local text = run("check", "policy.lua", "--for", "service.lua").out
-                assert.is_truthy(text:find("bus, by any of its rules +2 +0ms +none\n"), text)
+                assert.is_truthy(text:find("bus, by any of its rules +2 +0ms +none +none\n"), text)
                 assert.is_nil(text:find("each call may take", 1, true))
             end)
 
@@ -183,23 +184,61 @@ describe("mulligan", function()
                 assert.same({ "service.lua:5 MUL015" }, (codes()))
             end)
 
-            it("finds what run would refuse, as run says it", function()
+            -- What is refused, a list of "file:line", and all that was said.
+            local function refused()
+                local checked = run("check", "policy.lua", "--for", "service.lua", "--format", "json")
+                assert.same({ 2, "" }, { checked.code, checked.err })
+                local all, places = json.decode(checked.out), {}
+                assert.is_false(all.ok)
+                for number, problem in ipairs(all.problems) do
+                    places[number] = ("%s:%s"):format(problem.file, problem.line)
+                end
+                return places, all
+            end
+
+            it("refuses what run would refuse, as run says it", function()
                 write(plain, consumer("A", "error"))
-                assert.same({ "policy.lua:nil MUL014" }, (codes()))
+                assert.same({ "service.lua:nil" }, (refused()))
+                assert.equal(run("run").err, run("check", "policy.lua", "--for", "service.lua").err)
                 write(plain, consumer("A", "a"), "memory:?claim_timeout=2s&hold=no")
-                assert.same({ "policy.lua:1 MUL014" }, (codes()))
-                local text = run("check", "policy.lua", "--for", "service.lua").out
-                local refused = run("run").err
-                assert.is_truthy(text:find(refused:match("policy.lua:1: ([^\n]+)\n"), 1, true), text .. refused)
-                assert.equal(1, run("check", "policy.lua", "--for", "service.lua", "--strict").code)
+                local places, all = refused()
+                assert.same({ "policy.lua:1" }, places)
+                assert.same({ 1, {}, 1 }, { all.rules, all.findings, #all.bounds })
+                local checked = run("check", "policy.lua", "--for", "service.lua", "--strict")
+                assert.equal(2, checked.code)
+                assert.equal(run("run").err, checked.err)
+                assert.matches("^policy.lua: 1 rule in 1 scope\n\n", checked.out)
                 write(plain, consumer("A", "a"), "memory:?claim_timeout=2s")
                 assert.same({}, (codes()))
                 write(plain, consumer("A", "a"), "memory:?frob=yes")
-                assert.same({ "policy.lua:nil MUL014" }, (codes()))
+                assert.same({ "service.lua:3" }, (refused()))
+                assert.equal(run("run").err, run("check", "policy.lua", "--for", "service.lua").err)
                 write(plain, consumer("A", "a"), "nats://me:secret@host")
-                local found, all = codes()
-                assert.same({ "policy.lua:nil MUL014" }, found)
-                assert.is_nil(all.findings[1].text:find("secret", 1, true))
+                places, all = refused()
+                assert.same({ "service.lua:3" }, places)
+                assert.is_nil(all.problems[1].text:find("secret", 1, true))
+            end)
+
+            it("refuses limits that put messages back where the transport can't delay", function()
+                for limit, word in pairs {
+                    ["rate_limit { after = 3, per = \"key\" }"] = "rate_limit with `per`",
+                    ["rate_limit { after = 3, keep = true }"] = "rate_limit with `keep`",
+                    ["limit { rate = \"9/s\", per = \"type\" }"] = "limit with `per`",
+                } do
+                    local policy = plain .. 'require("mulligan.policy").bus():' .. limit
+                    write(policy, consumer("A", "a"), "memory:?delay=no")
+                    local places, all = refused()
+                    assert.same({ "policy.lua:2" }, places)
+                    assert.equal(1, all.problems[1].text:find(word, 1, true))
+                    local checked = run("check", "policy.lua", "--for", "service.lua")
+                    assert.equal(run("run").err, checked.err)
+                    write(policy, consumer("A", "a"))
+                    assert.same({}, (codes()))
+                end
+                write(plain .. 'local bus = require("mulligan.policy").bus()\n'
+                    .. 'bus:rate_limit { after = 3 }; bus:limit { rate = "9/s" }', consumer("A", "a"),
+                    "memory:?delay=no")
+                assert.same({}, (codes()))
             end)
 
             it("finds delays beyond the transport's longest", function()
@@ -335,6 +374,8 @@ describe("mulligan", function()
         ["check a b c"] = 'check: "b" is a word too many; usage: mulligan check POLICY [OPTION]...',
         ["check a nats://u:secret@h"] = 'check: "nats://***@h" is a word too many; '
             .. "usage: mulligan check POLICY [OPTION]...",
+        ["amqp:u:secret@h"] = "unknown command amqp:***@h; `mulligan --help` lists them",
+        ["run amqp://u:secret@h"] = "amqp://***@h: can't be read: No such file or directory",
         ["check"] = "check: usage: mulligan check POLICY [OPTION]...",
     } do
         it("refuses: " .. words, function()

@@ -14,6 +14,8 @@ bus:on("Duplicate"):discard("was \"done\"")
 bus:on("Raises", function(err) return err.missing.field end):retry(1)
 bus:on("DatabaseError", { transient = true }):retry(5, "200ms"):then_redeliver()
 bus:default():retry(1, "1s"):then_dead_letter("parked")
+bus:unrecoverable("Hopeless")
+policy.consumer("Hurried"):deadline("1m")
 ]]
 
 -- What language.md's example is, with a field that the policy asks for.
@@ -65,6 +67,10 @@ describe("mulligan decide", function()
                 "null", "null", "null", "null", 8, "Error", "null"),
             ['{"error": {"type": "X"}, "can": {"retry": false}}'] = format:format("dead_letter", 0, '"error"',
                 '"fallback"', "null", "null", "null", "null", 8, "Error", '"no_retry"'),
+            ['{"error": {"type": "X"}, "consumer": "Hurried", "age_ms": 59001}'] = format:format("dead_letter", 0,
+                '"parked"', '"deadline"', "null", "null", "null", "null", 8, "Error", "null"),
+            ['{"error": {"type": "Hopeless"}}'] = format:format("dead_letter", 0, '"error"', '"unrecoverable"', "null",
+                "null", "null", "null", 9, "Hopeless", "null"),
         } do
             assert.same({ code = 0, out = wanted .. "\n", err = "" }, decide(input .. "\n", "--no-jitter"), input)
         end
@@ -243,10 +249,10 @@ describe("mulligan decide", function()
     end)
 
     -- Starts one whose input and output are pipes: write(text), read(), which gives a line, and close().
-    local function converse(name)
+    local function converse(name, command)
         local to, from = folder:path(name .. ".to"), folder:path(name .. ".from")
         assert(os.execute(("mkfifo '%s' '%s'"):format(to, from)))
-        local redirected = ('exec "$0" decide policy.lua <%s.to >%s.from'):format(name, name)
+        local redirected = ('exec "$0" decide %s <%s.to >%s.from'):format(command or "policy.lua", name, name)
         -- What is freed is kept for a while under AddressSanitizer.
         local variables = { ASAN_OPTIONS = (os.getenv "ASAN_OPTIONS" or "") .. ":quarantine_size_mb=1" }
         local job = folder:start({ "sh", "-c", redirected, process.mulligan }, { env = variables })
@@ -282,6 +288,46 @@ describe("mulligan decide", function()
         local rest, code = talk.close()
         assert.is_truthy(rest:find('^{"action": "dead_letter"[^\n]*\n$'), rest)
         assert.equal(0, code)
+    end)
+
+    -- Asks what becomes of an error X, by the queue that the policy names.
+    local function queue_of(talk)
+        talk.say '{"error": {"type": "X"}}\n'
+        return assert(talk.hear(), "no answer"):match '"queue": "([^"]*)"'
+    end
+
+    local function to_queue(name)
+        return ('require("mulligan.policy").bus():default():dead_letter "%s"\n'):format(name)
+    end
+
+    it("--watch reloads the policy between two lines, and goes on with it where the new one is wrong", function()
+        folder:write("watched.lua", to_queue "first")
+        local talk = converse("watches", "watched.lua --watch")
+        assert.equal("first", queue_of(talk))
+        folder:write("watched.lua", to_queue "the second")
+        assert.equal("the second", queue_of(talk))
+        folder:write("watched.lua", "nonsense\n")
+        assert.equal("the second", queue_of(talk))
+        assert.equal("the second", queue_of(talk))
+        folder:write("watched.lua", to_queue "third")
+        assert.equal("third", queue_of(talk))
+        local rest, code = talk.close()
+        assert.equal("", rest)
+        assert.equal(0, code)
+        assert.matches("^mulligan: watched.lua:%d: [^\n]+\nmulligan: decide: generation %x+ goes on\n$", talk.job.err())
+    end)
+
+    it("lives through SIGHUP, at which --watch reloads the policy", function()
+        folder:write("hung_up.lua", 'print "loaded"\n' .. to_queue "first")
+        for _, option in ipairs { "", " --watch" } do
+            local talk = converse("hangup" .. option:sub(2), "hung_up.lua" .. option)
+            assert.equal("first", queue_of(talk))
+            talk.job.kill "HUP"
+            assert.equal("first", queue_of(talk))
+            local _, code = talk.close()
+            assert.equal(0, code)
+            assert.equal(option == "" and "loaded\n" or "loaded\nloaded\n", talk.job.err())
+        end
     end)
 
     -- The memory that a process has, in KiB.

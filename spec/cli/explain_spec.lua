@@ -60,6 +60,10 @@ scopes  the nearest one with rules is in force, as a whole
   bus   in force: 9 rules
   host  no scope of its own in the policy
 
+limits  in force here
+  max_age         10m  policy.lua:14 bus
+  max_deliveries  20   default
+
 candidates  in the order in which they were looked at
   ✗  policy.lua:4  on("DeadlockError")  code is 2, not 1
   ✗  policy.lua:5  on("DeadlockError")  its function gave nil or false
@@ -79,6 +83,58 @@ timeline  from now on, if every call fails with the same error; handlers take no
   9     34.5s … 37.5s    dead letter to error (its attempts are used up)
   9 calls in all; it ends in 34.5s … 37.5s
 ]]):format(generation), (answer.out:gsub("retry in [%d.]+m?s (%(retry 1 of 2%); jitter)", "retry in 937ms %1")))
+    end)
+
+    -- What explain says of an error of type E by a policy with these lines.
+    local function of(...)
+        folder:write("limits.lua", 'local policy = require "mulligan.policy"\nlocal bus = policy.bus()\n'
+            .. table.concat({ ... }, "\n"))
+        local answer = folder:mulligan { "explain", "limits.lua", "--failure", "failure.json" }
+        assert.same({ 0, "" }, { answer.code, answer.err })
+        return answer.out
+    end
+
+    it("shows the limits in force, and where they may hold a call up", function()
+        folder:write("failure.json", '{"error": {"type": "E"}, "consumer": "C", "age_ms": 60000}')
+        local said = of("bus:default():retry(1, 0)", 'bus:limit { rate = "100/s" }', "bus:rate_limit { after = 9 }",
+            'policy.consumer("C"):limit { rate = "5/m", per = "key" }', 'bus:deadline("1h")',
+            "bus:max_deliveries(false)")
+        assert.is_truthy(said:find([[
+
+limits  in force here
+  deadline    1h                                  limits.lua:7 bus
+  rate_limit  after 9 failures in a row, wait 1s  limits.lua:5 bus
+  limit       5/m, for each key                   limits.lua:6 consumer:C
+]], 1, true), said)
+        assert.is_truthy(said:find([[; handlers take no time
+  a rate_limit may hold calls up
+  at most 5/m, for each key: a limit may hold calls up
+  no call later than 59m from now: the deadline
+  call  fails  then
+]], 1, true), said)
+        said = of("bus:default():retry(1, 0)", "bus:rate_limit { after = 9, keep = true }")
+        assert.is_truthy(said:find("\n  a rate_limit may hold calls up, and keep failures uncounted\n", 1, true), said)
+        said = of("bus:default():retry(1, 0)", "bus:max_deliveries(false)")
+        assert.is_truthy(said:find("\nlimits  in force here\n  none\n", 1, true), said)
+        assert.is_truthy(said:find("; handlers take no time\n  call ", 1, true), said)
+    end)
+
+    it("ends the timeline where the next call would begin after the deadline", function()
+        folder:write("failure.json", '{"error": {"type": "E"}, "age_ms": 60000}')
+        local said = of('bus:default():redeliver { "1m", "2m", "3m" }', 'bus:deadline("4m")')
+        assert.is_truthy(said:find([[
+  no call later than 3m from now: the deadline
+  call  fails  then
+  1     now    redeliver in 1m (redelivery 1 of 3)
+  2     1m     redeliver in 2m (redelivery 2 of 3)
+  3     3m     dead letter to error (the next call would come after the deadline)
+  3 calls in all; it ends in 3m
+]], 1, true), said)
+        folder:write("failure.json", '{"error": {"type": "E"}, "age_ms": 240001}')
+        said = of('bus:default():redeliver { "1m", "2m", "3m" }', 'bus:deadline("4m")')
+        assert.is_truthy(said:find("\n  no call any more: the deadline is over\n", 1, true), said)
+        assert.is_truthy(said:find("\n  1     now    dead letter to error (the next call would come after the deadline)"
+            .. "\n", 1, true), said)
     end)
 
     it("gives programs the same, with the verdict of decide", function()

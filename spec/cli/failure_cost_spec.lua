@@ -1,5 +1,5 @@
 -- What a failed call leaves behind for Lua's collector shows what was made for it: no event for a
--- line that isn't written.
+-- line that isn't written, and none for one that is text.
 local process = require "support.process"
 
 -- The collector stands still, and one message is called again and again.
@@ -19,7 +19,7 @@ local function handle()
     end
     m.error { type = "E", message = "no", stack = "" }
 end
-m.consumer("C", { transport = "orders", queue = "work", handler = HANDLER })
+m.consumer("C", { transport = "orders", queue = "work", handler = handle })
 ]]
 
 describe("a failure in mulligan run", function()
@@ -34,20 +34,26 @@ describe("a failure in mulligan run", function()
     end)
 
     -- bytes_at gives how many bytes a failed call of a handler takes at a log level.
-    local function bytes_at(level, handler)
-        folder:write("service.lua", (MULLIGAN:gsub("HANDLER", handler)))
+    local function bytes_at(level, format)
+        folder:write("service.lua", MULLIGAN)
         local words = { "send", "work", "--transport", "orders", "--header", "tenant=acme" }
         local sent = folder:mulligan(words, { stdin = "an order\n" })
         assert.equal(0, sent.code, sent.err)
-        local ran = folder:mulligan { "run", "--until-empty", "--log-level", level }
+        local ran = folder:mulligan { "run", "--until-empty", "--log-level", level, "--log-format", format }
         assert.equal(0, ran.code, ran.err)
         return assert(math.tointeger(tonumber(ran.out:match "^(%d+)[.%d]*\n")), ran.out)
     end
 
     it("makes no event of which no line is written", function()
-        local written, unwritten = bytes_at("info", "handle"), bytes_at("warning", "handle")
+        local written, unwritten = bytes_at("info", "json"), bytes_at("warning", "json")
         -- An event has eight tables.
         assert.is_true(unwritten < 2000, unwritten .. " bytes")
         assert.is_true(written - unwritten > 2000, ("%d and %d bytes"):format(written, unwritten))
+    end)
+
+    it("makes only its words for a line of text", function()
+        local written, unwritten = bytes_at("info", "text"), bytes_at("warning", "text")
+        assert.is_true(written > unwritten, ("%d and %d bytes"):format(written, unwritten))
+        assert.is_true(written - unwritten < 1000, ("%d and %d bytes"):format(written, unwritten))
     end)
 end)

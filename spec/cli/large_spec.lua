@@ -286,8 +286,8 @@ describe("a large policy", function()
             m.transport("orders", "memory:")
             m.consumer("C", { transport = "orders", queue = ("\u{e9}"):rep(2000), handler = print })]])
         local checked = folder:mulligan { "check", "policy.lua", "--for", "service.lua", "--format", "json" }
-        assert.same({ 0, "" }, { checked.code, checked.err })
-        assert.equal("MUL014", json.decode(checked.out).findings[1].code)
+        assert.same({ 2, "" }, { checked.code, checked.err })
+        assert.equal(1, #json.decode(checked.out).problems)
     end)
 
     it("is loaded, of 1,800 scopes whose long names begin alike, in their order", function()

@@ -1,4 +1,4 @@
--- How lines of `run`'s log read where the answer was an override's, which names no number of steps.
+-- How lines of `run`'s log read, but for those of verdicts, which spec/unit/lua/log_words.c has.
 require "mulligan"
 local log = require "mulligan.log"
 
@@ -11,44 +11,6 @@ describe("a line of the log", function()
         end).event(event)
         return line
     end
-
-    local function decided(verdict)
-        verdict.rule = { file = "policy.lua", line = 7 }
-        return line_of {
-            name = "decided",
-            verdict = verdict,
-            failure = {
-                consumer = "C",
-                message = { id = "m" },
-                error = { type = "E", message = "" },
-                attempt = 5,
-                redeliveries = 3,
-                calls = 8,
-            },
-        }
-    end
-
-    -- says compares a line of message m, but for what all have in common.
-    local function says(level_and_deed, middle, verdict)
-        assert.equal(level_and_deed .. ": message m, consumer C: E; " .. middle .. "; policy.lua:7", decided(verdict))
-    end
-
-    it("counts the steps of a chain", function()
-        says("info    retry", "attempt 5 of 6, again in 1s", { action = "retry", delay_ms = 1000, step = 5, of = 5 })
-        says("warning redelivery", "attempt 5 of 5, redelivery 4 of 9 in 1m",
-            { action = "redeliver", delay_ms = 60000, step = 4, of = 9 })
-        says("warning redelivery", "attempt 5 of 5, redelivery 4 of unlimited at once",
-            { action = "redeliver", delay_ms = 0, step = 4 })
-    end)
-
-    it("doesn't invent how many an override allows", function()
-        says("info    retry", "attempt 5, again in 1s: override",
-            { action = "retry", delay_ms = 1000, step = 5, reason = "override" })
-        says("warning redelivery", "attempt 5 of 5, redelivery 4 in 1m: override",
-            { action = "redeliver", delay_ms = 60000, step = 4, reason = "override" })
-        says("error   dead letter", "attempt 5 of 5, to parked after 8 calls and 3 redeliveries: override",
-            { action = "dead_letter", queue = "parked", delay_ms = 0, reason = "override" })
-    end)
 
     it("warns of what a policy's functions fail at", function()
         for _, name in ipairs { "override_failed", "notify_failed" } do

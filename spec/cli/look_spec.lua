@@ -115,8 +115,9 @@ describe("in words", function()
 ]], said)
         said = explain_failure { error = { type = "W" }, consumer = "C" }
         says('✓  policy.lua:5 consumer:C  unrecoverable("W")  always\n', said)
-        says("\nrule     none decided\n", said)
+        says("\nrule     policy.lua:5, consumer:C, for W\n", said)
         said = explain_failure { error = { type = "MessageDeserializationError" } }
+        says("\nrule     none decided\n", said)
         says('✓  built in  unrecoverable("MessageDeserializationError")  always\n', said)
         said = run("table", "--consumer", "C")
         says([[
@@ -172,9 +173,29 @@ describe("in words", function()
         assert.is_nil(found.verdict.of)
     end)
 
+    it("says that a deadline ends it, and when", function()
+        policy('bus:deadline("1h")', 'bus:on("D"):redeliver { "20m", "40m", "1m" }')
+        local said = run("explain", "--error", "D")
+        says("dead letter to error (the next call would come after the deadline)\n", said)
+        says("\n  3 calls in all; it ends in 1h\n", said)
+    end)
+
     it("shows rate limits with their place", function()
-        policy("bus:rate_limit { after = 3 }")
-        local said = run("table")
-        says("\n  rate_limit         after 3 failures in a row, wait 1s  policy.lua:3 bus\n", said)
+        policy("bus:rate_limit { after = 3 }",
+            'bus:rate_limit { ratio = 0.5, per = policy.header("tenant"), messages = 2, only = { "A", "B" }, '
+                .. 'except = "C", max_wait = "30s", hint = "retry_after", successes = 2, keep = true, ramp = "1m" }',
+            'bus:rate_limit { after = 1, within = "5m", per = "key" }',
+            'bus:limit { rate = "100/s", burst = 20, per = "type" }', 'bus:limit { rate = "5/h" }')
+        says([[
+
+  rate_limit         after 3 failures in a row, wait 1s                          policy.lua:3 bus
+                     when 50% of 20 calls or more in 30s failed, of 2 messages,  policy.lua:4 bus
+                     only A and B, except C, wait 1s up to 30s, longer where
+                     retry_after says so, ends after 2 successes, keeps messages,
+                     ramp 1m, for each header tenant
+                     after 1 failure in a row, within 5m, wait 1s, for each key  policy.lua:5 bus
+  limit              100/s, burst 20, for each type                              policy.lua:6 bus
+                     5/h                                                         policy.lua:7 bus
+]], run("table"))
     end)
 end)

@@ -160,10 +160,21 @@ describe("mulligan run, while its policy changes,", function()
     it("warns at its start of a policy without rules, and takes the first", function()
         start { ["policy.lua"] = "" }
         local warning = await("log", 1)
-        assert.same({ "warning", "policy.lua has no rules: every failure is a dead letter" },
+        assert.same({ "warning", "policy.lua: the policy has no rules: every failure is a dead letter" },
             { warning.level, warning.text })
         save("policy.lua", says "one")
         becomes("one", 2)
+    end)
+
+    it("says of an override without rules that it decides", function()
+        start { ["policy.lua"] = 'require("mulligan.policy").bus():override(function() end)' }
+        local warning = await("log", 1)
+        assert.is_truthy(warning.text:find("policy.lua: the policy has no rules: what no override decides", 1, true))
+        assert.is_nil(await("policy_loaded", 1).text:find "dead letter")
+        save("policy.lua", says "one")
+        becomes("one", 2)
+        save("policy.lua", 'require("mulligan.policy").bus():override(function() end)')
+        assert.is_nil(await("policy_loaded", 3).text:find "dead letter")
     end)
 
     it("refuses what it would refuse at its start", function()

@@ -72,8 +72,8 @@ not JSON
         send(WORK)
         local run = folder:mulligan { "run", "--until-empty" }
         assert.equal(1, run.code, run.err)
-        assert.is_truthy(run.err:find("mulligan: 7 message(s) are left to consumers that are paused; it isn't waited "
-            .. "for them\n", 1, true), run.err)
+        assert.is_truthy(run.err:find("mulligan: 7 message(s) are left to consumers that are paused, which "
+            .. "nothing here resumes\n", 1, true), run.err)
         assert.equal(7, queues.depth("sqlite:" .. folder:path("orders.db"), "work").ready)
     end)
 
@@ -101,6 +101,37 @@ not JSON
             .. "to error after 1 call and 0 redeliveries: no_rule; no rule")
         logged("error", "dead letter: ID: MessageDeserializationError: not JSON: [^\n]*; "
             .. "attempt 1 of 1, to error after 1 call and 0 redeliveries: unrecoverable; no rule")
+    end)
+
+    it("logs when a rate limit starts and ends, and what it keeps", function()
+        folder:write("policy.lua", [[
+local policy = require "mulligan.policy"
+policy.bus():default():retry(1, 0)
+policy.bus():rate_limit { after = 2, keep = true, wait = "1ms" }
+policy.bus():rate_limit { after = 1, wait = "1ms", per = policy.header("tenant") }]])
+        folder:write("service.lua", (MULLIGAN:gsub("handler = .*", [[
+    handler = function()
+        CALLS = (CALLS or 0) + 1
+        if CALLS < 3 then m.error { type = "Down", message = "no database" } end
+    end,
+})]])))
+        assert.equal(0, folder:mulligan({ "send", "work", "--transport", "orders", "--id", "o-1", "--header",
+            "tenant=acme" }, { stdin = "{}" }).code)
+        local log = folder:mulligan({ "run", "--until-empty" }).err
+        log = log:gsub("%d+ ms", "N ms"):gsub("let through: %d", "let through: N")
+        for _, words in ipairs {
+            "warning consumer 'OrderHandler': rate limit started for header tenant 'acme', after Down; "
+                .. "messages that wait here: 0; the next call begins in N ms; policy.lua:4\n",
+            "warning consumer 'OrderHandler': rate limit started, after Down; "
+                .. "messages that wait here: 0; the next call begins in N ms; policy.lua:3\n",
+            "info    kept: message o-1, consumer OrderHandler: Down: no database; a rate limit is in force, "
+                .. "so it comes back in N ms, uncounted\n",
+            "info    consumer 'OrderHandler': rate limit ended for header tenant 'acme' after N ms; "
+                .. "calls that it let through: N\n",
+            "info    consumer 'OrderHandler': rate limit ended after N ms; calls that it let through: N\n",
+        } do
+            assert.is_truthy(log:find(words, 1, true), words .. "\n" .. log)
+        end
     end)
 
     it("has words for a delay of 0", function()
@@ -479,20 +510,21 @@ mulligan: service.lua:7: consumer "B": there is no transport "orders"
 mulligan: service.lua:8: 1 is no word of a service.lua; ]]
                 .. [[there are policy, transport, consumer, patterns, error, json, send and sleep
 mulligan: service.lua:9: consumer "C": unknown option "x"; ]]
-                .. [[there are concurrency, handler, max_body, paused, prefetch, queue, timeout and transport
+                .. [[there are concurrency, fault_headers, handler, max_body, paused, prefetch, queue, timeout and ]]
+                .. [[transport
 mulligan: service.lua:9: consumer "C": there is no transport "orders"
 ]])
         end)
 
         it("what is wrong in it and in its policy, together", function()
             folder:write("policy.lua", 'require("mulligan.policy").bus():on("A")')
-            folder:write("service.lua", (MULLIGAN:gsub('"sqlite:orders.db"', '"amqp://u:secret@h"')))
+            folder:write("service.lua", (MULLIGAN:gsub('"sqlite:orders.db"', '"redis://u:secret@h"')))
             local policy_mistake = 'the rule for "A" has no action; :retry, :redeliver, :dead_letter or :discard '
                 .. "must follow\n"
-            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' needs the package mulligan-amqp\n"
+            refused("mulligan: service.lua:3: transport 'orders': 'redis:' is not in this version yet\n"
                 .. "mulligan: policy.lua:1: " .. policy_mistake)
             os.remove(folder:path("policy.lua"))
-            refused("mulligan: service.lua:3: transport 'orders': 'amqp:' needs the package mulligan-amqp\n"
+            refused("mulligan: service.lua:3: transport 'orders': 'redis:' is not in this version yet\n"
                 .. "mulligan: policy.lua: there is no file policy.lua\n")
             folder:write("service.lua", (MULLIGAN:gsub('queue = "work"', "queue = 1")))
             refused('mulligan: service.lua:4: consumer "OrderHandler": queue must be a name in UTF-8, not 1\n'

@@ -188,7 +188,7 @@ describe("several processes on one file", function()
     end)
 
     it("give what is due to whoever is there, when its former owner is gone", function()
-        set_up(with(1, 1), 'require("mulligan.policy").bus():default():redeliver { "300ms" }')
+        set_up(with(1, 1), 'require("mulligan.policy").bus():default():redeliver { "2s" }')
         folder:write("fail", "")
         send { "later" }
         local first = start()

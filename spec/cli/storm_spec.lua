@@ -86,11 +86,6 @@ bus:on("HandlerTimeoutError"):redeliver { "20ms" }
 local LINES = 42 * MESSAGES // 10
 local LAST_KILL = LINES * 9 // 10
 
--- Where each number ends: a queue, or "discarded".
-local function end_of(number)
-    return ({ [5] = "spent", [7] = "invalid", [9] = "discarded" })[number % 10] or "out"
-end
-
 -- The kills, in order: after how many lines, and which of the three. One in five comes as soon as
 -- the victim of the one before has been started again; one in five hits a process that was told to
 -- stop.
@@ -105,9 +100,7 @@ local function plan()
             stopping = random(5) == 1,
         }
     end
-    table.sort(kills, function(a, b)
-        return a.lines < b.lines or a.lines == b.lines and a.number < b.number
-    end)
+    ledger.in_order(kills)
     for number = 2, KILLS do
         local kill, before = kills[number], kills[number - 1]
         if kill.again then
@@ -188,8 +181,8 @@ local function check_ends(path)
         times[place] = (times[place] or 0) + 1
     end
     for number = 1, MESSAGES do
-        local place = end_of(number) .. " " .. number
-        assert.equal(end_of(number) ~= "discarded" and 1 or nil, times[place], place)
+        local place = ledger.end_of(number) .. " " .. number
+        assert.equal(ledger.end_of(number) ~= "discarded" and 1 or nil, times[place], place)
         times[place] = nil
     end
     assert.same({}, times)
@@ -213,7 +206,7 @@ local function check_handled(began, well)
     for number = 1, MESSAGES do
         local body = tostring(number)
         assert.is_true(began[body], body)
-        assert.equal(end_of(number) == "out" or nil, well[body], body)
+        assert.equal(ledger.end_of(number) == "out" or nil, well[body], body)
         assert.equal(number % 10 == 6 or nil, well["stage" .. body], body)
     end
 end
@@ -230,14 +223,14 @@ local function check_log(log, entries)
         local event = line:find("}$") and json.decode(line)
         if event and (event.action == "dead_letter" or event.action == "discard") then
             local body = body_of[event.message.id]
-            assert.equal(end_of(tonumber(body)), event.queue or "discarded")
+            assert.equal(ledger.end_of(tonumber(body)), event.queue or "discarded")
             assert.is_nil(told[body], body)
             told[body] = true
         end
     end
     local missing = 0
     for number = 1, MESSAGES do
-        missing = missing + (end_of(number) ~= "out" and not told[tostring(number)] and 1 or 0)
+        missing = missing + (ledger.end_of(number) ~= "out" and not told[tostring(number)] and 1 or 0)
     end
     assert.is_true(missing <= KILLS * IN_THE_AIR, missing)
 end

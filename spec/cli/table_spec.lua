@@ -97,9 +97,11 @@ replaced  a later rule for the same type stands in their place
 settings
   dead_letter_queue  lost   policy.lua:13 bus
   max_age            1h30m  policy.lua:12 bus
+  deadline           none   default
   max_attempts       none   default
   max_deliveries     20     default
   rate_limit         none   default
+  limit              none   default
   override           none   default
   notify             none   default
 ]]):format(answer.out:match("generation (%x+)")), answer.out)
@@ -137,7 +139,7 @@ settings
         assert.same({ { scope = "transport:empty", rules = 1 } }, found.others)
         assert.same({ { type = "DatabaseError", file = "policy.lua", line = 18, scope = "consumer:Mine",
             action = "dead_letter", queue = "lost",
-            bounds = { calls = 1, shortest_ms = 0, longest_ms = 0, rough = false } } }, found.rules)
+            bounds = { calls = 1, shortest_ms = 0, longest_ms = 0, last_call_ms = 0, rough = false } } }, found.rules)
         assert.equal(1, found.bounds.calls)
         assert.same({
             dead_letter_queue = { value = "lost", scope = "bus", file = "policy.lua", line = 13 },
@@ -145,6 +147,8 @@ settings
             max_attempts = { value = 7, scope = "transport:orders", file = "policy.lua", line = 14 },
             max_deliveries = { value = 3, scope = "consumer:Mine", file = "policy.lua", line = 19 },
             rate_limit = { value = false },
+            limit = { value = false },
+            deadline_ms = { value = false },
             override = { value = false },
             notify = { value = false },
         }, found.settings)
@@ -167,11 +171,34 @@ settings
         assert.same({ "list", 0.0, 2 }, { second.redeliver.backoff, second.redeliver.jitter, #second.redeliver.steps })
         assert.same({ "exponential", 2.0, 3 }, { second.retry.backoff, second.retry.factor, #second.retry.steps })
         assert.same({ kind = "function", number = 0 }, found.rules[4].matcher)
-        assert.same({ calls = 3, shortest_ms = 2000, longest_ms = 62000, rough = false }, found.rules[3].bounds)
+        assert.same({ calls = 3, shortest_ms = 2000, longest_ms = 62000, last_call_ms = 32000, rough = false },
+            found.rules[3].bounds)
         assert.is_true(found.bounds.calls >= 12 and found.bounds.shortest_ms == 0)
         assert.same({ "discard", "ignored", nil }, { found.rules[4].action, found.rules[4].note, found.rules[4].queue })
         assert.same({ { word = "on", type = "Error", scope = "bus", file = "policy.lua", line = 10,
             by_file = "policy.lua", by_line = 11 } }, found.replaced)
+    end)
+
+    it("says of an override that the limits alone bound it", function()
+        local function said(text)
+            folder:write("over.lua", 'local bus = require("mulligan.policy").bus()\n'
+                .. "bus:override(function() end)\n" .. text)
+            local answer = folder:mulligan { "table", "over.lua" }
+            assert.same({ 0, "" }, { answer.code, answer.err })
+            return answer.out
+        end
+        for _, rules in ipairs { "", 'bus:on("A"):retry(); ' } do
+            local out = said(rules)
+            assert.is_truthy(out:find("\n  no rule for Error: whatever no rule matches is a dead letter, "
+                .. "unless the override says otherwise\n", 1, true), out)
+            assert.is_truthy(out:find("\nbounds  whatever fails, whatever the override answers: any number of calls, "
+                .. "ends after 0ms or any time later\n", 1, true), out)
+            out = said(rules .. 'bus:max_attempts(7); bus:deadline("1h")')
+            assert.is_truthy(out:find(" the override answers: 7 calls at most, ends after 0ms … 1h1m\n", 1, true), out)
+        end
+        local found = json.decode(folder:mulligan { "table", "over.lua", "--format", "json" }.out)
+        assert.same({ calls = 7, shortest_ms = 0, longest_ms = 3630000, last_call_ms = 3600000, rough = false },
+            found.bounds)
     end)
 
     it("shows an empty policy", function()

@@ -210,7 +210,7 @@ enum { MIB = 1024 * 1024, MOST_HEADERS = 1000 };
 static void a_message_has_a_thousand_headers_and_a_mebibyte_of_texts_at_most(void **state)
 {
     (void)state;
-    static char names[MOST_HEADERS + 1][8], text[MIB];
+    static char names[MOST_HEADERS + 1][12], text[MIB];
     mull_header headers[MOST_HEADERS + 1];
     for (int i = 0; i <= MOST_HEADERS; i++) {
         snprintf(names[i], sizeof names[i], "%d", i);

@@ -40,6 +40,18 @@ typedef struct plan {
     "    for key in pairs(event.verdict or {}) do found[#found + 1] = key end\n"                   \
     "end)\n"
 
+/* LIMITS are in force for a while, then those of `PER` alone. They keep no failure, since each
+ * fails by its attempt. */
+#define LIMITS(PER, WHOLE)                                                                         \
+    RULES("", "", "")                                                                              \
+    "local c = policy.consumer('C')\n"                                                             \
+    "c:max_attempts(50)\n"                                                                         \
+    "c:deadline('1d')\n"                                                                           \
+    "c:rate_limit { after = 2, messages = 2, within = '1m', per = " PER                            \
+    ", hint = 'code', ramp = '10s', keep = true, only = 'Dropped' }\n"                             \
+    "c:rate_limit { ratio = 0.1, least = 2, messages = 2, per = 'type', wait = '2s' }\n"           \
+    "c:limit { rate = '60/m', per = policy.header('tenant') }\n" WHOLE
+
 typedef struct life {
     const plan *plan;
     test_engine test_engine;

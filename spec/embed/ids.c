@@ -530,7 +530,7 @@ static void without_memory_nothing_changes(void **state)
     mull_policy *policy = counted_policy(&p, crowded);
     for (int i = 0; i < 40; i++)
         for (int site = 0; site < 2; site++) {
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "n%d", i);
             long bytes, nth = 1;
             int status;

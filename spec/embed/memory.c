@@ -18,6 +18,12 @@ enum { TWICE = 2 }; /* also after Lua has collected its garbage for it, and asks
 static const plan tables = {.policy = RULES("", "", "")};
 static const plan functions = {.policy = FUNCTIONS, .later = "\n\n" FUNCTIONS, .owns_policy = 1};
 static const plan called = {.policy = FUNCTIONS, .owns_policy = 1, .set_up = 1};
+#define LIMITED                                                                                    \
+    LIMITS("'key'", "c:rate_limit { after = 1, ramp = '1m' }\n"                                    \
+                    "c:limit { rate = '10/s', burst = 3 }\n")
+static const plan limited = {.policy = LIMITED};
+static const plan limited_anew = {.policy = LIMITED,
+                                  .later = LIMITS("policy.header('tenant')", "")};
 static const plan watched = {
     .policy = RULES("", "", ""), .later = "\n\n" RULES("", "", ""), .is_file = 1, .owns_policy = 1};
 
@@ -49,6 +55,30 @@ static void without_memory_a_close_ends(void **state)
 {
     (void)state;
     fail_some(&tables, STEP, FOR_GOOD, CLOSED);
+}
+
+static void with_limits_the_nth_allocation_fails(void **state)
+{
+    (void)state;
+    fail_some(&limited_anew, STEP, 1, HEALED);
+}
+
+static void with_limits_memory_is_short_for_a_while(void **state)
+{
+    (void)state;
+    fail_some(&limited, STEP, 40, HEALED);
+}
+
+static void with_limits_memory_is_had_again_at_last(void **state)
+{
+    (void)state;
+    fail_some(&limited_anew, STEP, FOR_GOOD, HEALED);
+}
+
+static void with_limits_a_stop_ends_without_memory(void **state)
+{
+    (void)state;
+    fail_some(&limited_anew, STEP, FOR_GOOD, STOPPED);
 }
 
 static void with_functions_the_nth_allocation_fails(void **state)
@@ -113,6 +143,10 @@ int main(void)
         cmocka_unit_test(memory_is_had_again_at_last),
         cmocka_unit_test(without_memory_a_stop_ends),
         cmocka_unit_test(without_memory_a_close_ends),
+        cmocka_unit_test(with_limits_the_nth_allocation_fails),
+        cmocka_unit_test(with_limits_memory_is_short_for_a_while),
+        cmocka_unit_test(with_limits_memory_is_had_again_at_last),
+        cmocka_unit_test(with_limits_a_stop_ends_without_memory),
         cmocka_unit_test(with_functions_the_nth_allocation_fails),
         cmocka_unit_test(with_functions_memory_is_had_again_at_last),
         cmocka_unit_test(with_functions_a_stop_ends_without_memory),

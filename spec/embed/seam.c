@@ -1,11 +1,9 @@
 /* seam.c: what an engine does with a transport that answers late, twice, never or badly, that isn't
  * up, or that can't read a queue. Each case answers by hand, in the transport's place. */
 #include "counting_allocator.h"
-#include "scripted_transport.h"
+#include "seam_stage.h"
 
-enum { MINUTE_MS = 60000, GRACE_MS = 10000, DRAIN_MS = 5000 };
-
-static const mull_depth no_messages = {.next_due_ms = INT64_MAX};
+enum { GRACE_MS = 10000, DRAIN_MS = 5000 };
 
 /* asked is what the transport of a test was asked. */
 static struct {
@@ -18,69 +16,10 @@ static struct {
     int anything, flushes, up;
 } asked;
 
-static void advance(stage *s, int64_t ms)
-{
-    int64_t target = s->now_ms + ms;
-    for (;;) {
-        int64_t next = mull_engine_turn(s->engine);
-        if (next > target)
-            break;
-        if (next > s->now_ms)
-            s->now_ms = next;
-    }
-    s->now_ms = target;
-    mull_engine_turn(s->engine);
-}
-
-static void assert_said(stage *s, const char *part)
-{
-    if (!strstr(s->said, part))
-        fail_msg("'%s' doesn't say '%s'", s->said, part);
-}
-
-/* assert_misused, and forgets it. */
-static void assert_misused(stage *s)
-{
-    assert_string_equal(s->said, "transport t: it answered what it wasn't asked");
-    s->said[0] = '\0';
-}
-
 static void open_on(stage *s, const mull_transport_ops *ops, size_t consumers)
 {
     memset(&asked, 0, sizeof asked);
     scripted_stage_open_on(s, ops, consumers, NULL, (mull_allocator){0});
-}
-
-static mull_counts counts_of(const stage *s)
-{
-    mull_counts counts = MULL_INIT(mull_counts);
-    assert_int_equal(mull_engine_counts(s->engine, &counts), 0);
-    return counts;
-}
-
-/* answers are what embedders were told, the last of them with this status. */
-typedef struct answers {
-    int count, status;
-} answers;
-
-static void on_published(int status, void *data)
-{
-    answers *a = data;
-    a->count++;
-    a->status = status;
-}
-
-static void on_depth(int status, const mull_depth *depth, void *data)
-{
-    assert_int_equal(depth->ready, status == 0 ? 0 : MULL_UNKNOWN);
-    on_published(status, data);
-}
-
-static int publish(stage *s, answers *a)
-{
-    mull_message message = MULL_INIT(mull_message);
-    message.queue = "q";
-    return mull_publish(s->engine, "t", &message, 0, on_published, a);
 }
 
 /* end_call has a message handled well, whose settlement is then the transport's to answer. */

@@ -4,9 +4,9 @@
 #include "sqlite_engine.h"
 
 #include <signal.h>
-#include <sys/wait.h>
-
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 /* read_file gives a text that ends in a NUL. */
 static char *read_file(const char *name)
@@ -281,6 +281,88 @@ static void several_that_would_upgrade_it_at_once_all_open_it(void **state)
     assert_int_equal(user_version(), 2);
 }
 
+static int is_there(const char *end)
+{
+    char name[96];
+    struct stat status;
+    snprintf(name, sizeof name, "%s%s", path, end);
+    return stat(name, &status) == 0;
+}
+
+/* set_limit: no file may become longer. */
+static void set_limit(rlim_t bytes)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void an_upgrade_that_fails_leaves_no_other_file(void **state)
+{
+    (void)state;
+    char kept[96];
+    struct stat status;
+    live l;
+    snprintf(kept, sizeof kept, "%s-kept", path);
+    write_many(3000, kept);
+    assert_int_equal(stat(path, &status), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    set_limit((rlim_t)status.st_size);
+    assert_int_equal(open_only(&l), MULL_EIO);
+    set_limit(RLIM_INFINITY);
+    assert_logged(&l, path);
+    assert_false(is_there("-wal") || is_there("-shm") || is_there("-journal"));
+    assert_int_equal(user_version(), 1);
+    assert_int_equal(open_only(&l), 0);
+    assert_int_equal(user_version(), 2);
+}
+
+/* write_journal writes the head of a rollback journal, of a file that had so many pages. */
+static void write_journal(const char *name, int pages)
+{
+    const unsigned char head[512] = {
+        0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7, 0xff, 0xff,
+        0xff, 0xff, 0,    0,    0,    1,    0,    0,    0,    (unsigned char)pages,
+        0,    0,    2,    0,    0,    0,    16,   0};
+    FILE *out = fopen(name, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(head, 1, sizeof head, out), sizeof head);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void a_journal_without_its_file_is_refused(void **state)
+{
+    (void)state;
+    live l;
+    char journal[96];
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    put_five();
+    copy_file(path, journal); /* nothing that SQLite would take for one */
+    assert_int_equal(open_only(&l), 0);
+    assert_int_equal(remove(path), 0);
+    write_journal(journal, 5);
+    assert_int_equal(open_only(&l), MULL_EIO);
+    assert_logged(&l, "isn't there, but its journal");
+    assert_false(is_there(""));
+    assert_true(is_there("-journal"));
+    assert_int_equal(remove(journal), 0);
+    assert_int_equal(open_only(&l), 0);
+}
+
+/* As a power cut leaves it that comes while a file is made. */
+static void a_journal_of_a_file_that_was_new_is_not(void **state)
+{
+    (void)state;
+    live l;
+    char journal[96];
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    write_journal(journal, 0);
+    assert_int_equal(open_only(&l), 0);
+    assert_false(is_there("-journal"));
+    assert_int_equal(user_version(), 2);
+}
+
 /* refused_as opens a file whose version was changed. */
 static void refused_as(sqlite3 *db, int version, const char *why)
 {
@@ -319,6 +401,9 @@ int main(void)
         TEST(an_upgrade_that_is_killed_leaves_one_version_or_the_other),
         TEST(version_1_stays_where_somebody_added_to_it),
         TEST(several_that_would_upgrade_it_at_once_all_open_it),
+        TEST(an_upgrade_that_fails_leaves_no_other_file),
+        TEST(a_journal_without_its_file_is_refused),
+        TEST(a_journal_of_a_file_that_was_new_is_not),
         TEST(other_versions_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static void a_death_is_counted_once_however_often_it_goes_back(void **state)
             sql(l.db, "UPDATE messages SET deliveries = 1"); /* its first owner died */
         run_live(&l);
         assert_int_equal(l.deliveries[0], 2);
-        char calls[8];
+        char calls[12];
         snprintf(calls, sizeof calls, "%d", stops);
         assert_string_equal(ask(l.db, "SELECT headers ->> 'mulligan-calls' FROM messages"), calls);
         assert_int_equal(count(l.db, "deliveries = 1"), 1);

@@ -106,19 +106,25 @@ static inline int test_engine_publish(test_engine *r, const char *queue, const c
     return mull_publish(r->engine, "t", &message, 0, test_engine_published, r);
 }
 
-/* test_engine_advance moves the clock, stopping at each timer on the way. */
-static inline void test_engine_advance(test_engine *r, int64_t ms)
+/* test_clock_advance moves an engine's clock, stopping at each timer on the way. What fires may
+ * close the engine: `*engine` is NULL then. */
+static inline void test_clock_advance(mull_engine *const *engine, int64_t *now_ms, int64_t ms)
 {
-    int64_t target = r->now_ms + ms;
+    int64_t target = *now_ms + ms;
     for (;;) {
-        int64_t next = mull_engine_turn(r->engine);
+        int64_t next = mull_engine_turn(*engine);
         if (next > target)
             break;
-        if (next > r->now_ms)
-            r->now_ms = next;
+        if (next > *now_ms)
+            *now_ms = next;
     }
-    r->now_ms = target;
-    mull_engine_turn(r->engine);
+    *now_ms = target;
+    mull_engine_turn(*engine);
+}
+
+static inline void test_engine_advance(test_engine *r, int64_t ms)
+{
+    test_clock_advance(&r->engine, &r->now_ms, ms);
 }
 
 static inline mull_counts test_engine_counts(const test_engine *r)

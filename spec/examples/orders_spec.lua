@@ -1,5 +1,8 @@
 -- Runs examples/orders and compares its summary with what must come out, computed here from the
 -- orders alone: what goes wrong with which, and what the policy says to that.
+local process = require "support.process"
+local rabbitmq = require "support.rabbitmq"
+
 local program = os.getenv("MULLIGAN") or "build/dev/mulligan"
 
 local function run(command)
@@ -91,6 +94,22 @@ local function depths(file, names)
     return found
 end
 
+-- compete has two processes work until nothing is left, and adds their summaries up. Each has something to do.
+local function compete(folder, environment)
+    local jobs, sum = {}, {}
+    for number = 1, 2 do
+        jobs[number] = folder:start_mulligan({ "run", "--until-empty", "--quiet", "3s" }, { env = environment })
+    end
+    for _, job in ipairs(jobs) do
+        assert.equal(0, job.wait(), job.err())
+        assert.matches("^done [1-9]", job.out())
+        for what, count in job.out():match("^[^;\n]*"):gmatch "([%a-]+) (%d+)" do
+            sum[what] = (sum[what] or 0) + math.tointeger(count)
+        end
+    end
+    return sum
+end
+
 describe("examples/orders", function()
     local folder
 
@@ -116,6 +135,38 @@ describe("examples/orders", function()
         end
         assert.same(sum, got, output)
         assert.same(queues, depths(folder .. "/orders.db", queues))
+    end)
+
+    describe("on RabbitMQ, with nothing changed but its URL", function()
+        local server, copy
+
+        after_each(function()
+            for _, open in pairs { server, copy } do
+                open:remove()
+            end
+        end)
+
+        it("ends with the same numbers, by two processes that compete", function()
+            local why
+            server, why = rabbitmq.start()
+            if not server then
+                return pending(why)
+            end
+            copy = process.folder()
+            copy:run { "cp", "-r", folder .. "/.", "." }
+            local environment = { ORDERS_URL = server.url }
+            local lines = copy:run({ "lua5.4", "make-orders.lua" }).out
+            -- The queues are there first: while a new one elects its leader, the server refuses messages that it may
+            -- keep all the same, and they are sent again.
+            assert.equal(0, copy:mulligan({ "run", "--until-empty", "--quiet", "1s" }, { env = environment }).code)
+            local sent = copy:mulligan({ "send", "orders", "--transport", "orders" }, {
+                stdin = lines, env = environment,
+            })
+            assert.same({ code = 0, out = "", err = "" }, sent)
+            local sum, queues = expect(lines)
+            assert.same(sum, compete(copy, environment))
+            server:await_depths(queues)
+        end)
     end)
 
     it("makes the same orders each time", function()

@@ -35,4 +35,35 @@ describe("./do", function()
         assert.equal(2, ended.code, ended.err)
         assert.matches("(build/dev is not writable)", ended.err, 1, true)
     end)
+
+    -- with_servers runs a test that says what it lacks, on a machine of stand-ins: nothing is built, and of
+    -- packages `dpkg` knows; installing fails.
+    local function with_servers(dpkg)
+        local programs = {
+            cmake = "exit 0",
+            ["dpkg-query"] = dpkg,
+            sudo = "exit 1",
+            id = "echo 1000",
+            busted = [[printf "ok 1 - a\\nok 2 - # SKIP x: RabbitMQ isn't installed (package x)\\n1..2\\n"]],
+        }
+        for name, lines in pairs(programs) do
+            folder:write("bin/" .. name, "#!/bin/sh\n" .. lines .. "\n")
+        end
+        return folder:run { "sh", "-c", 'chmod +x bin/* tree/do; PATH="$PWD/bin:$PATH"; cd tree; ./do test x_spec.lua' }
+    end
+
+    it("says at the end what tests were skipped for, and how many", function()
+        local ended = with_servers "echo installed"
+        assert.same({ 0, "" }, { ended.code, ended.err })
+        assert.equal("     1 passed  x_spec.lua (1 skipped)\n1 SKIPPED: RabbitMQ isn't installed (package x)\n"
+            .. "1 passed, 0 failed\n", ended.out)
+    end)
+
+    it("runs the other tests where no server can be installed", function()
+        local ended = with_servers '[ "$4" = rabbitmq-server ] || echo installed'
+        assert.equal(0, ended.code, ended.err)
+        assert.equal("do: installing rabbitmq-server\ndo: can't install rabbitmq-server\n"
+            .. "do: without RabbitMQ its tests are skipped\n", ended.err)
+        assert.matches("\n1 passed, 0 failed\n$", ended.out)
+    end)
 end)

@@ -55,7 +55,7 @@ local sized = {
     ["mulligan.h"] = {
         "mull_message", "mull_error", "mull_failure", "mull_verdict", "mull_policy_options", "mull_engine_options",
         "mull_consumer_options", "mull_counts", "mull_transport_snapshot", "mull_consumer_snapshot",
-        "mull_rule_snapshot", "mull_snapshot",
+        "mull_rule_snapshot", "mull_snapshot", "mull_limit_status",
     },
     ["mulligan/transport.h"] = {
         "mull_abilities", "mull_source", "mull_delivery", "mull_outgoing", "mull_settlement", "mull_transport_ops",

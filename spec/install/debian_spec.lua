@@ -8,7 +8,7 @@ if not os.execute("command -v dpkg-shlibdeps >/dev/null") then
     return
 end
 
-local PACKAGES = { "libmulligan-dev", "libmulligan0", "lua-mulligan", "mulligan" }
+local PACKAGES = { "libmulligan-dev", "libmulligan0", "lua-mulligan", "mulligan", "mulligan-amqp" }
 
 -- dpkg works on a root of its own. A maintainer's script runs without a chroot, which would be empty;
 -- ldconfig would be this machine's, so another one says that it was called.
@@ -31,16 +31,19 @@ int main(void)
 }
 ]]
 
+local WATCHDOG_S = 300 -- the packages are compressed
+
 describe("the packages for Debian", function()
     local folder, arch, version
 
     -- sh runs a line of shell, which must end in 0, in the folder, and gives what it printed.
     local function sh(line, env)
-        local ended = folder:run({ "sh", "-c", line }, { env = env })
-        if ended.code ~= 0 then
-            error(("%s\nended in %d:\n%s%s"):format(line, ended.code, ended.out, ended.err), 2)
+        local job = folder:start({ "sh", "-c", line }, { env = env })
+        local code = job.wait(WATCHDOG_S)
+        if code ~= 0 then
+            error(("%s\nended in %d:\n%s%s"):format(line, code, job.out(), job.err()), 2)
         end
-        return (ended.out:gsub("\n$", ""))
+        return (job.out():gsub("\n$", ""))
     end
 
     local function field(package, name)
@@ -66,7 +69,7 @@ describe("the packages for Debian", function()
         folder:remove()
     end)
 
-    it("are four, which depend on each other and on what they link", function()
+    it("are five, which depend on each other and on what they link", function()
         for _, name in ipairs(PACKAGES) do
             assert.equal(name, field(name, "Package"))
             assert.equal(version, field(name, "Version"))
@@ -85,6 +88,10 @@ describe("the packages for Debian", function()
             end
             assert.equal(name ~= "lua-mulligan", depends:find("liblua5.4-0", 1, true) ~= nil)
         end
+        -- A module depends on its client library, and on nothing of ours.
+        assert.is_nil(field("mulligan-amqp", "Depends"):find("mulligan", 1, true))
+        assert.matches("librabbitmq4", field("mulligan-amqp", "Depends"), 1, true)
+        assert.equal("mulligan, libmulligan0, lua-mulligan", field("mulligan-amqp", "Enhances"))
     end)
 
     it("have a program that runs, and finds the types for editors", function()

@@ -328,7 +328,8 @@ describe("a snapshot", function()
         assert.same({ name = "C", transport = "orders", queue = "work", concurrency = 2, paused = false,
             in_flight = 0, waiting = 0, retrying = 0, settling = 0, taken = 0, why_not = "nothing_there",
             why_not_since_ms = 1000000000000, done = 0, retried = 0, redelivered = 0, dead_lettered = 0,
-            discarded = 0, reasons = {}, times = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } }, before.consumers[1])
+            discarded = 0, reasons = {}, times = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, limits = {},
+            limited_values = 0 }, before.consumers[1])
         assert.same({}, before.rules)
 
         clock:advance "1s"

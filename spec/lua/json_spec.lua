@@ -48,7 +48,7 @@ describe("json.decode", function()
 
     for _, bad in ipairs {
         "", " ", "{", "[1,]", "{'a':1}", '{"a" 1}', "01", "nan", '"\xFF"', '"\\x"', "1 2", "1e400", ("9"):rep(400),
-        ("["):rep(200) .. ("]"):rep(200), ("["):rep(100000),
+        ("["):rep(129) .. ("]"):rep(129), ("["):rep(200) .. ("]"):rep(200), ("["):rep(100000),
     } do
         it(("refuses %q"):format(bad:sub(1, 20)), function()
             local well, err = pcall(json.decode, bad)
@@ -141,4 +141,60 @@ describe("json.encode", function()
             end)
         end)
     end
+end)
+
+-- The cases of JSONTestSuite: y_ is JSON, n_ isn't, and i_ may be either. One of y_ is refused: names with a NUL are.
+describe("what JSONTestSuite has", function()
+    local cases = {
+        i_structure_500_nested_arrays = ("["):rep(500) .. ("]"):rep(500),
+        n_structure_100000_opening_arrays = ("["):rep(100000),
+        n_structure_open_array_object = ('[{"":'):rep(50000),
+    }
+    for line in io.lines "spec/lua/json_suite.txt" do
+        local name, text = line:match '^([yni]_%S+) (".*")$'
+        if name then
+            cases[name] = load("return " .. text)()
+        end
+    end
+
+    local policy
+
+    setup(function()
+        policy = assert(mulligan.load_text "require('mulligan.policy').bus():default():retry()")
+    end)
+
+    teardown(function()
+        policy:close()
+    end)
+
+    -- A verdict, or what is wrong with a failure that has this text in a field.
+    local function decide(text)
+        local well, verdict = pcall(policy.decide_json, policy, '{"error": {"type": "A", "field": ' .. text .. "}}")
+        return well and verdict or verdict.message or verdict
+    end
+
+    it("is all there", function()
+        local count = 0
+        for _ in pairs(cases) do
+            count = count + 1
+        end
+        assert.equal(318, count)
+    end)
+
+    it("is read where it is JSON, and refused where it isn't", function()
+        for name, text in pairs(cases) do
+            local well, value = pcall(json.decode, text)
+            if name == "y_object_escaped_null_in_key" then
+                assert.matches("must not hold", value.message, 1, true)
+            elseif name:find "^y" then
+                assert.is_true(well, name)
+                assert.is_nil(decide(text):find("^not JSON: .* expected"), name)
+            else
+                assert.is_true(well and name:find "^i" ~= nil or value.type == "MessageDeserializationError", name)
+            end
+            if not well then
+                assert.is_nil(decide(text):find('"action"', 1, true), name)
+            end
+        end
+    end)
 end)

@@ -369,10 +369,15 @@ describe("mulligan.engine", function()
     it("shows no credentials of a URL", function()
         local engine = engine_with()
         for url, shown in pairs {
-            ["amqp://u:secret@host"] = "'amqp:' needs the package mulligan-amqp",
+            ["redis://u:secret@host"] = "'redis:' is not in this version yet",
+            ["amqp://u:secret@host?foo=1"] = "foo is no option",
             ["pigeon://u:secret@host"] = "there is no 'pigeon:'",
             ["nats//u:secret@host"] = "there is no 'nats//***'",
             ["bird//secret@host"] = "'bird//***@host' begins with no scheme; known are ",
+            ["amqp:u:secret@host"] = "a URL begins with its scheme and ://",
+            ["pigeon:/u:secret@host"] = "there is no 'pigeon:'",
+            ["am_qp.bird/u:secret@host"] = "there is no 'am_qp.bird/u:'",
+            ["memory:u:secret@host?foo=1"] = "memory:***@host?foo=1: foo is no option",
             ["memory://u:secret@host?foo=1"] = "memory://***@host?foo=1: foo is no option",
             ["memory://:sec@ret@host?foo=1"] = "memory://***@host?foo=1: foo is no option",
             ["sqlite://u:secret@host/x.db"] = "//***@host/x.db: its folder //***@host: ",

@@ -163,28 +163,21 @@ c:notify(function() while true do end end)
         assert.same({ "decided by 1", "decided by 4" }, said)
     end)
 
-    it("goes on by the policy in force where one limits rates, by a call", function()
+    local REFUSED = "consumer 'C' reads the queue 'work', to which its dead letters go"
+
+    it("goes on by the policy in force where it couldn't work by another one, by a call", function()
         load 'c:default():dead_letter("parked")\n'
-        local good, why, code = policy:reload(HEAD .. 'c:default():discard()\nc:rate_limit { after = 3 }\n')
+        local good, why, code = policy:reload(HEAD .. 'c:default():discard()\nc:on("B"):dead_letter("work")\n')
         assert.is_nil(good)
         assert.equal("refused", code)
-        assert.is_truthy(why:find("policy.lua:8: rate_limit is not in this version yet", 1, true), why)
+        assert.is_truthy(why:find("policy.lua:8: " .. REFUSED, 1, true), why)
         fail "A"
         assert.equal(1, #rig:collected "parked")
     end)
 
-    it("refuses to start where rates are limited", function()
-        policy = assert(mulligan.load_text(HEAD .. "c:rate_limit { after = 3 }\n"))
-        rig = testing.rig { policy = policy, start = false, consumers = { C = { queue = "work", handler = print } } }
-        local good, why, code = rig.engine:start()
-        assert.is_nil(good)
-        assert.equal("refused", code)
-        assert.is_truthy(why:find("policy.lua:7: rate_limit is not in this version yet", 1, true), why)
-    end)
-
     local ways = { ["by its file"] = { reload_on_change = true }, ["by a signal"] = { reload_on_sighup = true } }
     for how, options in pairs(ways) do
-        it("goes on by the policy in force where one limits rates, " .. how, function()
+        it("goes on by the policy in force where it couldn't work by another one, " .. how, function()
             local text = 'local policy = require "mulligan.policy"\npolicy.bus():default():discard(%q)\n'
             local folder = process.folder { ["policy.lua"] = text:format "old" }
             policy = assert(mulligan.load(folder:path "policy.lua", {
@@ -198,7 +191,7 @@ c:notify(function() while true do end end)
             end
             rig = testing.rig(given)
             rig:advance "1s"
-            folder:write("policy.lua", text:format "new" .. "policy.bus():rate_limit { after = 3 }\n")
+            folder:write("policy.lua", text:format "new" .. "policy.bus():on('B'):dead_letter('work')\n")
             if options.reload_on_sighup then
                 assert(os.execute "kill -HUP $PPID")
             end
@@ -208,7 +201,7 @@ c:notify(function() while true do end end)
             end)
             assert.equal("policy_refused", met[1].name)
             local why = met[1].text
-            assert.is_truthy(why:find("policy.lua:3: rate_limit is not in this version yet", 1, true), why)
+            assert.is_truthy(why:find("policy.lua:3: " .. REFUSED, 1, true), why)
             fail "A"
             assert.equal("old", rig:events("decided")[1].verdict.note)
             folder:remove()

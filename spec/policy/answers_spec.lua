@@ -15,7 +15,8 @@ describe("an answer of an override", function()
     local good = {
         "retry()", 'retry("1.5s")', "retry(0)", 'redeliver("365d")', "redeliver(0)", "dead_letter()",
         'dead_letter("parked")', "discard()", 'discard("stale")', 'discard("")', "seconds(1.5)",
-        "redeliver(policy.seconds(3))",
+        "redeliver(policy.seconds(3))", "retry(1500)", "redeliver(5.0)", "retry(365 * 86400000)", "ms(250)",
+        "redeliver(policy.ms(1e3))",
     }
     for _, call in ipairs(good) do
         it("is made during the load and after it: " .. call, function()
@@ -25,7 +26,18 @@ describe("an answer of an override", function()
     end
 
     local wrong = {
-        ["policy.retry(5)"] = 'retry: delay 5 has no unit; "5ms" or "5s"?',
+        ["policy.retry(5.5)"] = "retry: delay 5.5 is no whole number of milliseconds",
+        ["policy.redeliver(-1)"] = "redeliver: delay -1 is less than 0: a number with a unit is right, such as "
+            .. '"200ms", "1.5s" or "1h30m"',
+        ["policy.redeliver(1e300)"] = "redeliver: delay 1e+300 is longer than 365 days",
+        ["policy.retry(0/0)"] = "retry: delay nan is no whole number of milliseconds",
+        ["policy.retry(true)"] = "retry: delay true is no span of time: a number with a unit is right, such as "
+            .. '"200ms", "1.5s" or "1h30m"',
+        ["policy.ms(0.5)"] = "ms 0.5 is no whole number of milliseconds",
+        ["policy.ms('5')"] = 'ms takes a number, not "5"',
+        ["policy.ms(-5)"] = "ms takes 0 or more, not -5",
+        ["policy.ms(1, 2)"] = "ms has 2 arguments; it takes one number",
+        ["policy:ms(5)"] = "ms is called with a point: policy.ms(...)",
         ["policy.redeliver()"] = 'redeliver needs a delay: policy.redeliver("5m")',
         ["policy.redeliver('1s', 2)"] = "redeliver has 2 arguments; it takes one delay",
         ["policy.dead_letter('')"] = "dead_letter: the queue must not be empty",
@@ -53,10 +65,10 @@ describe("an answer of an override", function()
             policy:close()
             return why
         end
-        assert.equal('override_failed policy.lua:3: redeliver: delay 5 has no unit; "5ms" or "5s"?',
-            refusal "function()\n  return policy.redeliver(5)\nend")
-        assert.equal('override_failed policy.lua:4: redeliver: delay 5 has no unit; "5ms" or "5s"?',
-            refusal "function()\n  local answer = policy.redeliver(5)\n  return answer\nend")
+        assert.equal("override_failed policy.lua:3: redeliver: delay 0.5 is no whole number of milliseconds",
+            refusal "function()\n  return policy.redeliver(0.5)\nend")
+        assert.equal("override_failed policy.lua:4: redeliver: delay 0.5 is no whole number of milliseconds",
+            refusal "function()\n  local answer = policy.redeliver(0.5)\n  return answer\nend")
         assert.equal("override_failed discard has 3 arguments; it takes one note at most", refusal "policy.discard")
         assert.matches("^override_failed policy.lua:3: override must return nothing or one of .*, not a number$",
             refusal "function()\n  return 5\nend")

@@ -120,7 +120,7 @@ local mistakes = {
     { "bus:on('X', bus):retry()", "the matcher must be a table, { status = 503 }, or a function, not a table" },
 
     -- answers of an override
-    { "policy.retry(5)", 'retry: delay 5 has no unit; "5ms" or "5s"?' },
+    { "policy.retry(0.5)", "retry: delay 0.5 is no whole number of milliseconds" },
     { "policy.retry(nil)", "retry: delay nil is no span of time" },
     { "policy.retry('1s', '2s')", "retry has 2 arguments; it takes one delay at most" },
     { "policy.redeliver()", 'redeliver needs a delay: policy.redeliver("5m")' },

@@ -198,6 +198,20 @@ describe("the naive evaluator", function()
             assert.is_nil(reason({ setting("max_deliveries", false) }, { deliveries = 21 }))
         end)
 
+        it("lets no call begin behind the deadline", function()
+            local by = setting("deadline", "1m")
+            local function ends(type_name, more, options)
+                local verdict = decide(tree { rule("Error", 1, { { word = "retry", args = { delay = "20s" } } }), by },
+                    failure(type_name, more), options)
+                return verdict.reason, verdict.open, verdict.delay[2] // 1
+            end
+            assert.same({ nil, nil, 20000 }, { ends("A", { age_ms = 40000 }, { no_jitter = true }) })
+            assert.same({ "deadline" }, { (ends("A", { age_ms = 40001 }, { no_jitter = true })) })
+            assert.same({ nil, true, 16000 }, { ends("A", { age_ms = 44000 }) })
+            assert.same({ "deadline", true, 0 }, { ends("A", { age_ms = 44000 }, { late = true }) })
+            assert.equal("deadline", (ends("A", { age_ms = 45001 })))
+        end)
+
         it("resolves each by itself, the nearest word counting", function()
             local statements = {
                 setting("max_age", "1m"), setting("max_attempts", 1), setting("max_attempts", 5),
@@ -496,7 +510,8 @@ describe("the naive evaluator", function()
             local verdict = decide(tree(t), { error = { type = "Storage", code = 1 } })
             assert.equal("unrecoverable", verdict.reason)
             assert.equal("dead", verdict.queue)
-            assert.is_nil(verdict.rule)
+            assert.same({ 9, "Storage" }, { verdict.rule.line, verdict.rule.type })
+            assert.is_nil(decide(tree {}, failure("MessageDeserializationError")).rule)
             assert.is_nil(reason(t, failure("Storage")))
             assert.is_nil(reason(t, { error = { type = "A", cause = { type = "Storage", code = 1 } } }))
         end)

@@ -86,29 +86,82 @@ assert(verdict.delay_ms == 0)
         holds([[
 assert(config.dead_letter_queue == "mail-dead" and config.max_age_ms == 86400000 and config.max_attempts == nil)
 assert(table.concat(config.unrecoverable, " ") == "Bad Worse MessageDeserializationError")
-local retry, redeliver = config.retry, config.redeliver
+assert(config.retry.attempts == 0 and config.redeliver.attempts == 0)
+local retry, redeliver = config.rule.retry, config.rule.redeliver
 assert(retry.attempts == 3 and retry.delay_ms == 200 and retry.backoff == "constant" and retry.max_delay_ms == 30000)
 assert(redeliver.attempts == 2 and redeliver.delay_ms == 60000 and redeliver.backoff == nil)
 assert(redeliver.max_delay_ms == nil)
 ]], { error = { type = "Child" }, consumer = "Mail", transport = "orders" })
         holds([[
 assert(config.dead_letter_queue == "error" and config.max_age_ms == nil)
-local retry, redeliver = config.retry, config.redeliver
+local retry, redeliver = config.rule.retry, config.rule.redeliver
 assert(retry.attempts == 0 and retry.delay_ms == nil and retry.backoff == nil and retry.max_delay_ms == nil)
 assert(redeliver.attempts == 4 and redeliver.delay_ms == 60000 and redeliver.backoff == "exponential")
 assert(redeliver.max_delay_ms == 3600000)
 ]], "Plain")
-        holds("assert(config.retry.attempts == 0 and config.redeliver.attempts == 0)", "Other")
+        holds("assert(config.rule == nil and config.retry.attempts == 0 and config.redeliver.attempts == 0)", "Other")
+    end)
+
+    -- `asserts` must hold for failures of these types, under the rules in `more`.
+    local function shown(more, asserts, types)
+        local policy, told = with_override(asserts, more)
+        for _, type in ipairs(types) do
+            decide(policy, { error = { type = type }, consumer = "Mail" })
+        end
+        assert.same({}, { table.unpack(told) })
+        policy:close()
+    end
+
+    local ALL = { "Child", "Plain", "Gone", "Bad", "MessageDeserializationError", "Other" }
+
+    it("the tiers of the default, the same for every failure", function()
+        shown('bus:default():retry(7, "1s"):then_redeliver(8)', [[
+assert(config.retry.attempts == 7 and config.retry.delay_ms == 1000 and config.redeliver.attempts == 8)]], ALL)
+        shown('bus:default():retry(7); bus:on("Error", { x = 1 }):retry(9); bus:default():retry(4)',
+            "assert(config.retry.attempts == 4 and config.redeliver.attempts == 0)", ALL)
+        shown('bus:on("Error", { x = 1 }):retry(9)', "assert(config.retry.attempts == 0)", ALL)
+        shown('bus:on_cause("Error"):retry(9)', "assert(config.retry.attempts == 0)", ALL)
+    end)
+
+    it("the default of the scope whose rules are in force, own or included", function()
+        local mail = 'bus:default():retry(7); local mail = policy.consumer("Mail"); '
+        local function of(more, attempts)
+            shown(mail .. more, ("assert(config.retry.attempts == %d)"):format(attempts), ALL)
+        end
+        of("", 7)
+        of('mail:on("Child"):retry(2)', 0)
+        of('mail:on("Child"):retry(2); mail:include(bus)', 7)
+        of("mail:default():retry(5); mail:include(bus)", 5)
+        of("local far = policy.host(); far:default():retry(6); mail:include(far); mail:include(bus)", 6)
+    end)
+
+    it("the tiers of the rule that decided, nil where none did", function()
+        shown('bus:default():retry(7)', [[
+local deciding = { Child = 3, Plain = 0, Gone = 0, Other = 7 }
+local attempts = deciding[failure.error.type]
+assert((config.rule and config.rule.retry.attempts) == attempts)]], ALL)
     end)
 
     it("that a tier is off where the transport can't carry it out", function()
-        holds("assert(config.retry.attempts == 0 and verdict.action == 'retry' and config.redeliver.attempts == 2)",
-            { error = { type = "Child" }, can = { retry = false } })
+        local policy, told = with_override([[
+assert(config.retry.attempts == 0 and config.redeliver.attempts == 2 and config.rule.retry.attempts == 0)
+assert(config.rule.redeliver.attempts == 2 and verdict.action == 'retry')]],
+            "bus:default():retry(7):then_redeliver(2)")
+        decide(policy, { error = { type = "Child" }, can = { retry = false } })
+        assert.same({}, { table.unpack(told) })
+        policy:close()
+    end)
+
+    it("where a declaration stands that makes it unrecoverable", function()
+        holds([[
+assert(verdict.reason == "unrecoverable" and verdict.rule.type == "Worse" and verdict.rule.line == 5)
+assert(verdict.rule.scope == "bus" and verdict.rule.file == "policy.lua")]], "Worse")
+        holds('assert(verdict.reason == "unrecoverable" and verdict.rule == nil)', "MessageDeserializationError")
     end)
 
     it("an attempt without bound as the language says it", function()
         local policy, told = with_override([[
-assert(config.redeliver.attempts == "unlimited" and verdict.of == nil and verdict.step == 1)]],
+assert(config.rule.redeliver.attempts == "unlimited" and verdict.of == nil and verdict.step == 1)]],
             'bus:on("Long"):redeliver { attempts = "unlimited" }\nbus:max_age("1d")')
         assert.equal("redeliver", decide(policy, "Long").action)
         assert.same({}, { table.unpack(told) })
@@ -132,7 +185,7 @@ local function keys(t)
     print(table.concat(list, " "))
 end
 keys(failure) keys(failure.error) keys(failure.message) keys(failure.message.headers) keys(verdict) keys(verdict.rule)
-keys(config) keys(config.retry) keys(config.unrecoverable)
+keys(config) keys(config.rule) keys(config.rule.retry) keys(config.unrecoverable)
 for i, name in ipairs(config.unrecoverable) do print(i, name, #config.unrecoverable) end]]
         decide(policy, {
             error = { type = "Child", code = 7, type_ = 1, cause = { type = "Cause" } }, consumer = "Mail",
@@ -143,7 +196,8 @@ for i, name in ipairs(config.unrecoverable) do print(i, name, #config.unrecovera
             "age_ms attempt calls consumer deliveries error message redeliveries",
             "cause code is message stack type type_", "headers id size", "a b",
             "action delay_ms generation of rule step tier", "file line scope type",
-            "dead_letter_queue redeliver retry unrecoverable", "attempts backoff delay_ms max_delay_ms", "1 2 3",
+            "dead_letter_queue redeliver retry rule unrecoverable", "redeliver retry",
+            "attempts backoff delay_ms max_delay_ms", "1 2 3",
             "1 Bad 3", "2 Worse 3", "3 MessageDeserializationError 3",
         }, told.log)
         policy:close()
@@ -154,6 +208,13 @@ describe("what an override returns", function()
     local answers = {
         ["policy.retry()"] = { action = "retry", tier = "retry", delay_ms = 0, step = 1, reason = "override" },
         ['policy.retry("1.5s")'] = { action = "retry", tier = "retry", delay_ms = 1500, step = 1, reason = "override" },
+        ["policy.retry(1500)"] = { action = "retry", tier = "retry", delay_ms = 1500, step = 1, reason = "override" },
+        ["policy.retry(2 * config.rule.retry.delay_ms)"] = {
+            action = "retry", tier = "retry", delay_ms = 400, step = 1, reason = "override",
+        },
+        ["policy.redeliver(policy.ms(40))"] = {
+            action = "redeliver", tier = "redeliver", delay_ms = 40, step = 1, reason = "override",
+        },
         ["policy.redeliver(policy.seconds(3))"] = {
             action = "redeliver", tier = "redeliver", delay_ms = 3000, step = 1, reason = "override",
         },
@@ -278,5 +339,92 @@ bus:on("Matched", function(err, ctx) return kept.error.type == "Plain" or kept.f
         assert.equal("no_rule", decide(policy, "Matched").reason)
         assert.matches("err and ctx are there during the call only", told[#names + 1], 1, true)
         policy:close()
+    end)
+end)
+
+-- NServiceBus' sample of a custom recoverability policy: three retries, three redeliveries after 2, 4 and 6 seconds, an
+-- unrecoverable type; here beside a rule for a type of its own, which has no tier.
+describe("a custom policy as NServiceBus has them", function()
+    local HEAD = [[
+policy.errors { Mine = "MyOtherBusinessException" }
+policy.preset.nservicebus(bus, {
+    immediate = 3, delayed = 3, increase = "2s", unrecoverable = { "MyBusinessException" },
+})
+bus:dead_letter_queue("errors")
+bus:on("Mine"):dead_letter()
+]]
+
+    -- What becomes of a message that always fails with a type: its delays, and where it ends.
+    local function fate(override, type)
+        local policy = loading.good(statements(HEAD .. override))
+        local verdicts, steps = loading.walk(policy, { error = { type = type } }), {}
+        policy:close()
+        for i, verdict in ipairs(verdicts) do
+            steps[i] = verdict.tier and verdict.tier .. " " .. verdict.delay_ms or verdict.queue
+        end
+        return steps
+    end
+
+    local AT_ONCE = { "retry 0", "retry 0", "retry 0" }
+
+    -- The fate with a round of retries before each redelivery and the end.
+    local function rounds(...)
+        local steps = {}
+        for _, step in ipairs { ... } do
+            table.move(AT_ONCE, 1, 3, #steps + 1, steps)
+            steps[#steps + 1] = step
+        end
+        return steps
+    end
+
+    it("changes a part: always five seconds for one type", function()
+        local override = [[
+bus:override(function(failure, verdict)
+    if failure.error:is("MyBusinessException") then
+        return policy.dead_letter("businessErrors")
+    elseif verdict.action == "redeliver" and failure.error:is("MyOtherBusinessException") then
+        return policy.redeliver("5s")
+    end
+end)]]
+        assert.same({ "businessErrors" }, fate(override, "MyBusinessException"))
+        assert.same(rounds("redeliver 5000", "redeliver 5000", "redeliver 5000", "errors"),
+            fate(override, "MyOtherBusinessException"))
+        assert.same(rounds("redeliver 2000", "redeliver 4000", "redeliver 6000", "errors"), fate(override, "Other"))
+        assert.same({ "errors" }, fate(override, "Mine"))
+    end)
+
+    it("decides all by the configured numbers, whatever rule there is", function()
+        local override = [[
+bus:override(function(failure, _, config)
+    for _, name in ipairs(config.unrecoverable) do
+        if failure.error:is(name) then return policy.dead_letter("customErrorQueue") end
+    end
+    if failure.error:is("MyOtherBusinessException") and failure.redeliveries < config.redeliver.attempts then
+        return policy.redeliver(5000)
+    end
+    return policy.dead_letter(config.dead_letter_queue)
+end)]]
+        local five = { "redeliver 5000", "redeliver 5000", "redeliver 5000", "errors" }
+        assert.same({ "customErrorQueue" }, fate(override, "MyBusinessException"))
+        assert.same({ "customErrorQueue" }, fate(override, "MessageDeserializationError"))
+        assert.same(five, fate(override, "MyOtherBusinessException"))
+        assert.same(five, fate(override, "Mine"))
+        assert.same({ "errors" }, fate(override, "Other"))
+    end)
+
+    it("may be the default policy once more, written by these numbers", function()
+        local override = [[
+bus:override(function(failure, _, config)
+    if failure.attempt <= config.retry.attempts then
+        return policy.retry(config.retry.delay_ms)
+    elseif failure.redeliveries < config.redeliver.attempts then
+        return policy.redeliver(config.redeliver.delay_ms * (failure.redeliveries + 1))
+    end
+    return policy.dead_letter(config.dead_letter_queue)
+end)]]
+        local all = rounds("redeliver 2000", "redeliver 4000", "redeliver 6000", "errors")
+        for _, type in ipairs { "Other", "Mine", "MyOtherBusinessException", "MyBusinessException" } do
+            assert.same(all, fate(override, type))
+        end
     end)
 end)

@@ -1,4 +1,4 @@
--- attempts = "unlimited": redeliveries without a limit but max_age.
+-- attempts = "unlimited": redeliveries without a limit but max_age or deadline.
 local loading = require "support.loading"
 
 local statements = loading.statements
@@ -6,13 +6,13 @@ local statements = loading.statements
 local UNLIMITED = ':redeliver { attempts = "unlimited", delay = "1m", jitter = 0 }'
 
 local function needs(line, label)
-    return ('policy.lua:%d: attempts = "unlimited" ends by max_age only, and %s has none; set it there, on the bus or '
-        .. 'on the host: bus:max_age("1d")'):format(line, label)
+    return ('policy.lua:%d: attempts = "unlimited" ends by max_age or deadline only, and %s has neither; set one '
+        .. 'there, on the bus or on the host: bus:max_age("1d")'):format(line, label)
 end
 
-local function not_off(line, other)
-    return ('policy.lua:%d: max_age(false) can\'t stand in a policy with attempts = "unlimited" (policy.lua:%d), which '
-        .. "ends by max_age only"):format(line, other)
+local function not_off(line, other, word)
+    return ('policy.lua:%d: %s(false) can\'t stand in a policy with attempts = "unlimited" (policy.lua:%d), which '
+        .. "ends by max_age or deadline only"):format(line, word or "max_age", other)
 end
 
 describe("a redelivery without a limit", function()
@@ -42,6 +42,10 @@ bus:max_age("1d"); bus:on("A"):redeliver("unlimited", "2m", "constant")]])
         ["the bus sets"] = { 'bus:max_age("1d")' },
         ["the host sets"] = { 'policy.host():max_age("1d")' },
         ["a later line sets"] = { "", 'mail:max_age("1d")' },
+        ["is a deadline"] = { 'mail:deadline("1d")' },
+        ["is the bus's deadline"] = { 'bus:deadline("1d")' },
+        ["is a deadline, where a max_age is off"] = { 'bus:deadline("1d"); mail:max_age(false)' },
+        ["stands, where a deadline is off"] = { 'mail:max_age("1d"); bus:deadline(false)' },
     }
     for name, lines in pairs(good) do
         it("is good with a max_age that " .. name, function()
@@ -104,6 +108,26 @@ bus:max_age(false)
 policy.consumer("Mail"):max_age(false)
 bus:max_age("1d")]]))))
         loading.good(statements 'bus:on("A"):redeliver(); bus:max_age(false)'):close()
+    end)
+
+    it("lets none be off where both are needed", function()
+        local first, second = 'policy.consumer("A"):max_age("1d") policy.consumer("A"):on("X")' .. UNLIMITED,
+            'policy.consumer("B"):deadline("1d") policy.consumer("B"):on("X")' .. UNLIMITED
+        loading.good(statements("\n" .. first .. "\n" .. second)):close()
+        assert.same({ not_off(4, 2), not_off(5, 2, "deadline") }, (loading.refused(statements("\n" .. first .. "\n"
+            .. second .. "\nbus:max_age(false)\nbus:deadline(false)"))))
+        assert.same({ not_off(3, 2, "deadline") }, (loading.refused(statements('\nbus:deadline("1d") bus:on("X")'
+            .. UNLIMITED .. '\npolicy.consumer("A"):deadline(false)'))))
+    end)
+
+    it("goes on until a deadline", function()
+        local policy = loading.good(statements('bus:deadline("1d"); bus:on("A")' .. UNLIMITED))
+        local function asked(age_ms)
+            return policy:decide { error = { type = "A" }, redeliveries = 1000, age_ms = age_ms }
+        end
+        assert.same({ "redeliver", 3600000 }, { asked(82800000).action, asked(82800000).delay_ms })
+        assert.same({ "dead_letter", "deadline" }, { asked(82800001).action, asked(82800001).reason })
+        policy:close()
     end)
 
     it("isn't asked for a max_age whose own mistake is told", function()

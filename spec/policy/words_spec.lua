@@ -551,18 +551,6 @@ policy.consumer("Seen"):max_deliveries(3)
         { "max_deliveries(-1)", "max_deliveries must be a whole number from 1, not -1" },
         { 'max_deliveries("5")', 'max_deliveries must be a whole number from 1, not "5"' },
         { "max_deliveries(5, 6)", "max_deliveries has 2 arguments" },
-        { "rate_limit()", 'rate_limit needs a value: a table, { after = 10, wait = "5s" }, or false' },
-        { "rate_limit(10)", 'rate_limit must be a table, { after = 10, wait = "5s" }, or false, not 10' },
-        { "rate_limit(bus)", "or false, not a table" },
-        { "rate_limit {}", "rate_limit needs after, the failures in a row that begin it" },
-        { 'rate_limit { wait = "1s" }', "rate_limit needs after" },
-        { "rate_limit { after = 0 }", "rate_limit: after must be a whole number from 1, not 0" },
-        { "rate_limit { after = 1.5 }", "rate_limit: after must be a whole number from 1, not 1.5" },
-        { "rate_limit { after = 3, wait = 5 }", 'rate_limit: wait 5 has no unit; "5ms" or "5s"?' },
-        { 'rate_limit { after = 3, wait = "-5s" }', "rate_limit: wait" },
-        { 'rate_limit { after = 3, wiat = "5s" }', 'rate_limit: unknown option "wiat"; did you mean wait?' },
-        { "rate_limit { after = 3, [print] = 5 }", "rate_limit: unknown option: a function; there are after and wait" },
-        { "rate_limit({ after = 3 }, 5)", "rate_limit has 2 arguments" },
     }
     for _, row in ipairs(wrong) do
         it("refuses " .. row[1], function()
@@ -572,16 +560,6 @@ policy.consumer("Seen"):max_deliveries(3)
             assert.matches(row[2], lines[1], 1, true)
         end)
     end
-end)
-
-describe("a rate limit", function()
-    it("has all of its mistakes told", function()
-        assert.same({
-            'policy.lua:2: rate_limit: unknown option "wiat"; did you mean wait?',
-            'policy.lua:2: rate_limit needs after, the failures in a row that begin it: { after = 10, wait = "5s" }',
-            'policy.lua:2: rate_limit: wait 5 has no unit; "5ms" or "5s"?',
-        }, (loading.refused(statements "\nbus:rate_limit { wait = 5, wiat = 1 }")))
-    end)
 end)
 
 describe("an empty policy", function()

@@ -208,6 +208,7 @@ void broker_take_back(handout *h, int64_t rests_ms)
 {
     broker *b = h->connection->broker;
     copy *c = unclaim(h);
+    account_died(h);
     c->rests_ms = b->sim->now_ms + rests_ms;
     broker_stir(b);
 }
@@ -226,6 +227,8 @@ static void rewrite(broker *b, copy *c, const handout *h, const mull_settlement 
     size_t count = mull_settled_headers(headers, &h->content, settlement);
     set_headers(b, c, headers, count);
     c->counters = h->after;
+    if (c->account.first_written_ms == 0)
+        c->account.first_written_ms = h->after.first_failure_ms;
     if (!c->id && b->adopts_ids)
         c->id = keep_text(b->sim, settlement->id);
 }
@@ -246,7 +249,9 @@ static int makes_copy(const mull_settlement *settlement)
 int broker_refuses(const handout *h, const mull_settlement *settlement)
 {
     const broker *b = h->connection->broker;
-    int big = b->refuses_big && settlement->kind == MULL_SETTLE_REDELIVER && h->message->big;
+    int rewrites =
+        settlement->kind == MULL_SETTLE_REDELIVER || settlement->kind == MULL_SETTLE_NOTE;
+    int big = b->refuses_big && rewrites && h->message->big;
     const message *m = settlement->kind == MULL_SETTLE_ACK ? h->sent : NULL;
     for (; m; m = m->next_sent)
         big |= b->refuses_big && m->big;
@@ -268,7 +273,7 @@ void broker_settle_half(handout *h, const mull_settlement *settlement)
     if (!makes_copy(settlement))
         return;
     copy *second = keep(b->sim, sizeof *second);
-    *second = (copy){.message = c->message, .id = c->id};
+    *second = (copy){.message = c->message, .id = c->id, .account = c->account};
     rewrite(b, second, h, settlement);
     mull__list_push(&b->copies, &second->link);
     c->message->copies++;
@@ -324,12 +329,12 @@ int broker_settle(handout *h, const mull_settlement *settlement)
     broker *b = h->connection->broker;
     if (!h->copy)
         return MULL_ELOST;
+    if (!h->half && broker_refuses(h, settlement))
+        return MULL_EREFUSED;
     if (settlement->kind == MULL_SETTLE_NOTE) {
         rewrite(b, h->copy, h, settlement);
         return 0;
     }
-    if (!h->half && broker_refuses(h, settlement))
-        return MULL_EREFUSED;
     copy *c = unclaim(h);
     if (h->half)
         settle_rest(b, c, settlement);

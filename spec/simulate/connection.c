@@ -146,6 +146,8 @@ static void describe(handout *h)
         .id = c->id ? h->id : NULL,
         .body = message_body(c->message, h->body),
         .body_size = message_body_size(c->message),
+        .key = c->message->key,
+        .type = c->message->type,
         .headers = c->headers,
         .header_count = c->header_count,
         .deliveries = counts ? c->deliveries : 1,
@@ -164,7 +166,7 @@ static void claim(connection *c, reader *r, copy *taken)
     h->process = c->process;
     h->consumer = r->consumer;
     h->message = taken->message;
-    h->copy = taken;
+    h->copy = h->origin = taken;
     h->claimed = taken->counters;
     taken->claim = h;
     taken->deliveries++;
@@ -297,8 +299,10 @@ static void lose_claims(connection *c)
         next = mull__list_after(&c->handouts, at);
         if (!h->copy)
             continue;
-        if (c->broker->abilities.deliveries == MULL_COUNTS_DEATHS)
+        if (c->broker->abilities.deliveries == MULL_COUNTS_DEATHS) {
             h->copy->deliveries--;
+            h->copy->account.exempt |= h->stage != ON_ITS_WAY;
+        }
         connection_lose(h);
     }
 }

@@ -83,7 +83,10 @@ handout *model_next(const process *p, const handout *after)
 /* tally is what the consumers of a process are at. */
 typedef struct tally {
     uint32_t at_work[QUEUES]; /* handlers, cut off or not */
-    uint32_t slots[QUEUES];   /* those, and retries that wait */
+    uint32_t slots[QUEUES];   /* those, and retries that wait, */
+    uint32_t held[QUEUES];    /* be it without a slot, since a limit holds them up */
+    uint32_t due[QUEUES];     /* retries whose delay is over */
+    uint32_t gated[QUEUES];   /* new ones that wait for the pace of their value */
     uint32_t failing[QUEUES]; /* settlements that failed */
     uint32_t waiting[QUEUES]; /* for their first call */
     uint32_t settling[QUEUES];
@@ -109,19 +112,37 @@ static int is_failing(const handout *h)
     return is_settling(h) && h->tries > 0;
 }
 
+/* is_retrying: be it while its calls are written down. */
+static int is_retrying(const handout *h)
+{
+    int noted = h->stage == SETTLING && h->kind == MULL_SETTLE_NOTE && h->noted_in == RETRYING;
+    return (h->stage == RETRYING && !h->told_lost) || (noted && is_settling(h));
+}
+
+static void tally_waiting(tally *t, const handout *h)
+{
+    int c = h->consumer;
+    int gated = (h->stage == ARRIVED || h->stage == RETRYING) && view_gated(h);
+    t->held[c] += h->stage == RETRYING && view_held(h);
+    t->due[c] += h->stage == RETRYING && !h->at_work && !gated &&
+                 h->process->sim->now_ms >= h->retry_not_before_ms;
+    t->gated[c] += h->stage == ARRIVED && gated;
+    t->waiting[c] += h->stage == ARRIVED && !is_candidate(h) && !gated;
+    t->candidates[c] += is_candidate(h) && !gated;
+}
+
 static tally take_tally(const process *p)
 {
     tally t = {0};
     for (handout *h = NULL; (h = model_next(p, h));) {
         int c = h->consumer;
-        int gone = h->told_lost && !h->under_way;
         t.at_work[c] += h->at_work != 0;
-        t.slots[c] += h->at_work || (h->stage == RETRYING && !gone);
+        t.slots[c] += h->at_work || is_retrying(h);
         t.settling[c] += is_settling(h) != 0;
         t.parked[c] += h->stage == PARKED && !h->told_lost;
         t.failing[c] += is_failing(h) != 0;
-        t.waiting[c] += h->stage == ARRIVED && h->crashes == 0 && !gone;
-        t.candidates[c] += h->stage == ARRIVED && h->crashes > 0 && !gone;
+        if (!h->told_lost)
+            tally_waiting(&t, h);
         if (h->stage == WORKING && h->at_work && !h->cancelled) {
             t.open++;
             t.alone |= h->first_of_candidate;
@@ -130,12 +151,22 @@ static tally take_tally(const process *p)
     return t;
 }
 
-/* candidate_may_run: one that waits has a slot that is free. */
+/* may_call says whether a consumer has a slot that is free, and no limit is against a call. */
+static int may_call(const process *p, const tally *t, int queue)
+{
+    const consumer *c = &p->consumers[queue];
+    return t->failing[queue] == 0 && is_read(p, queue) &&
+           t->slots[queue] - t->held[queue] < c->concurrency && !limits_shut(c);
+}
+
+/* candidate_may_run: one that waits has a slot that is free; as a probe, if nothing else is there
+ * or on its way. */
 static int candidate_may_run(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
-        if (t->candidates[c] > 0 && t->slots[c] < p->consumers[c].concurrency &&
-            t->failing[c] == 0 && is_read(p, c))
+        if (t->candidates[c] > 0 && may_call(p, t, c) &&
+            (!limits_probe(&p->consumers[c]) ||
+             (t->waiting[c] + t->due[c] == 0 && !view_more_may_come(&p->consumers[c]))))
             return 1;
     return 0;
 }
@@ -149,12 +180,17 @@ void model_unsubscribed(const process *p, const reader *r)
         violation(p->sim, "queue %d is given up, and nobody asked to", r->queue);
 }
 
+static uint32_t most_credit(const consumer *c)
+{
+    return c->concurrency + 2 * c->prefetch;
+}
+
 void model_subscribed(process *p, const reader *r, const mull_source *source)
 {
     consumer *c = &p->consumers[r->consumer];
     p->sim->totals->renewals += c->place == RENEWS;
     c->place = WORKS;
-    uint32_t most = c->concurrency + 2 * c->prefetch;
+    uint32_t most = most_credit(c);
     if (source->most != most || (c->max_body > 0 && source->max_body != c->max_body))
         violation(p->sim, "queue %d is to be read up to %u messages, not %u, or other sizes",
                   r->queue, source->most, most);
@@ -174,8 +210,12 @@ void model_delivered(handout *h)
     h->process->busy_ms = s->now_ms;
     h->crashes = can_of(h)->deliveries == MULL_COUNTS_DEATHS ? deliveries_of(h) - 1 : 0;
     /* A dead letter that somebody put back counts from the start. */
-    if (c->record > 0 && (c->record == h->consumer + 1 || c->counting != h->consumer + 1))
-        c->redeliveries = c->calls = c->first_failure_ms = 0;
+    if (c->record > 0 && (c->record == h->consumer + 1 || c->counting != h->consumer + 1)) {
+        c->redeliveries = c->calls = c->first_failure_ms = c->last_failure_ms = 0;
+        c->held_ms = c->held_since_ms = c->error_type = 0;
+        account_anew(h);
+    }
+    h->first_safe = c->first_failure_ms != 0;
     if (h->crashes > 0 && c->first_failure_ms == 0)
         c->first_failure_ms = wall_ms(s);
 }
@@ -188,8 +228,8 @@ void model_looked(handout *h)
     if (h->stage == ARRIVED && connection_strayed(h)) {
         h->stage = STRAYED;
         s->totals->strays++;
-    } else if (h->stage == STRAYED && !connection_strayed(h)) {
-        model_delivered(h);
+    } else if (h->stage == STRAYED && !connection_strayed(h) && !h->process->drained) {
+        model_delivered(h); /* once nothing is settled any more, it stays what it is */
     }
     if (h->fresh && h->stage == ARRIVED)
         ticket_given(h->process, h->delivery.ticket);
@@ -249,31 +289,32 @@ static void check_content(const handout *h, const mull_message *m)
         WRONG(h, "message %d has another body", number_of(h));
     if (strcmp(m->queue, queue_name(h->consumer)) != 0)
         WRONG(h, "message %d is of the queue %s", number_of(h), m->queue);
+    if (!same_text(m->key, h->message->key) || !same_text(m->type, h->message->type))
+        WRONG(h, "message %d has another key or type", number_of(h));
     if (!m->id || !m->id[0] || (h->id[0] && strcmp(m->id, h->id) != 0))
         WRONG(h, "message %d has the id %s, not %s", number_of(h), m->id ? m->id : "-", h->id);
 }
 
-/* check_limits: its policy's limits, as they stood when it was last decided on. */
+/* check_limits: its policy's limits, as they stand, but that of hand-outs, as it stood when it
+ * came.
+ */
 static void check_limits(const handout *h)
 {
-    const generation *g = h->stage == ARRIVED ? h->arrived_under : h->judged_under;
-    const mull__settings in_force =
-        mull__effective_settings_of(g->table, consumer_of(h)->name,
-                                    h->connection->broker->index ? "t1" : "t0")
-            .settings;
     int64_t calls = h->counters.calls + h->crashes + h->attempt;
-    int counts = h->stage != ARRIVED || h->crashes > 0; /* a stop counts no call of its own */
-    if (counts && in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts)
-        WRONG(h, "message %d is called after %d calls, of %d allowed", number_of(h), (int)calls,
-              (int)in_force.max_attempts);
+    if (used_up(h) != MULL_REASON_NONE)
+        WRONG(h, "message %d is called after %d calls, %d ms after its first failure", number_of(h),
+              (int)calls, (int)(wall_ms(h->process->sim) - h->counters.first_failure_ms));
     int64_t deliveries = deliveries_of(h);
-    if (h->stage == ARRIVED && deliveries > 1 && in_force.max_deliveries != MULL__OFF &&
-        deliveries > in_force.max_deliveries)
+    const mull__settings set = in_force(h, h->arrived_under);
+    if (h->stage == ARRIVED && deliveries > 1 && set.max_deliveries != MULL__OFF &&
+        deliveries > set.max_deliveries)
         WRONG(h, "message %d is called in hand-out %d, of %d allowed", number_of(h),
-              (int)deliveries, (int)in_force.max_deliveries);
+              (int)deliveries, (int)set.max_deliveries);
+    if (h->note_due || (h->stage == ARRIVED && has_to_note(h)))
+        WRONG(h, "message %d is called before its failures are safe", number_of(h));
 }
 
-enum { PATIENCE_MS = 5000 };
+enum { PATIENCE_MS = 5000, PROBE_WAITS_MS = 1000 };
 
 /* check_alone: while a candidate's first call works nothing else starts, and it starts beside
  * others only where these have lasted for very long. */
@@ -333,6 +374,9 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     check_content(h, m);
     check_headers(h, m);
     check_limits(h);
+    limits_began(h, call);
+    account_begun(h);
+    age_now(h);
     take_id(h->id, m->id);
     s->totals->calls++;
     s->totals->candidates += (uint64_t)is_candidate(h);
@@ -371,10 +415,15 @@ void model_ended(handout *h, int status, const failing *f)
     if (!h->at_work || status != expected)
         WRONG(h, "ending the call of message %d gave %d, not %d", number_of(h), status, expected);
     h->at_work = 0;
+    h->unlooked = 1;
     if (h->cancelled) {
         s->totals->late_ends++;
-        if (h->stage == RETRYING)
-            h->retry_not_before_ms = s->now_ms + h->judgement.verdict.delay_ms;
+        int noting = h->stage == SETTLING && h->kind == MULL_SETTLE_NOTE;
+        if (h->stage != RETRYING && !noting)
+            return;
+        h->retry_not_before_ms = s->now_ms + h->judgement.verdict.delay_ms;
+        h->note_due = !noting && accepts(h) && !h->told_lost && has_to_note(h) &&
+                      h->noted != h->attempt && consumer_of(h)->limits_of == h->process->generation;
         return;
     }
     h->stage = f ? FAILED : SUCCEEDED;
@@ -478,16 +527,26 @@ uint32_t model_parked(const reader *r)
     return take_tally(r->connection->process).parked[r->consumer];
 }
 
-/* right_credit: those at work, a reserve, and some more for what is being settled; nothing while
- * settlements fail, or the queue isn't read. */
-static uint32_t right_credit(const process *p, const tally *t, const reader *r)
+/* A call that there was no memory for is tried again after so long. */
+enum { CALL_AGAIN_MS = 100 };
+
+static int short_of_calls(const sim *s)
+{
+    return s->now_ms <= s->counting_allocator.failed_ms + CALL_AGAIN_MS;
+}
+
+/* right_credit: those at work, or held up, what waits for its value, candidates while only probes
+ * are called, a reserve, of no more than can be called soon, and what is being settled, at most
+ * what the queue was subscribed for; nothing while settlements fail, or the queue isn't read. */
+static uint32_t right_credit(const process *p, const tally *t, const reader *r, uint32_t others)
 {
     int c = r->consumer;
-    uint32_t reserve = p->consumers[c].prefetch;
+    uint32_t most = most_credit(&p->consumers[c]);
     if (!process_accepts(&p->consumers[c]) || t->failing[c] > 0 || r->state != MULL_SOURCE_READY)
         return 0;
-    return t->parked[c] + t->slots[c] + reserve +
-           (t->settling[c] < reserve ? t->settling[c] : reserve);
+    uint32_t right = t->slots[c] + t->gated[c] + t->settling[c];
+    right += others;
+    return t->parked[c] + (right < most ? right : most);
 }
 
 static void check_credit(const process *p, const tally *t)
@@ -496,10 +555,21 @@ static void check_credit(const process *p, const tally *t)
         const connection *c = p->connections[b];
         for (int i = 0; i < c->reader_count && !c->closing; i++) {
             const reader *r = c->readers[i];
-            uint32_t right = right_credit(p, t, r);
-            if (r->credit != right)
-                violation(p->sim, "queue %d has a credit of %u, not %u", r->queue, r->credit,
-                          right);
+            const consumer *of = &p->consumers[r->consumer];
+            uint32_t soon = limits_soon(of, of->prefetch);
+            uint32_t candidates = limits_probe(of) ? t->candidates[r->consumer] : 0;
+            uint32_t right = right_credit(p, t, r, candidates + soon);
+            /* As time goes by more could be called soon; the engine needn't look before one can. A
+             * candidate whose call there was no memory for counts for nothing. */
+            soon = limits_paced(of) ? !limits_shut(of) : soon;
+            candidates = short_of_calls(p->sim) ? 0 : candidates;
+            uint32_t least = right_credit(p, t, r, candidates + soon);
+            if (r->credit > right || r->credit < least)
+                violation(p->sim,
+                          "queue %d has a credit of %u, not %u: %u have slots, %u wait for their "
+                          "value, %u are candidates, %u are settled, %u can be called soon",
+                          r->queue, r->credit, right, t->slots[r->consumer], t->gated[r->consumer],
+                          t->candidates[r->consumer], t->settling[r->consumer], soon);
         }
     }
 }
@@ -546,18 +616,37 @@ static void check_left(const handout *h, int gate_open)
     if (h->stage == ARRIVED && !accepts(h))
         WRONG(h, "message %d waits, and its consumer takes none", number_of(h));
     check_held(h);
-    if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms)
+    if (h->stage == RETRYING && h->note_due)
+        WRONG(h, "the calls of message %d aren't written down", number_of(h));
+    if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms &&
+        !view_gated(h))
         WRONG(h, "message %d isn't retried when it is time", number_of(h));
     check_tried_again(h);
 }
 
-static void check_idle(const process *p, const tally *t)
+/* check_probe: a limit that lets a call begin gets one, unless what was here goes back: then it
+ * waits for what comes instead. */
+static void check_probe(consumer *c, int there)
 {
-    for (int c = 0; c < QUEUES; c++)
-        if (t->waiting[c] > 0 && t->failing[c] == 0 && is_read(p, c) &&
-            t->slots[c] < p->consumers[c].concurrency)
+    const sim *s = c->process->sim;
+    if (!there)
+        c->idle_since_ms = INT64_MAX;
+    else if (c->idle_since_ms == INT64_MAX)
+        c->idle_since_ms = s->now_ms;
+    if (there && s->now_ms > c->idle_since_ms + PROBE_WAITS_MS)
+        violation(c->process->sim, "consumer %d is limited, and its next probe doesn't begin",
+                  c->queue);
+}
+
+static void check_idle(process *p, const tally *t)
+{
+    for (int c = 0; c < QUEUES; c++) {
+        int there = t->waiting[c] > 0 && may_call(p, t, c), probes = limits_probe(&p->consumers[c]);
+        if (there && !probes)
             violation(p->sim, "consumer %d has %u messages waiting and %u of %u handlers at work",
                       c, t->waiting[c], t->slots[c], p->consumers[c].concurrency);
+        check_probe(&p->consumers[c], probes && (there || (t->due[c] > 0 && may_call(p, t, c))));
+    }
 }
 
 static void check_counts(process *p)
@@ -573,23 +662,24 @@ static void check_counts(process *p)
                   (int)p->counts.discarded);
 }
 
-/* A call that there was no memory for is tried again after so long. */
-enum { CALL_AGAIN_MS = 100 };
-
 /* check_candidates_wait: a candidate waits for others to end, but not for ever. */
 static void check_candidates_wait(process *p, const tally *t, int candidate_waits)
 {
     const sim *s = p->sim;
     if (t->alone)
         return;
-    int waits = candidate_waits && !process_is_stopping(p) &&
-                s->now_ms > s->counting_allocator.failed_ms + CALL_AGAIN_MS;
+    int waits = candidate_waits && !process_is_stopping(p) && !short_of_calls(s);
     if (!waits) {
         p->candidate_since_ms = INT64_MAX;
         return;
     }
     if (p->candidate_since_ms == INT64_MAX)
         p->candidate_since_ms = s->now_ms;
+    /* One that is a probe begins to wait anew where another message may come in its place. */
+    for (int c = 0; c < QUEUES; c++)
+        if (t->candidates[c] > 0 && limits_probe(&p->consumers[c]) &&
+            p->candidate_since_ms < view_more_until_ms(&p->consumers[c]))
+            p->candidate_since_ms = view_more_until_ms(&p->consumers[c]);
     if (t->open == 0 || s->now_ms >= p->candidate_since_ms + PATIENCE_MS)
         violation(p->sim, "a candidate could run, and doesn't");
 }
@@ -629,61 +719,30 @@ void model_turned(process *p)
         return;
     drain(p);
     for (handout *h = NULL; (h = model_next(p, h));) {
+        h->unlooked = 0;
         model_looked(h);
+        model_unasked(h);
         if (!accepts(h) && h->stage == RETRYING && !h->told_lost)
             model_unwritten(h); /* it goes back */
     }
+    limits_turned(p);
     tally t = take_tally(p);
     int candidate_waits = candidate_may_run(p, &t);
-    int short_of_calls = p->sim->now_ms <= p->sim->counting_allocator.failed_ms + CALL_AGAIN_MS;
-    int gate_open = !process_is_stopping(p) && !t.alone && !candidate_waits && !short_of_calls;
-    for (handout *h = NULL; (h = model_next(p, h));)
-        check_left(h, gate_open && t.at_work[h->consumer] < consumer_of(h)->concurrency);
+    int gate_open =
+        !process_is_stopping(p) && !t.alone && !candidate_waits && !short_of_calls(p->sim);
+    for (handout *h = NULL; (h = model_next(p, h));) {
+        const consumer *c = consumer_of(h);
+        check_left(h, gate_open && t.at_work[h->consumer] < c->concurrency && !limits_shut(c) &&
+                          !limits_probe(c));
+        p->sim->totals->gated += h->stage == ARRIVED && !h->told_lost && view_gated(h);
+        p->sim->totals->held_retries += h->stage == RETRYING && !h->told_lost && view_held(h);
+    }
     if (gate_open)
         check_idle(p, &t);
     check_candidates_wait(p, &t, candidate_waits);
     check_ends(p, &t);
     check_credit(p, &t);
     check_counts(p);
-}
-
-/* counts_exactly says whether an engine knows what is in the queues of a broker. */
-static int counts_exactly(const connection *c)
-{
-    for (int i = 0; i < c->reader_count; i++)
-        if (c->readers[i]->can.depth != MULL_DEPTH_EXACT)
-            return 0;
-    return 1;
-}
-
-/* check_quiet: where a queue can't be counted, nothing may have happened for a while. */
-static void check_quiet(const process *p)
-{
-    const sim *s = p->sim;
-    if (s->now_ms < p->busy_ms + QUIET_MS || wall_ms(s) < p->put_off_ms + QUIET_MS)
-        violation(p->sim, "process %d stops since there is nothing left, but it isn't quiet",
-                  p->index);
-}
-
-/* check_empty: it stopped because nothing was left. Whoever puts more there meanwhile is too late.
- */
-static void check_empty(const process *p)
-{
-    sim *s = p->sim;
-    for (int b = 0; b < s->broker_count; b++)
-        if (!counts_exactly(p->connections[b]))
-            check_quiet(p);
-    if (s->now_ms < s->published_ms + 100)
-        return;
-    for (int b = 0; b < s->broker_count; b++) {
-        mull__list *copies = &s->brokers[b].copies;
-        int exactly = counts_exactly(p->connections[b]);
-        for (mull__link *at = mull__list_first(copies); exactly && at;
-             at = mull__list_after(copies, at))
-            if (MULL__ENTRY(at, copy, link)->queue < QUEUES)
-                violation(s, "process %d stops since there is nothing left, but message %d",
-                          p->index, MULL__ENTRY(at, copy, link)->message->number);
-    }
 }
 
 /* model_stopped: what it leaves behind is settled, or can't be. */
@@ -702,23 +761,6 @@ void model_stopped(process *p)
                       number_of(h), h->stage);
     if (p->life == RUNNING && !cut_short) {
         s->totals->emptied++;
-        check_empty(p);
+        model_emptied(p);
     }
-}
-
-/* ---- At the end ------------------------------------------------------------------------------ */
-
-void model_end(sim *s)
-{
-    for (int i = 0; i < s->message_count; i++) {
-        const message *m = s->messages[i];
-        int places = m->copies + m->ends, expected = m->exists + m->extra;
-        if (places != expected)
-            violation(s, "message %d is in %d places, not %d", i, places, expected);
-        if (m->published && !m->exists)
-            violation(s, "message %d was published, and is nowhere", i);
-    }
-    if (s->counting_allocator.blocks > 0)
-        violation(s, "%zu blocks of the engines' memory (%zu bytes) aren't back",
-                  s->counting_allocator.blocks, s->counting_allocator.bytes);
 }

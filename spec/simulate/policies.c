@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULES_MAX = 5, SCOPES_MAX = 5, FIELDS = 3 };
+enum { RULES_MAX = 5, SCOPES_MAX = 5, FIELDS = 3, STATEMENTS_MAX = 2 };
 
 const char *const type_names[] = {"Type0",
                                   "Type1",
@@ -47,6 +47,8 @@ typedef struct sketch {
     mull__field_test tests[SCOPES_MAX][RULES_MAX];
     mull_value codes[SCOPES_MAX][RULES_MAX]; /* their literals */
     int64_t delays[SCOPES_MAX][RULES_MAX][2][3];
+    mull__rate_limit rate_limits[SCOPES_MAX][STATEMENTS_MAX];
+    mull__call_limit call_limits[SCOPES_MAX][STATEMENTS_MAX];
     int unlimited;
 } sketch;
 
@@ -183,10 +185,113 @@ static void set_overrides(sketch *k, uint64_t number)
     }
 }
 
+static const mull__per pers[] = {{MULL__PER_CONSUMER, NULL},
+                                 {MULL__PER_CONSUMER, NULL},
+                                 {MULL__PER_KEY, NULL},
+                                 {MULL__PER_TYPE, NULL},
+                                 {MULL__PER_HEADER, "x-tenant"}};
+
+/* draw_types names some of the types that count, or that don't. */
+static void draw_types(sketch *k, mull__rate_limit *rate)
+{
+    static const char *names[] = {"Type0", "Type3", "HandlerTimeoutError", "Type1"};
+    uint64_t first = pick(k, 3), fate = pick(k, 5);
+    const mull__type_list some = {.names = &names[first], .count = 1 + pick(k, 2)};
+    if (fate == 0)
+        rate->only = some;
+    else if (fate == 1)
+        rate->except = some;
+}
+
+static mull__rate_limit draw_rate_limit(sketch *k)
+{
+    static const int64_t waits_ms[] = {20, 100, 700, 2500}, longer[] = {1, 1, 3, 8};
+    static const int64_t within_ms[] = {MULL__OFF, MULL__OFF, MULL__OFF, 50, 500, 3000};
+    static const int64_t ramps_ms[] = {0, 0, 0, 500, 3000, 15000};
+    static const int64_t windows_ms[] = {300, 1000, 1900};
+    static const double ratios[] = {0.3, 0.5, 1};
+    mull__rate_limit rate = {.per = pers[pick(k, 5)], .after = 1 + (int64_t)pick(k, 4)};
+    rate.messages = pick(k, 4) ? 1 : 2;
+    rate.within_ms = within_ms[pick(k, 6)];
+    if (pick(k, 4) == 0) {
+        rate.after = rate.within_ms = MULL__OFF;
+        rate.ratio = ratios[pick(k, 3)];
+        rate.window_ms = windows_ms[pick(k, 3)];
+        rate.least = 1 + (int64_t)pick(k, 4);
+    }
+    draw_types(k, &rate);
+    rate.wait_ms = waits_ms[pick(k, 4)];
+    rate.max_wait_ms = rate.wait_ms * longer[pick(k, 4)];
+    rate.hint = pick(k, 5) ? NULL : "code";
+    rate.successes = pick(k, 2) ? 1 : 1 + (int64_t)pick(k, 3);
+    rate.keep = pick(k, 2) != 0;
+    rate.ramp_ms = ramps_ms[pick(k, 6)];
+    return rate;
+}
+
+static mull__call_limit draw_call_limit(sketch *k)
+{
+    static const int64_t counts[] = {2, 20, 5000, 30, 240},
+                         units_ms[] = {1000, 1000, 1000, 60000, 3600000};
+    uint64_t at = pick(k, 5);
+    return (mull__call_limit){.per = pers[pick(k, 5)],
+                              .count = counts[at],
+                              .unit_ms = units_ms[at],
+                              .burst = pick(k, 2) ? 1 : 1 + (int64_t)pick(k, 5)};
+}
+
+/* statements is how many a scope has, 0: it says that there are none; -1: it says nothing. */
+static int statements(sketch *k, uint64_t some_of, uint64_t of)
+{
+    uint64_t fate = pick(k, of);
+    return fate >= some_of + 1 ? -1 : fate == 0 ? 0 : 1 + (int)pick(k, STATEMENTS_MAX);
+}
+
+static void draw_limits(sketch *k, size_t scope)
+{
+    mull__plain_settings *settings = &k->scopes[scope].settings;
+    int rates = statements(k, 4, 8), calls = statements(k, 2, 8);
+    mull__rate_limit *rate = k->rate_limits[scope];
+    mull__call_limit *call = k->call_limits[scope];
+    for (int i = 0; i < STATEMENTS_MAX; i++) {
+        rate[i] = draw_rate_limit(k);
+        call[i] = draw_call_limit(k);
+        rate[i].place = call[i].place = (mull__source_pos){"policy.lua", 100 + (int)scope};
+    }
+    if (rates == 2 && rate[0].per.kind == rate[1].per.kind)
+        rates = 1; /* a later one of the same `per` replaces */
+    if (calls == 2 && call[0].per.kind == call[1].per.kind)
+        calls = 1;
+    settings->rate_limits_set = rates >= 0;
+    settings->limits_set = calls >= 0;
+    settings->rate_limit = (mull__setting_rate_limits){rate, rates > 0 ? (size_t)rates : 0};
+    settings->limit = (mull__setting_call_limits){call, calls > 0 ? (size_t)calls : 0};
+}
+
+static void draw_deadline(sketch *k, mull__plain_settings *settings)
+{
+    static const int64_t deadlines_ms[] = {MULL__OFF, 0, 300, 2000, 10000, 60000};
+    settings->has_deadline = pick(k, 4) == 0;
+    settings->deadline_ms = settings->has_deadline ? deadlines_ms[pick(k, 6)] : 0;
+}
+
+/* set_limits: some policies have none at all. */
+static void set_limits(sketch *k, uint64_t number)
+{
+    const uint64_t words[] = {number, 1};
+    mull__rand_init(&k->chance, mull__hash_words(words, 2) | 1);
+    if (pick(k, 3) == 0)
+        return;
+    for (size_t i = 0; i < k->plain.scope_count; i++) {
+        draw_limits(k, i);
+        draw_deadline(k, &k->scopes[i].settings);
+    }
+}
+
 static const mull__type_parent parents[] = {
     {"Type1", "Type0"}, {"Type2", "Type1"}, {"Type4", "Type3"}, {"HandlerTimeoutError", "Type3"}};
 
-static void sketch_policy(sketch *k, uint64_t number)
+static void sketch_rules(sketch *k, uint64_t number)
 {
     static const char *const consumers[] = {"c0", "c1", "c2", "c3"};
     memset(k, 0, sizeof *k);
@@ -214,6 +319,12 @@ static void sketch_policy(sketch *k, uint64_t number)
     mull__plain_settings *host = &k->scopes[k->plain.scope_count - 1].settings;
     host->has_max_age = 1;
     host->max_age_ms = (int64_t)pick(k, 30000);
+}
+
+static void sketch_policy(sketch *k, uint64_t number)
+{
+    sketch_rules(k, number);
+    set_limits(k, number);
 }
 
 /* ---- The guest ------------------------------------------------------------------------------- */

@@ -162,8 +162,11 @@ static int load(process *p, uint64_t number, int broken)
         return status;
     if (status != expected)
         violation(s, "loading policy %d gave %d, not %d", (int)number, status, expected);
-    if (status == 0)
+    if (status == 0) {
         p->generation = made;
+        p->unheard_of = s->counting_allocator.failures > failures;
+        notes_go_by_it(p);
+    }
     char name[33];
     mull_policy_generation(p->policy, name);
     if (strcmp(name, p->generation->name) != 0)
@@ -188,6 +191,7 @@ static int add_consumer(process *p, int queue)
         .process = p,
         .queue = queue,
         .broker = queue % s->broker_count,
+        .idle_since_ms = INT64_MAX,
     };
     c->concurrency = (uint32_t)between(s, 1, 4);
     c->prefetch = (uint32_t)between(s, 1, 5);

@@ -218,7 +218,7 @@ static void draw_nature(sim *s)
     s->faults.forgets_hold = some(s, 500);
     s->faults.drops = some(s, 200);
     s->faults.kill_inside = some(s, 15);
-    s->faults.mute = one_in(s, 3) ? some(s, 60) : 0;
+    s->faults.mute = one_in(s, 3) ? some(s, 90) : 0;
     s->faults.twice = some(s, 200);
     s->faults.refuses = some(s, 150);
     s->faults.in_slot = one_in(s, 2) ? some(s, 1000) : 0;

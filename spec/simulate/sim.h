@@ -1,6 +1,6 @@
 /* sim.h: what one seed is made of. One number decides all that happens, so it happens again.
  *
- *   main.c       which seeds, what is printed
+ *   main.c       which seeds (seeds.h), what is printed
  *   sim.c        chance, time and what is due: one step after the other
  *   process.c    engines: started, reloaded, stopped, killed
  *   policies.c   policies as plain data, and the guest that compiles them; no Lua runs
@@ -11,6 +11,10 @@
  *   model.c      is what happens right? an account of each hand-out
  *   verdicts.c   ... and of what should become of it
  *   written.c    ... and of what goes with it
+ *   ends.c       ... and of what is left in the end
+ *   limits.c     ... and of which calls rate_limit and limit let begin
+ *   journal.c    ... and of what is written down before a call, and when there is none any more
+ *   view.c       what the model takes from the engine's own state, for want of another way
  *   counting_allocator.c      the engines' memory, counted and spoilt when it is freed
  *   trace.c      what happened, for people, and a hash of it
  */
@@ -20,6 +24,7 @@
 #include "base/list.h"
 #include "base/rand.h"
 #include "decide/decide.h"
+#include "limits.h"
 #include "mulligan/transport.h"
 #include "policy/field_match.h"
 #include "policy/resolve.h"
@@ -93,7 +98,8 @@ typedef enum origin {
 typedef struct message {
     int number;
     origin origin;
-    char id[36]; /* "": none so far */
+    char id[36];                     /* "": none so far */
+    const char *key, *type, *tenant; /* NULL: it has none */
     int broker, queue;
     int big;                   /* larger than some consumers allow */
     int published;             /* its publisher was told that it is safe */
@@ -111,11 +117,24 @@ typedef struct message {
 typedef struct counters {
     int64_t redeliveries, calls;
     int64_t first_failure_ms; /* wall clock; 0: none */
+    int64_t last_failure_ms;  /* likewise */
+    int64_t held_ms;          /* its age stood still for so long, */
+    int64_t held_since_ms;    /* and does since then; wall clock; 0: it goes on */
+    int error_type;           /* 1 + that of the last failure, where it is written; 0: it isn't */
     int64_t due_ms;           /* wall clock: where its delay is made of several */
     int64_t not_before_ms;    /* wall clock: no handler may see it before */
     int record;               /* of a dead letter: 1 + the queue that it comes from; 0: none */
     int counting; /* 1 + the other queue in which a dead letter is redelivered; 0: none */
 } counters;
+
+/* account is what really became of a copy since it counts from the start, whatever is written. */
+typedef struct account {
+    int64_t begun;            /* calls, but those whose end counts for nothing */
+    int64_t failed;           /* of these */
+    int64_t deaths;           /* hand-outs that ended with their owner */
+    int exempt;               /* an owner died that hadn't to write its calls down */
+    int64_t first_written_ms; /* the first failure that the broker knows of; wall clock; 0: none */
+} account;
 
 typedef struct copy {
     mull__link link; /* in its broker's, those that ended left out */
@@ -130,6 +149,7 @@ typedef struct copy {
     size_t header_count;
     handout *claim; /* NULL: it is ready or waits */
     counters counters;
+    account account;
 } copy;
 
 struct broker {
@@ -145,7 +165,7 @@ struct broker {
     int counts_given_back; /* ... and was counted, where hand-outs are */
     int drops_claims;      /* a connection that goes down loses its claims */
     int batches;           /* what is asked leaves with the next flush */
-    int refuses_big;       /* a large message can neither be redelivered nor sent */
+    int refuses_big;       /* a large message can neither be redelivered, noted nor sent */
     unsigned missing;      /* dead-letter queues that aren't there, a bit each */
     mull__list copies;
     uint64_t next_place;
@@ -289,6 +309,9 @@ enum { QUIET_MS = 10000 };
 
 enum { CRASHED_TYPE = TYPES, TIMED_OUT_TYPE, TOO_BIG_TYPE, SEND_REFUSED_TYPE };
 
+/* What isn't known of is an Error, as what can't be sent is. */
+enum { UNKNOWN_TYPE = SEND_REFUSED_TYPE };
+
 struct generation;
 
 enum { WORDS = 16 };
@@ -310,7 +333,8 @@ struct handout {
     reader *reader;
     process *process;
     int consumer;
-    copy *copy; /* NULL: the claim is gone, or settled */
+    copy *copy;          /* NULL: the claim is gone, or settled */
+    struct copy *origin; /* what was claimed */
     message *message;
     mull_message content;
     char body[16];
@@ -333,6 +357,7 @@ struct handout {
 
     mull_call call;
     int at_work;   /* its handler hasn't ended it */
+    int unlooked;  /* ... or has, and the engine hasn't looked */
     int cancelled; /* ... though its end no longer matters */
     int first_of_candidate;
     int64_t started_ms;
@@ -350,6 +375,20 @@ struct handout {
     int64_t judged_calls;
     const struct generation *judged_under;
     int64_t retry_not_before_ms; /* INT64_MAX: a cut-off handler is still at work */
+
+    int keeps; /* a limit keeps the failure: it counts for nothing, and the message goes back */
+    int keeps_whole; /* ... one that holds for the whole consumer, so that it is known until when */
+    int64_t keeps_until_ms;
+    int note_due;    /* its calls have to be safe before the next one */
+    int64_t noted;   /* failed calls of this hand-out that are */
+    int first_safe;  /* its first failure is */
+    int journalled;  /* the broker has other headers of it than it came with */
+    int failed_type; /* 1 + that of its last failure here; 0: none */
+    stage noted_in;  /* where it stood when it was noted */
+    int unsafe;      /* a call began though those before weren't safe */
+    int tells_type;  /* it may end later without being asked */
+    int put_back;    /* a limit puts it back */
+    int64_t allowed; /* calls, by the max_attempts that ended it */
 
     mull_settle_kind kind;
     uint64_t settlement_hash;
@@ -387,6 +426,11 @@ typedef struct consumer {
     uint32_t concurrency, prefetch;
     int64_t timeout_ms;
     size_t max_body;
+    const struct generation *limits_of; /* the policy by which its limits go by now; NULL: none */
+    int64_t limits_since_ms;            /* ... since then */
+    statement limits[LIMITS_MAX];
+    int limit_count;
+    int64_t idle_since_ms; /* a limit lets a call begin, and none does; INT64_MAX: it isn't so */
 } consumer;
 
 struct process {
@@ -395,6 +439,7 @@ struct process {
     uv_loop_t *loop;
     mull_policy *policy;
     const struct generation *generation; /* in force */
+    int unheard_of; /* ... and there was no memory to tell its engine, which sees on its own */
     mull_engine *engine;
     life life;
     int dead; /* killed; what is left of it is taken down */
@@ -423,6 +468,8 @@ struct process {
     int64_t put_off_ms; /* wall clock: when the last of its redeliveries is due */
     mull_ticket *tickets;
     size_t ticket_count, ticket_room;
+    limit_event expected[EXPECTED_MAX];
+    int expected_count;
 };
 
 void processes_init(sim *s);
@@ -513,12 +560,13 @@ message *model_published(const connection *c, const mull_outgoing *outgoing);
 void model_settle(handout *h, const mull_settlement *settlement);
 void model_answered(handout *h, int status);
 
-/* What a settlement carries. expect_due plans a redelivery: when it should be due; of the other
- * two, one checks and one hashes all of it. */
-int64_t expect_due(handout *h);
+/* What a settlement carries. expect_due says when it should be due; of the other two, one checks
+ * and one hashes all of it. */
+int64_t expect_due(handout *h, const mull_settlement *settlement);
 void expect_written(handout *h, const mull_settlement *settlement);
 uint64_t settlement_hash(const mull_settlement *settlement);
 int64_t settlement_number(const mull_settlement *settlement, const char *header); /* -1: none */
+int64_t settlement_moment(const mull_settlement *settlement, const char *header); /* 0: none */
 
 /* are_words compares a queue or a note with what it should be, or, where an override's could not be
  * kept, with what is there `without` it. */
@@ -537,6 +585,7 @@ void model_heard(uint64_t number, const mull_event *heard, int fails);
 void model_lost(handout *h);
 void model_released(handout *h);
 void model_turned(process *p);
+void model_emptied(const process *p); /* it stops, since nothing is left */
 void model_stopped(process *p);
 void model_end(sim *s);
 
@@ -648,6 +697,27 @@ typedef struct record {
     X(heard)                                                                                       \
     X(heard_before)                                                                                \
     X(heard_old)                                                                                   \
+    X(limits_started)                                                                              \
+    X(limits_ended)                                                                                \
+    X(limits_dropped)                                                                              \
+    X(probes)                                                                                      \
+    X(ramped)                                                                                      \
+    X(paced)                                                                                       \
+    X(kept)                                                                                        \
+    X(kept_whole)                                                                                  \
+    X(kept_not)                                                                                    \
+    X(deadlines)                                                                                   \
+    X(put_back_by_limit)                                                                           \
+    X(retries_put_back)                                                                            \
+    X(held_retries)                                                                                \
+    X(gated)                                                                                       \
+    X(notes)                                                                                       \
+    X(notes_refused)                                                                               \
+    X(notes_lost)                                                                                  \
+    X(notes_of_deaths)                                                                             \
+    X(journal_read)                                                                                \
+    X(out_of_attempts)                                                                             \
+    X(out_of_time)                                                                                 \
     X(overridden)                                                                                  \
     X(overrides_failed)                                                                            \
     X(fallbacks)                                                                                   \

@@ -19,13 +19,6 @@ static const char *transport_of(const handout *h)
     return h->connection->broker->index ? "t1" : "t0";
 }
 
-static void find_in_force(const handout *h, const generation *g, mull__settings *in_force)
-{
-    *in_force = mull__effective_settings_of(g->table, h->process->consumers[h->consumer].name,
-                                            transport_of(h))
-                    .settings;
-}
-
 int same_text(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
@@ -33,6 +26,47 @@ int same_text(const char *a, const char *b)
 
 /* ---- Judging --------------------------------------------------------------------------------- */
 
+/* age_now: it stood still from a failure that was kept to the next call, or the end. */
+int64_t age_now(handout *h)
+{
+    counters *c = &h->counters;
+    int64_t now_ms = wall_ms(h->process->sim);
+    if (c->held_since_ms != 0)
+        c->held_ms += now_ms - c->held_since_ms;
+    c->held_since_ms = 0;
+    return c->first_failure_ms ? now_ms - c->first_failure_ms - c->held_ms : 0;
+}
+
+/* may_be_kept: what a rule, a declaration or an override ends at once is ended. */
+static int may_be_kept(const mull_verdict *v)
+{
+    return v->action == MULL_RETRY || v->action == MULL_REDELIVER ||
+           v->reason == MULL_REASON_EXHAUSTED || v->reason == MULL_REASON_MAX_ATTEMPTS ||
+           v->reason == MULL_REASON_MAX_AGE || v->reason == MULL_REASON_DEADLINE;
+}
+
+/* count_failure: one that a limit keeps is none. */
+static void count_failure(handout *h)
+{
+    const sim *s = h->process->sim;
+    int kept = h->keeps && may_be_kept(&h->judgement.verdict);
+    s->totals->kept_not += h->keeps && !kept;
+    h->keeps = kept;
+    if (h->judged_for.type == CRASHED_TYPE)
+        return;
+    if (!kept) {
+        account_failed(h);
+        return;
+    }
+    account_uncounted(h);
+    s->totals->kept++;
+    h->attempt--;
+    h->judged_calls--;
+    h->judged = 0;
+    h->counters.held_since_ms = h->judged_ms;
+}
+
+/* judge asks what should become of a failure. */
 static void judge(handout *h, failing f)
 {
     process *p = h->process;
@@ -40,11 +74,14 @@ static void judge(handout *h, failing f)
     const mull_abilities *can = &h->reader->can;
     if (h->unheard)
         WRONG(h, "the notify of message %d hears nothing of its verdict", number_of(h));
+    h->keeps = 0;
+    if (f.type != CRASHED_TYPE)
+        limits_ended(h, &f);
     h->attempt++;
     h->crashes -= f.type == CRASHED_TYPE;
     if (h->counters.first_failure_ms == 0)
         h->counters.first_failure_ms = wall_ms(s);
-    h->judged_age_ms = wall_ms(s) - h->counters.first_failure_ms;
+    h->judged_age_ms = age_now(h);
     h->judged_calls = h->counters.calls + h->crashes + h->attempt;
     h->judged_ms = wall_ms(s);
     error_room room;
@@ -60,44 +97,48 @@ static void judge(handout *h, failing f)
         .calls = h->judged_calls > 0 ? h->judged_calls : h->attempt + h->counters.redeliveries,
         .deliveries = deliveries_of(h),
         .age_ms = h->judged_age_ms,
+        .held_ms = h->counters.held_ms,
         .chance = mull__hash_text(h->id),
         .flags = (uint32_t)(MULL_HAS_CHANCE | (can->can_retry ? 0 : MULL_CANNOT_RETRY) |
                             (can->can_delay ? 0 : MULL_CANNOT_DELAY)),
     };
     generation_judge(p->generation, &failure, &h->judgement);
-    mull__settings in_force;
-    find_in_force(h, p->generation, &in_force);
-    h->default_queue = in_force.dead_letter_queue;
+    const mull__settings set = in_force(h, p->generation);
+    h->default_queue = set.dead_letter_queue;
+    h->allowed = set.max_attempts;
     mull_reason reason = h->judgement.verdict.reason;
-    if (reason == MULL_REASON_FALLBACK && in_force.override == MULL__OFF)
+    if (reason == MULL_REASON_FALLBACK && set.override == MULL__OFF)
         WRONG(h, "message %d needs what its transport can't do: such a policy is refused",
               number_of(h));
     h->judged = 1;
     h->judged_for = f;
+    h->failed_type = 1 + f.type;
     h->judged_under = p->generation;
     s->totals->timeouts += f.type == TIMED_OUT_TYPE;
     s->totals->crash_verdicts += f.type == CRASHED_TYPE;
     s->totals->limits += reason == MULL_REASON_MAX_ATTEMPTS || reason == MULL_REASON_MAX_AGE;
+    s->totals->deadlines += reason == MULL_REASON_DEADLINE;
     s->totals->overridden += reason == MULL_REASON_OVERRIDE;
     s->totals->overrides_failed += (uint64_t)h->judgement.override_failed;
     s->totals->fallbacks += reason == MULL_REASON_FALLBACK;
+    count_failure(h);
 }
 
 /* refuse is the verdict on a body that is too large. */
 static void refuse(handout *h)
 {
     process *p = h->process;
-    mull__settings in_force;
-    find_in_force(h, p->generation, &in_force);
+    const mull__settings set = in_force(h, p->generation);
     h->attempt = 1;
+    h->failed_type = 1 + TOO_BIG_TYPE;
     if (h->counters.first_failure_ms == 0)
         h->counters.first_failure_ms = wall_ms(p->sim);
-    h->judged_age_ms = wall_ms(p->sim) - h->counters.first_failure_ms;
+    h->judged_age_ms = age_now(h);
     h->judged_calls = h->counters.calls + h->crashes + 1;
     h->judged_ms = wall_ms(p->sim);
     h->judgement = (judgement){.verdict = {.action = MULL_DEAD_LETTER,
                                            .reason = MULL_REASON_UNRECOVERABLE,
-                                           .queue = in_force.dead_letter_queue,
+                                           .queue = set.dead_letter_queue,
                                            .generation = p->generation->name}};
     h->judged = 1;
     h->judged_for = (failing){TOO_BIG_TYPE, -1, -1};
@@ -157,9 +198,14 @@ static const mull_settle_kind kinds[] = {[MULL_RETRY] = MULL_SETTLE_GIVE_BACK,
                                          [MULL_DEAD_LETTER] = MULL_SETTLE_DEAD_LETTER,
                                          [MULL_DISCARD] = MULL_SETTLE_DISCARD};
 
-/* expect_verdict: a retry that is due while the engine stops isn't made, and nobody is told. */
+/* expect_verdict: a retry that is due while the engine stops isn't made, and nobody is told; nor of
+ * what a limit keeps. */
 static void expect_verdict(handout *h, const mull_settlement *settlement)
 {
+    if (h->keeps) {
+        expect_kind(h, settlement, MULL_SETTLE_GIVE_BACK);
+        return;
+    }
     expect_kind(h, settlement, kinds[h->judgement.verdict.action]);
     if (h->judgement.verdict.action != MULL_RETRY)
         return;
@@ -170,15 +216,14 @@ static void expect_verdict(handout *h, const mull_settlement *settlement)
 static int died_too_often(const handout *h)
 {
     const process *p = h->process;
-    mull__settings in_force;
-    find_in_force(h, p->generation, &in_force);
+    const mull__settings set = in_force(h, p->generation);
     int64_t calls = h->counters.calls + h->crashes;
     int64_t deliveries = deliveries_of(h);
-    int handed_out = deliveries > 1 && in_force.max_deliveries != MULL__OFF &&
-                     deliveries > in_force.max_deliveries;
+    int handed_out =
+        deliveries > 1 && set.max_deliveries != MULL__OFF && deliveries > set.max_deliveries;
     p->sim->totals->handouts_too_many += handed_out && h->crashes == 0;
     return handed_out ||
-           (h->crashes > 0 && in_force.max_attempts != MULL__OFF && calls >= in_force.max_attempts);
+           (h->crashes > 0 && set.max_attempts != MULL__OFF && calls >= set.max_attempts);
 }
 
 static int too_big(const handout *h)
@@ -187,11 +232,46 @@ static int too_big(const handout *h)
     return max_body > 0 && h->content.body_size > max_body;
 }
 
+/* settled_at_its_turn: no call of it begins, or not yet, by its values or by what is left of its
+ * calls. */
+static void settled_at_its_turn(handout *h, const mull_settlement *settlement)
+{
+    mull_reason over = used_up(h);
+    if (limits_probe(consumer_of(h))) /* it was there, so no candidate was to be the next probe */
+        h->process->candidate_since_ms = INT64_MAX;
+    if (over != MULL_REASON_NONE) {
+        end_unasked(h, over);
+        expect_kind(h, settlement, MULL_SETTLE_DEAD_LETTER);
+    } else if (settlement->kind == MULL_SETTLE_NOTE) {
+        expect_note(h);
+    } else {
+        expect_kind(h, settlement, MULL_SETTLE_GIVE_BACK);
+        h->put_back = 1;
+    }
+}
+
+/* settled_retrying: in the middle of a round of retries. A limit that begins may take its slot
+ * before its turn, when nobody asks yet what is left of its calls. */
+static void settled_retrying(handout *h, const mull_settlement *settlement)
+{
+    int too_soon = h->process->sim->now_ms <= h->retry_not_before_ms;
+    if (settlement->kind == MULL_SETTLE_NOTE)
+        expect_note(h);
+    else if (process_accepts(consumer_of(h)) && too_soon &&
+             settlement->kind == MULL_SETTLE_GIVE_BACK)
+        h->put_back = 1;
+    else if (process_accepts(consumer_of(h)))
+        settled_at_its_turn(h, settlement);
+    else
+        expect_given_back(h, settlement);
+}
+
 static void settled_on_arrival(handout *h, const mull_settlement *settlement)
 {
     const process *p = h->process;
     int onward = h->counters.due_ms > wall_ms(p->sim);
-    if (settlement->kind == MULL_SETTLE_GIVE_BACK) {
+    int stops = !process_accepts(consumer_of(h)) && settlement->due_ms == 0;
+    if (settlement->kind == MULL_SETTLE_GIVE_BACK && stops) {
         expect_given_back(h, settlement);
     } else if (onward) {
         expect_kind(h, settlement, MULL_SETTLE_REDELIVER);
@@ -202,9 +282,16 @@ static void settled_on_arrival(handout *h, const mull_settlement *settlement)
         judge(h, crashed);
         expect_verdict(h, settlement);
     } else {
-        WRONG(h, "message %d is settled as %d before its handler was called", number_of(h),
-              settlement->kind);
+        settled_at_its_turn(h,
+                            settlement); /* which may come at once, once there is memory for it */
     }
+}
+
+/* is_kept: it says that its age stands still since now. */
+static int is_kept(const handout *h, const mull_settlement *settlement)
+{
+    return settlement->kind == MULL_SETTLE_GIVE_BACK &&
+           settlement_moment(settlement, "mulligan-held-since") == wall_ms(h->process->sim);
 }
 
 /* cut_off: a call that is still open is settled for its timeout, or for an end without grace. */
@@ -213,8 +300,10 @@ static void cut_off(handout *h, const mull_settlement *settlement)
     const process *p = h->process;
     int64_t calls = settlement_number(settlement, "mulligan-calls");
     int counted = calls == h->counters.calls + h->attempt + 1;
-    if (settlement->kind == MULL_SETTLE_GIVE_BACK && !(has_timed_out(h) && counted)) {
+    int kept = is_kept(h, settlement);
+    if (settlement->kind == MULL_SETTLE_GIVE_BACK && !(has_timed_out(h) && (counted || kept))) {
         expect_given_back(h, settlement);
+        account_uncounted(h);
         if (p->sim->now_ms < p->grace_ends_ms)
             WRONG(h, "message %d is given back before the grace is over", number_of(h));
         return;
@@ -230,12 +319,16 @@ static void expect_reason(handout *h, const mull_settlement *settlement)
 {
     switch (h->stage) {
     case ARRIVED:
-        settled_on_arrival(h, settlement);
+        if (h->fresh || !process_accepts(consumer_of(h)))
+            settled_on_arrival(h, settlement);
+        else
+            settled_at_its_turn(h, settlement);
         break;
     case WORKING:
         cut_off(h, settlement);
         break;
     case SUCCEEDED:
+        limits_ended(h, NULL);
         expect_kind(h, settlement, MULL_SETTLE_ACK);
         break;
     case FAILED:
@@ -243,7 +336,7 @@ static void expect_reason(handout *h, const mull_settlement *settlement)
         expect_verdict(h, settlement);
         break;
     case RETRYING:
-        expect_given_back(h, settlement);
+        settled_retrying(h, settlement);
         break;
     case SETTLING:
         expect_kind(h, settlement, h->kind);
@@ -274,9 +367,10 @@ void model_unwritten(handout *h)
     if (s->counting_allocator.failed_ms < s->now_ms)
         WRONG(h, "message %d is to be settled, and isn't", number_of(h));
     h->kind = h->judged ? kinds[h->judgement.verdict.action] : MULL_SETTLE_GIVE_BACK;
-    if (h->kind == MULL_SETTLE_GIVE_BACK && process_accepts(consumer_of(h)))
+    if (h->kind == MULL_SETTLE_GIVE_BACK && !h->keeps && process_accepts(consumer_of(h)))
         WRONG(h, "message %d is to be called again, and isn't", number_of(h));
     h->judged = h->judged && h->kind != MULL_SETTLE_GIVE_BACK;
+    h->tells_type = view_tells_type(h);
     h->stage = SETTLING;
     h->unwritten = 1;
     s->totals->unwritten++;
@@ -303,6 +397,8 @@ static void settled_again(handout *h, const mull_settlement *settlement)
 /* asked begins a settlement that was never asked before. */
 static void asked(handout *h, const mull_settlement *settlement)
 {
+    if (settlement->kind == MULL_SETTLE_NOTE && h->stage != SETTLING)
+        note_asked(h);
     h->stage = SETTLING;
     h->unwritten = 0;
     h->kind = settlement->kind;
@@ -316,9 +412,7 @@ static void asked(handout *h, const mull_settlement *settlement)
 
 static const char *default_queue(const handout *h, const generation *g)
 {
-    mull__settings in_force;
-    find_in_force(h, g, &in_force);
-    return in_force.dead_letter_queue;
+    return in_force(h, g).dead_letter_queue;
 }
 
 /* last_hope gives the generation whose default queue is tried: what a handler sent is judged anew.
@@ -328,9 +422,10 @@ static const generation *last_hope(const handout *h)
     int sends = h->kind == MULL_SETTLE_ACK && h->sent_count > 0;
     int is_verdict =
         h->judged && (h->kind == MULL_SETTLE_REDELIVER || h->kind == MULL_SETTLE_DEAD_LETTER);
-    if (h->refusals > 1 || (!sends && !is_verdict))
+    int is_note = h->kind == MULL_SETTLE_NOTE;
+    if (h->refusals > 1 || (!sends && !is_verdict && !is_note))
         return NULL;
-    const generation *g = sends ? h->refused_under : h->judged_under;
+    const generation *g = sends || is_note ? h->refused_under : h->judged_under;
     int was_default =
         h->kind == MULL_SETTLE_DEAD_LETTER && same_text(default_queue(h, g), h->dead_in);
     return was_default ? NULL : g;
@@ -338,17 +433,32 @@ static const generation *last_hope(const handout *h)
 
 /* fail_send: the handler succeeded, and is told of as failed, since nothing of what it sent can go
  * out. It counts as no failed call. */
-static void fail_send(handout *h, const generation *g)
+static void fail_send(handout *h)
 {
-    h->judged = 1;
     h->judged_for = (failing){SEND_REFUSED_TYPE, -1, -1};
     h->judged_ms = h->refused_ms;
     if (h->counters.first_failure_ms == 0)
         h->counters.first_failure_ms = h->refused_ms;
+    h->sent_count = 0;
+}
+
+/* fail_note: it may not be called again, since that it failed can't be written down. */
+static void fail_note(handout *h)
+{
+    h->judged_for = (failing){h->failed_type - 1, -1, -1};
+    h->process->sim->totals->notes_refused++;
+}
+
+static void judge_anew(handout *h, const generation *g)
+{
+    if (h->kind == MULL_SETTLE_ACK)
+        fail_send(h);
+    else
+        fail_note(h);
+    h->judged = 1;
     h->judged_calls = h->counters.calls + h->crashes + h->attempt;
     h->judged_under = g;
     h->judgement = (judgement){.verdict.size = sizeof h->judgement.verdict};
-    h->sent_count = 0;
 }
 
 /* settled_elsewhere: it becomes a dead letter, in the default queue. */
@@ -360,8 +470,8 @@ static void settled_elsewhere(handout *h, const mull_settlement *settlement)
         WRONG(h, "message %d is settled as %d in %s, which can never be either", number_of(h),
               settlement->kind, settlement->queue);
     expect_kind(h, settlement, MULL_SETTLE_DEAD_LETTER);
-    if (h->kind == MULL_SETTLE_ACK)
-        fail_send(h, g);
+    if (h->kind == MULL_SETTLE_ACK || h->kind == MULL_SETTLE_NOTE)
+        judge_anew(h, g);
     h->judgement.verdict.action = MULL_DEAD_LETTER;
     h->judgement.verdict.reason = MULL_REASON_UNRECOVERABLE;
     h->judgement.verdict.queue = keep_text(s, settlement->queue);
@@ -402,6 +512,7 @@ void model_settle(handout *h, const mull_settlement *settlement)
          settlement->kind, settlement->due_ms ? settlement->due_ms - WALL_MS : 0);
     if (p->dead)
         return;
+    limits_follow(h->process);
     if (h->told_lost)
         WRONG(h, "message %d is settled, though its claim is gone", number_of(h));
     if (h->stage == STRAYED)
@@ -421,12 +532,15 @@ void model_settle(handout *h, const mull_settlement *settlement)
     if (strcmp(h->id, settlement->id) != 0)
         WRONG(h, "message %d is settled as %s", number_of(h), settlement->id);
     expect_reason(h, settlement);
+    /* In the turn of a reload it may have been decided before or after that. */
+    int is_unsure = consumer_of(h)->limits_since_ms == h->process->sim->now_ms;
+    if (!h->unwritten)
+        h->tells_type = is_unsure ? view_tells_type(h) : may_end_unasked(h);
+    if (settlement->kind == MULL_SETTLE_DEAD_LETTER)
+        account_ended(h);
     h->after = h->counters;
-    int64_t due_ms = 0;
-    if (settlement->kind == MULL_SETTLE_REDELIVER)
-        due_ms = expect_due(h);
-    else if (settlement->kind != MULL_SETTLE_GIVE_BACK || h->attempt > 0)
-        h->after.due_ms = h->after.not_before_ms = 0;
+    h->after.due_ms = h->after.not_before_ms = 0;
+    int64_t due_ms = expect_due(h, settlement);
     if (settlement->due_ms != due_ms)
         WRONG(h, "message %d is due %d ms off", number_of(h), (int)(settlement->due_ms - due_ms));
     expect_written(h, settlement);
@@ -477,8 +591,12 @@ void model_answered(handout *h, int status)
     h->under_way = 0;
     h->answered = status;
     h->process->busy_ms = s->now_ms;
-    if (status == 0 && h->kind == MULL_SETTLE_REDELIVER &&
-        h->put_off_to_ms > h->process->put_off_ms)
+    if (h->kind == MULL_SETTLE_NOTE && (status == 0 || status == MULL_ELOST)) {
+        note_answered(h, status);
+        return;
+    }
+    int goes_on = h->kind == MULL_SETTLE_REDELIVER || h->kind == MULL_SETTLE_GIVE_BACK;
+    if (status == 0 && goes_on && h->put_off_to_ms > h->process->put_off_ms)
         h->process->put_off_ms = h->put_off_to_ms;
     if (status == 0 || status == MULL_ELOST) {
         h->stage = SETTLED;
@@ -548,7 +666,10 @@ static void told_retry(handout *h)
         h->process->life != CLOSING)
         WRONG(h, "message %d is to be retried by an engine that has stopped", number_of(h));
     h->retry_not_before_ms = h->at_work ? INT64_MAX : s->now_ms + h->judgement.verdict.delay_ms;
+    if (h->keeps)
+        WRONG(h, "message %d is to be retried, and a limit keeps its failure", number_of(h));
     h->stage = RETRYING;
+    h->note_due = process_accepts(consumer_of(h)) && has_to_note(h);
     h->process->counts.retried++;
     s->totals->retries++;
 }
@@ -556,14 +677,17 @@ static void told_retry(handout *h)
 /* has_notify: one is in force where it was judged. */
 static int has_notify(const handout *h)
 {
-    mull__settings in_force;
-    find_in_force(h, h->judged_under, &in_force);
-    return in_force.notify != MULL__OFF;
+    return in_force(h, h->judged_under).notify != MULL__OFF;
 }
 
 void model_event(process *p, const mull_event *told)
 {
-    if (p->dead || told->kind != MULL_EVENT_DECIDED)
+    if (p->dead)
+        return;
+    limits_follow(p);
+    if (told->limit)
+        limits_told(p, told);
+    if (told->kind != MULL_EVENT_DECIDED)
         return;
     handout *h = handout_of(told->failure->message);
     note(p->sim, "process %lld tells: message %lld, action %lld, %lld ms", p->index, number_of(h),

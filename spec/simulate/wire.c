@@ -431,7 +431,7 @@ static void let_go(connection *c)
 {
     for (mull__link *at; (at = mull__list_first(&c->handouts));) {
         handout *h = MULL__ENTRY(at, handout, link);
-        if (h->stage != ON_ITS_WAY && !h->unanswered)
+        if (h->stage != ON_ITS_WAY && !h->unanswered && !c->dead)
             violation(sim_of(c), "message %d isn't released when its transport is closed",
                       h->message->number);
         if (h->copy)

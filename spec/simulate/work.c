@@ -33,6 +33,11 @@ message *message_new(sim *s, origin from, int on, int queue)
         .queue = queue,
         .big = one_in(s, 12),
     };
+    static const char *const keys[] = {NULL, "k0", "k1"}, *const types[] = {NULL, "m0", "m1"},
+                             *const tenants[] = {NULL, "t0", "t1"};
+    m->key = keys[draw(s, 3)];
+    m->type = types[draw(s, 3)];
+    m->tenant = tenants[draw(s, 3)];
     if (from != FOREIGN && !one_in(s, 4))
         snprintf(m->id, sizeof m->id, "m%d", m->number);
     s->messages[s->message_count++] = m;
@@ -53,21 +58,24 @@ size_t message_body_size(const message *m)
 /* content is a message as its sender writes it. */
 typedef struct content {
     mull_message message;
-    mull_header header;
+    mull_header headers[4];
     char body[16], value[16];
 } content;
 
 static const mull_message *write_content(content *c, const message *m)
 {
     snprintf(c->value, sizeof c->value, "%d", m->number);
-    c->header = (mull_header){"x-number", c->value};
+    c->headers[0] = (mull_header){"x-number", c->value};
+    c->headers[1] = (mull_header){"x-tenant", m->tenant};
     c->message = (mull_message){.size = sizeof c->message,
                                 .id = m->id[0] ? m->id : NULL,
                                 .queue = queue_name(m->queue),
                                 .body = message_body(m, c->body),
                                 .body_size = message_body_size(m),
-                                .headers = &c->header,
-                                .header_count = 1};
+                                .key = m->key,
+                                .type = m->type,
+                                .headers = c->headers,
+                                .header_count = m->tenant ? 2 : 1};
     return &c->message;
 }
 
@@ -145,15 +153,17 @@ static void put_foreign(sim *s)
     content c;
     mull_message put = *write_content(&c, m);
     uint64_t redeliveries = draw(s, 5), calls = draw(s, 5);
-    const mull_header headers[] = {
-        c.header, {"mulligan-redeliveries", texts[redeliveries]}, {"mulligan-calls", texts[calls]}};
-    put.headers = headers;
-    put.header_count = one_in(s, 2) ? 1 : (size_t)between(s, 2, 3);
-    counters *counted = &broker_put(b, m, 0, &put)->counters;
-    if (put.header_count > 1)
+    size_t own = one_in(s, 2) ? 0 : (size_t)between(s, 1, 2);
+    c.headers[put.header_count] = (mull_header){"mulligan-redeliveries", texts[redeliveries]};
+    c.headers[put.header_count + 1] = (mull_header){"mulligan-calls", texts[calls]};
+    put.header_count += own;
+    copy *made = broker_put(b, m, 0, &put);
+    counters *counted = &made->counters;
+    if (own > 0)
         counted->redeliveries = counted->calls = numbers[redeliveries];
-    if (put.header_count > 2)
+    if (own > 1)
         counted->calls = numbers[calls];
+    made->account.begun = made->account.failed = counted->calls;
 }
 
 void work_publish(sim *s, void *none)

@@ -29,15 +29,37 @@ int64_t settlement_number(const mull_settlement *settlement, const char *name)
     return value ? strtoll(value, NULL, 10) : -1;
 }
 
-static int64_t header_moment(const mull_settlement *settlement, const char *name)
+int64_t settlement_moment(const mull_settlement *settlement, const char *name)
 {
     const char *value = header(settlement, name);
     int64_t wall = 0;
     return value && mull__timestamp_read(value, &wall) == 0 ? wall : 0;
 }
 
-/* expect_due plans a redelivery: longer ones than the broker can are made of several. */
-int64_t expect_due(handout *h)
+/* expect_back: what goes back is due again when the limit that keeps it, or holds it up, lets it be
+ * called; sooner where the broker can't delay it for so long. */
+static int64_t expect_back(handout *h, const mull_settlement *settlement)
+{
+    sim *s = h->process->sim;
+    int64_t longest_ms = h->reader->can.longest_delay_ms;
+    if (!h->keeps && !h->put_back)
+        return 0;
+    h->after.not_before_ms = h->put_off_to_ms = settlement->due_ms;
+    if (h->put_back && !h->unwritten)
+        limits_put_back(h, settlement->due_ms);
+    if (h->put_back)
+        return settlement->due_ms;
+    int64_t until_ms = h->keeps_until_ms + WALL_MS;
+    if (longest_ms > 0 && until_ms > h->judged_ms + longest_ms)
+        until_ms = h->judged_ms + longest_ms;
+    s->totals->kept_whole += h->keeps_whole != 0;
+    if (!h->keeps_whole && settlement->due_ms >= until_ms)
+        return settlement->due_ms;
+    return until_ms > h->judged_ms ? until_ms : 0;
+}
+
+/* expect_redelivered plans one: longer ones than the broker can are made of several. */
+static int64_t expect_redelivered(handout *h)
 {
     sim *s = h->process->sim;
     int64_t now_ms = wall_ms(s), longest_ms = h->reader->can.longest_delay_ms;
@@ -53,10 +75,17 @@ int64_t expect_due(handout *h)
     return in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
 }
 
+int64_t expect_due(handout *h, const mull_settlement *settlement)
+{
+    if (settlement->kind == MULL_SETTLE_REDELIVER)
+        return expect_redelivered(h);
+    return settlement->kind == MULL_SETTLE_GIVE_BACK ? expect_back(h, settlement) : 0;
+}
+
 static void expect_moment(const handout *h, const mull_settlement *settlement, const char *name,
                           int64_t expected_ms)
 {
-    int64_t found_ms = header_moment(settlement, name);
+    int64_t found_ms = settlement_moment(settlement, name);
     if (found_ms != expected_ms)
         WRONG(h, "message %d: %s is off by %d ms", number_of(h), name,
               (int)(found_ms - expected_ms));
@@ -119,23 +148,44 @@ static void expect_ours(const handout *h, const mull_settlement *settlement)
         WRONG(h, "message %d is settled as it came, and counts", number_of(h));
 }
 
+/* expect_type: what may end later without being asked says with which error it failed last. */
+static int expect_type(const handout *h, mull_settle_kind kind, int aside)
+{
+    if (kind == MULL_SETTLE_DEAD_LETTER)
+        return 1 + h->judged_for.type;
+    if (aside)
+        return h->claimed.error_type;
+    if (!h->tells_type)
+        return 0;
+    return h->failed_type > 0 ? h->failed_type : h->counters.error_type;
+}
+
 static void expect_headers(handout *h, const mull_settlement *settlement)
 {
     mull_settle_kind kind = settlement->kind;
     const counters *c = &h->counters;
     int given_back = kind == MULL_SETTLE_GIVE_BACK;
+    int uncounted = given_back && h->attempt == 0 && !h->keeps && !h->journalled;
     if (kind == MULL_SETTLE_ACK || kind == MULL_SETTLE_DISCARD)
         return;
-    if ((given_back && h->attempt == 0) || (kind == MULL_SETTLE_REDELIVER && !h->judged)) {
+    if (uncounted || (kind == MULL_SETTLE_REDELIVER && !h->judged)) {
         expect_same(h, settlement);
+        int64_t not_before_ms = h->after.not_before_ms;
         if (h->copy)
             h->after = h->copy->counters;
+        if (given_back && not_before_ms > 0)
+            h->after.not_before_ms = not_before_ms;
         return;
     }
+    int stays = given_back || kind == MULL_SETTLE_NOTE;
     h->after.redeliveries = c->redeliveries + (kind == MULL_SETTLE_REDELIVER);
-    h->after.calls = c->calls + h->attempt + (given_back ? 0 : h->crashes);
+    h->after.calls = c->calls + h->attempt + (stays ? 0 : h->crashes);
     h->after.first_failure_ms = c->first_failure_ms;
+    h->after.last_failure_ms = h->judged_ms;
+    h->after.held_ms = c->held_ms;
+    h->after.held_since_ms = kind == MULL_SETTLE_DEAD_LETTER ? 0 : c->held_since_ms;
     int aside = c->record > 0 && c->record != h->consumer + 1;
+    h->after.error_type = expect_type(h, kind, aside);
     h->after.record = kind == MULL_SETTLE_DEAD_LETTER ? h->consumer + 1 : aside ? c->record : 0;
     h->after.counting = kind != MULL_SETTLE_DEAD_LETTER && aside ? h->consumer + 1 : 0;
     if (h->after.counting > 0)
@@ -147,6 +197,12 @@ static void expect_headers(handout *h, const mull_settlement *settlement)
     expect_moment(h, settlement, "mulligan-first-failure", h->after.first_failure_ms);
     expect_moment(h, settlement, "mulligan-last-failure", h->judged_ms);
     expect_moment(h, settlement, "mulligan-due", h->after.due_ms);
+    expect_number(h, settlement, "mulligan-held", h->after.held_ms > 0 ? h->after.held_ms : -1);
+    expect_moment(h, settlement, "mulligan-held-since", h->after.held_since_ms);
+    if (h->after.error_type > 0)
+        expect_text(h, settlement, "mulligan-error-type", type_names[h->after.error_type - 1]);
+    else if (header(settlement, "mulligan-error-type"))
+        WRONG(h, "message %d tells of an error, for nothing", number_of(h));
     if (!h->content.id)
         expect_text(h, settlement, "mulligan-id", h->id);
     expect_ours(h, settlement);

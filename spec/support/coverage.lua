@@ -36,7 +36,8 @@ local ENDS = { "", ":then_dead_letter", ":then_dead_letter(queue)", ":then_disca
 
 expect("action", { "retry", "redeliver", "dead_letter", "discard" })
 expect("reason", { "none", "fallback", "max_deliveries", "unrecoverable", "no_rule", "rule", "exhausted" })
-expect("reason", { "max_attempts", "max_age" })
+expect("reason", { "max_attempts", "max_age", "deadline" })
+expect("deadline", { "by jitter" })
 expect("fallback", { "no_retry", "no_delay" })
 expect("rules of", { "consumer", "transport", "bus", "host", "no scope" })
 expect("rule for", { "own type", "ancestor", "Error" })
@@ -54,7 +55,7 @@ for _, tier in ipairs { "retry", "redeliver" } do
 end
 expect("delay", { "computed", "capped" })
 expect("jitter", { "fraction", "none asked for" })
-for _, setting in ipairs { "dead_letter_queue", "max_age", "max_attempts", "max_deliveries" } do
+for _, setting in ipairs { "dead_letter_queue", "max_age", "deadline", "max_attempts", "max_deliveries" } do
     expect("setting " .. setting, SCOPES)
     expect("setting " .. setting, { "false", "not set" })
 end
@@ -122,7 +123,7 @@ function parts.override()
     expect("reason", { "override" })
     expect("setting override", SCOPES)
     expect("setting override", { "false", "not set" })
-    local limits = { "max_attempts", "max_age" }
+    local limits = { "max_attempts", "max_age", "deadline" }
     expect("override", { "retry", "redeliver", "dead_letter", "discard", "keep", "raises" })
     expect("override", { "number", "text", "table", "word", "no_delay" })
     expect("override", { "retry carried out", "redeliver carried out" })
@@ -151,7 +152,7 @@ end
 
 function parts.unlimited() expect("option of redeliver", { "unlimited" }) end
 
-function parts.rate_limit() expect("present", { "rate_limit" }) end
+function parts.limits() expect("present", { "rate_limit", "limit" }) end
 
 function parts.notify() expect("present", { "notify" }) end
 

@@ -3,6 +3,7 @@
 
 local chains = require "support.generate.chains"
 local failures = require "support.generate.failures"
+local limits = require "support.generate.limits"
 local matchers = require "support.generate.matchers"
 local overrides = require "support.generate.overrides"
 local text = require "support.generate.text"
@@ -70,18 +71,17 @@ end
 local SETTINGS = {
     dead_letter_queue = function(random) return random:pick { "dead", "dead-letters", false } end,
     max_age = function(random) return random:chance(0.8) and random:pick(words.AGES) or false end,
+    deadline = function(random) return random:chance(0.8) and random:pick(words.AGES) or false end,
     max_attempts = function(random) return random:pick { 1, 2, 3, 5, 10, false } end,
     max_deliveries = function(random) return random:pick { 1, 3, 20, false } end,
-    rate_limit = function(random)
-        if random:chance(0.2) then return false end
-        return { after = random(10), wait = random:chance(0.7) and words.delay(random) or nil }
-    end,
+    rate_limit = function(random) return random:chance(0.8) and limits.rate_limit(random) end,
+    limit = function(random) return random:chance(0.8) and limits.limit(random) end,
     notify = function(random) return random:chance(0.8) end,
     override = function(random) return random:chance(0.9) and overrides.random(random) or false end,
 }
 local SETTING_NAMES = {
-    "dead_letter_queue", "max_age", "max_age", "max_age", "max_attempts", "max_attempts", "max_deliveries",
-    "rate_limit", "notify",
+    "dead_letter_queue", "max_age", "max_age", "max_age", "deadline", "deadline", "max_attempts", "max_attempts",
+    "max_deliveries", "rate_limit", "limit", "notify",
 }
 
 local function random_setting(random, name)
@@ -181,21 +181,22 @@ local function having(statements, scope, found)
     return found
 end
 
--- With a rule without end nothing may switch max_age off, and the bus, the host, or each scope that has the rule must
--- set one.
+-- With a rule without end the bus, the host, or each scope that has the rule must set a max_age, or a deadline, and
+-- nothing may switch that off.
 local function bound(random, statements)
     local scopes = {}
     for _, statement in ipairs(statements) do
         if has_unlimited(statement) then having(statements, statement.scope, scopes) end
     end
     if #scopes == 0 then return end
+    local word = random:pick { "max_age", "max_age", "deadline" }
     for _, statement in ipairs(statements) do
-        if statement.setting == "max_age" and not statement.value then statement.value = random:pick(words.AGES) end
+        if statement.setting == word and not statement.value then statement.value = random:pick(words.AGES) end
     end
     if random:chance(0.7) then scopes = { { kind = random:pick { "bus", "host" } } } end
     for _, scope in ipairs(scopes) do
         table.insert(statements, random(#statements + 1), {
-            scope = scope, setting = "max_age", value = random:pick(words.AGES),
+            scope = scope, setting = word, value = random:pick(words.AGES),
         })
     end
 end

@@ -20,6 +20,19 @@ local function ending(msg)
 end
 ]]
 
+-- Where a storm's message ends, by its number: a queue, or "discarded".
+function ledger.end_of(number)
+    return ({ [5] = "spent", [7] = "invalid", [9] = "discarded" })[number % 10] or "out"
+end
+
+-- in_order sorts what a storm brings, { lines =, number =, ... }: by how many lines the ledger has then.
+function ledger.in_order(faults)
+    table.sort(faults, function(a, b)
+        return a.lines < b.lines or a.lines == b.lines and a.number < b.number
+    end)
+    return faults
+end
+
 -- read gives the entries of a folder's ledger: { word =, pid =, body =, id =, deliveries = }. A line
 -- that a kill cut off would spoil the next one; a single write isn't cut.
 function ledger.read(folder)

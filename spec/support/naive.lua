@@ -15,6 +15,8 @@
 --
 -- The failure is one of `decide`'s objects. The answer has the keys of a verdict, with `delay = { low, high }` instead
 -- of delay_ms, `failed`: the rules whose matchers raised, in order, and `override_failed`: whether the override did.
+-- Where the jitter decides whether a call comes before the deadline, `open` is true, and the verdict is that of a call
+-- that does; with `late` among the options, that of one that doesn't.
 
 local chain = require "support.naive.chain"
 local delay = require "support.naive.delay"
@@ -101,10 +103,9 @@ local function unrecoverable(case)
             saw("unrecoverable by", declared.built_in and "the built-in one" or declared.scope.kind)
             saw("unrecoverable with", not declared.matcher and "type" or declared.matcher.form)
             if declared.listed then saw("unrecoverable with", "list") end
-            return true
+            return declared
         end
     end
-    return false
 end
 
 -- Limits and ends -----------------------------------------------------------------------------------------------------
@@ -118,6 +119,18 @@ local function limit(case, due)
     if facts.counter(case.failure, "calls") >= max_attempts then return "max_attempts" end
     local max_age = due == "redeliver" and setting(case, "max_age")
     if max_age and facts.counter(case.failure, "age_ms") > delay.milliseconds(max_age) then return "max_age" end
+end
+
+-- Whether a call begins by the deadline, whose delay is in the range; what would be too late goes out of that.
+local function in_time(case, range)
+    local deadline = setting(case, "deadline")
+    if not deadline then return true end
+    local left = delay.milliseconds(deadline) - facts.counter(case.failure, "age_ms")
+    if range[1] > left then return false end
+    if range[2] // 1 <= left then return true end
+    saw("deadline", "by jitter")
+    case.open, range[2] = true, left
+    return not case.options.late
 end
 
 local function dead_letter(reason, queue) return { action = "dead_letter", reason = reason, queue = queue } end
@@ -134,9 +147,11 @@ local function by_rule(case, rule)
     if not due then return finish(case, rule, tier) end
     local reached = limit(case, due)
     if reached then return finish(case, rule, reached) end
+    local range = delay.range(tier, step, case.failure.error, case.options.no_jitter)
+    if not in_time(case, range) then return finish(case, rule, "deadline") end
     return {
         action = due, tier = due, step = step, of = tier.attempts ~= math.huge and tier.attempts or nil,
-        delay = delay.range(tier, step, case.failure.error, case.options.no_jitter),
+        delay = range,
     }
 end
 
@@ -152,7 +167,7 @@ local function overridden(case, rule, verdict)
     case.override_failed = failed
     if not answer then return verdict end
     local due = answer.tier
-    local reached = due and limit(case, due)
+    local reached = due and (limit(case, due) or not in_time(case, answer.delay) and "deadline")
     if reached then
         saw("override", "answer ended by " .. reached)
         return finish(case, rule, reached)
@@ -186,10 +201,17 @@ local function first_verdict(case)
     if facts.counter(case.failure, "deliveries") > setting(case, "max_deliveries", 20, math.huge) then
         return dead_letter("max_deliveries", case.queue)
     end
-    if unrecoverable(case) then return dead_letter("unrecoverable", case.queue) end
+    local declared = unrecoverable(case)
+    if declared then
+        local verdict = dead_letter("unrecoverable", case.queue)
+        verdict.rule = not declared.built_in and rules.told(declared) or nil
+        return verdict
+    end
     local rule = deciding_rule(case)
     if not rule then return dead_letter("no_rule", case.queue) end
-    return by_rule(case, rule), rule
+    local verdict = by_rule(case, rule)
+    verdict.rule = rules.told(rule)
+    return verdict, rule
 end
 
 -- The verdict on a failure, by the reading of a tree (naive.read).
@@ -199,13 +221,15 @@ function naive.decide(reading, failure, options)
     case.lineage = facts.lineage(reading, failure.error)
     case.rules, case.cause_rules = rules.in_force(reading, failure)
     case.queue = setting(case, "dead_letter_queue", "error", "error")
-    for _, name in ipairs { "rate_limit", "notify" } do -- they change no verdict
+    for _, name in ipairs { "rate_limit", "limit", "notify" } do -- they change no verdict
         if setting(case, name) then saw("present", name) end
     end
     local verdict, rule = first_verdict(case)
+    local told = verdict.rule
     case.failed[#case.failed + 1] = case.first_skipped
     verdict = fallback(case, overridden(case, rule, verdict))
-    verdict.rule = rule and rules.told(rule)
+    verdict.rule = told
+    verdict.open = case.open
     verdict.delay = verdict.delay or { 0, 0 }
     verdict.failed = case.failed
     verdict.override_failed = case.override_failed or false

@@ -3,7 +3,7 @@
 
 local process = {}
 
-local WATCHDOG_S = 60
+local WATCHDOG_S = 120
 
 local function quote(word)
     return "'" .. tostring(word):gsub("'", "'\\''") .. "'"
@@ -182,13 +182,16 @@ function folder:start_mulligan(words, given)
     return self:start({ process.mulligan, table.unpack(words) }, given)
 end
 
--- await looks until `condition` holds. What it looks at is an event elsewhere that nobody tells us
--- of; the pause between two looks only saves the processor.
+-- await looks until `condition` holds; its second value may say why it doesn't. What it looks at is an event elsewhere
+-- that nobody tells us of; the pause between two looks only saves the processor.
 function process.await(what, condition)
     local deadline = os.time() + WATCHDOG_S
-    while not condition() do
-        if os.time() > deadline then
-            error(("waited %d s for %s"):format(WATCHDOG_S, what), 2)
+    while true do
+        local holds, why = condition()
+        if holds then
+            return
+        elseif os.time() > deadline then
+            error(("waited %d s for %s%s"):format(WATCHDOG_S, what, why and ": " .. why or ""), 2)
         end
         os.execute("sleep 0.01")
     end

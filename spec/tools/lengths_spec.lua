@@ -20,6 +20,7 @@ describe("tools/lengths.lua", function()
         passes("src/a.c", lines(800, "int x;"))
         fails("src/a.c", lines(801, "int x;"), "src/a.c:801: 801 lines, 800 are allowed")
         fails("lua/a.lua", lines(801, "x = 1"), "lua/a.lua:801: 801 lines, 800 are allowed")
+        passes("lua/mulligan/meta/a.lua", lines(801, "---@field x"))
     end)
 
     it("allows C functions of 80 lines, head and braces included", function()

@@ -10,7 +10,18 @@ local function new_board()
     return "board:" .. boards
 end
 
-conformance("board", { durable = true }, function()
+conformance.of("board", {
+    url = "board:",
+    clock = true,
+    durable = true,
+    old_place = true,
+    skip = function(why)
+        pending(why)
+    end,
+    program = function()
+        return { "board:conformance-{}" }
+    end,
+}, function()
     return { url = new_board() }
 end)
 

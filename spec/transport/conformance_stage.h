@@ -62,6 +62,9 @@ typedef struct stage {
     size_t out_count;
     mull_delivery *abandoned[OUT_MAX]; /* released when closing begins */
     size_t abandoned_count;
+    held ending[OUT_MAX]; /* acknowledged just before these are released */
+    size_t ending_count;
+    mull_settlement ack; /* of these */
 
     void *subscription; /* the last one */
     uint32_t most, limit;
@@ -178,9 +181,11 @@ static void suite_release(void *self, mull_delivery *delivery)
 static void suite_close(void *self, int64_t drain_ms)
 {
     stage *s = on_stage;
+    for (size_t i = 0; i < s->ending_count; i++)
+        s->ops->settle(self, s->ending[i].delivery, &s->ack, s->ending[i].ticket);
     for (size_t i = 0; i < s->abandoned_count; i++)
         s->ops->release(self, s->abandoned[i]); /* `close` may be the transport's end */
-    s->abandoned_count = 0;
+    s->abandoned_count = s->ending_count = 0;
     s->ops->close(self, drain_ms);
     s->self = NULL;
 }
@@ -628,8 +633,10 @@ static const mull_header foreign[] = {{"plain", "value"},
                                       {"empty", ""},
                                       {"na\xc3\xafve", "\xe6\x9d\xb1 \"'\\ \xf0\x9f\x98\x80"},
                                       {"mulligan", "not one of ours"},
+                                      {"replaced", "1"},
                                       {"mulligan-old", "1"}};
-static const mull_header ours[] = {{"mulligan-new", "2"}, {"mulligan-text", "\"\xc3\xa9\""}};
+static const mull_header ours[] = {
+    {"mulligan-new", "2"}, {"mulligan-text", "\"\xc3\xa9\""}, {"replaced", "2"}};
 
 static mull_message full_message(const char *queue)
 {
@@ -666,6 +673,34 @@ static int is_full(stage *s, const mull_message *message)
                memcmp(message->body, full.body, full.body_size) == 0,
            "the body isn't as it was");
     return 1;
+}
+
+/* is_copy holds a copy against full_message with `ours`. */
+static int is_copy(stage *s, const mull_message *copy)
+{
+    const size_t foreign_count = sizeof foreign / sizeof *foreign - 2;
+    const size_t our_count = sizeof ours / sizeof *ours;
+    TRY(is_full(s, copy));
+    TRY(has_headers(s, copy, foreign, foreign_count));
+    TRY(has_headers(s, copy, ours, our_count));
+    EXPECT(!header(copy, "mulligan-old"), "a header of ours is there that was replaced");
+    EXPECT(copy->header_count == foreign_count + our_count, "a copy has headers more than once");
+    return delivered_as(s, copy, 1, 1);
+}
+
+/* full_came puts full_message on the queue, and it comes. */
+static int full_came(stage *s)
+{
+    const mull_message full = full_message(QUEUE);
+    TRY(put_message(s, &full, 0));
+    return came(s, 1);
+}
+
+/* add_ours has a settlement's copy come with `ours`. */
+static void add_ours(mull_settlement *settlement)
+{
+    settlement->ours = ours;
+    settlement->our_count = sizeof ours / sizeof *ours;
 }
 
 #endif

@@ -2,8 +2,24 @@ local conformance = require "transport.conformance"
 local mulligan = require "mulligan"
 local testing = require "mulligan.testing"
 
-conformance("memory", { claim_timeout = true }, function()
-    return { url = "memory:orders", claim_timeout_url = "memory:?claim_timeout=30s" }
+conformance.of("memory", {
+    url = "memory:",
+    clock = true,
+    old_place = true,
+    claim_timeout = true,
+    skip = function(why)
+        pending(why)
+    end,
+    program = function()
+        return { "--forgets", "memory:" }
+    end,
+}, function()
+    return {
+        url = "memory:orders",
+        claim_timeout_url = function()
+            return "memory:?claim_timeout=30s"
+        end,
+    }
 end)
 
 describe("transport memory:", function()

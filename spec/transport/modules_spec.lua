@@ -62,6 +62,8 @@ describe("a module", function()
     end
 
     -- The one line that `run` ends with; FOLDER is where the modules are.
+    local UNKNOWN = "there is no 'board:'; known are memory:, sqlite:, amqp:, amqps:"
+
     local function refused(url, why, as)
         local ended = run(url, as)
         local line = ("mulligan: service.lua:3: transport 'shop': %s\n"):format(
@@ -87,10 +89,11 @@ describe("a module", function()
     end)
 
     it("that isn't there leaves its scheme unknown, or names its package", function()
-        refused("board:one", "there is no 'board:'; known are memory:, sqlite:")
+        refused("board:one", UNKNOWN)
         refused("amqp:one", "'amqp:' needs the package mulligan-amqp")
+        refused("amqps:one", "'amqps:' needs the package mulligan-amqp")
         sh "rmdir modules"
-        refused("board:one", "there is no 'board:'; known are memory:, sqlite:")
+        refused("board:one", UNKNOWN)
     end)
 
     it("is found by a scheme alone, which is no path", function()
@@ -98,7 +101,7 @@ describe("a module", function()
         assert.is_truthy(engine:transport("one", "board:one"))
         for _, scheme in ipairs { "../modules/board", "./board", "BOARD", "board.so", "", "." } do
             local _, message = engine:transport("two", scheme .. ":")
-            assert.equal(("transport 'two': there is no '%s:'; known are memory:, sqlite:"):format(scheme), message)
+            assert.equal("transport 'two': " .. UNKNOWN:gsub("board", scheme), message)
         end
         engine:close()
     end)
@@ -107,9 +110,9 @@ describe("a module", function()
         sh(("mkdir elsewhere elsewhere/modules && cp '%s/modules/board.so' . && cp board.so elsewhere/modules/ "
             .. "&& cp board.so elsewhere/"):format(process.build))
         local there = folder:path "elsewhere"
-        refused("board:one", "there is no 'board:'; known are memory:, sqlite:", { "env", "LD_LIBRARY_PATH=" .. there
+        refused("board:one", UNKNOWN, { "env", "LD_LIBRARY_PATH=" .. there
             .. ":.", "MULLIGAN_MODULES=" .. there .. "/modules" })
-        refused("board:one", "there is no 'board:'; known are memory:, sqlite:",
+        refused("board:one", UNKNOWN,
             { "bash", "-c", ('exec -a "%s/mulligan" "$@"'):format(there), "bash" })
     end)
 

@@ -1,5 +1,7 @@
 local conformance = require "transport.conformance"
+local database = require "support.database"
 local mulligan = require "mulligan"
+local process = require "support.process"
 local testing = require "mulligan.testing"
 
 -- new_file gives a name that no file has yet.
@@ -9,16 +11,41 @@ local function new_file()
     return name .. ".db"
 end
 
+-- For the C suite, which leaves its files.
+local folder = process.folder()
+
+teardown(function()
+    folder:remove()
+end)
+
 local function remove(path)
     for _, ending in ipairs { "", "-wal", "-shm", "-lock" } do
         os.remove(path .. ending)
     end
 end
 
-conformance("sqlite", { durable = true }, function()
+conformance.of("sqlite", {
+    url = "sqlite:any.db",
+    clock = true,
+    durable = true,
+    processes = true,
+    old_place = true,
+    malformed = true,
+    skip = function(why)
+        pending(why)
+    end,
+    program = function()
+        return { "--uncounts", "sqlite:" .. folder:path "{}.db" }
+    end,
+}, function()
     local path = new_file()
     return {
         url = "sqlite:" .. path,
+        malformed = function(rig, queue)
+            assert(rig:publish(queue, "its body is lost"))
+            database.rows(path, "UPDATE messages SET due_ms = 1 WHERE CAST(body AS TEXT) = 'its body is lost';"
+                .. "DROP TRIGGER waiting_stay; UPDATE waiting SET body = NULL, large = 77")
+        end,
         remove = function()
             remove(path)
         end,
@@ -69,8 +96,7 @@ describe("transport sqlite:", function()
         assert.are.same({ "a", "b" }, seen)
     end)
 
-    -- With so many queues an engine asks the file for all of them, with few for those alone that have
-    -- something.
+    -- Each look asks for the queues that are read here, however many these are.
     for _, queues in ipairs { 3, 40 } do
         it(("hands out what another engine put into %d queues, and when it is due"):format(queues), function()
             local clock, seen, consumers = testing.clock(), {}, {}
@@ -145,6 +171,19 @@ describe("transport sqlite:", function()
         assert.is_nil(opened)
         assert.are.equal("io", code)
         assert.is_truthy(message:find(path .. ": is no SQLite database", 1, true), message)
+        engine:close()
+        policy:close()
+    end)
+
+    it("takes a number of bytes in digits, and nothing else", function()
+        local policy = assert(mulligan.load_text "")
+        local engine = assert(mulligan.engine { policy = policy, clock = testing.clock() })
+        for _, bytes in ipairs { "", "0", "-5", "+5", " 5", "5 ", "1x", "0x10", "5&a=b", "1234567890123456789" } do
+            local opened, message, code = engine:transport("t", ("sqlite:%s?claimed=%s"):format(path, bytes))
+            assert.same({ nil, "invalid" }, { opened, code }, bytes)
+            assert.is_truthy(message:find("no option but claimed=BYTES, 1 or more", 1, true), message)
+        end
+        assert(engine:transport("t", ("sqlite:%s?claimed=0123456789"):format(path)))
         engine:close()
         policy:close()
     end)

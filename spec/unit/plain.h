@@ -32,8 +32,11 @@ enum { MULL__UNSET = 0 };
 /* MULL__UNSET where the scope doesn't set it, MULL__OFF where it says false. */
 typedef struct mull__plain_settings {
     const char *dead_letter_queue; /* NULL: not set; "": set to false */
-    int has_max_age;               /* 0: max_age_ms isn't set */
-    int64_t max_age_ms, max_attempts, max_deliveries, rate_after, rate_wait_ms, override, notify;
+    int has_max_age, has_deadline; /* 0: max_age_ms, deadline_ms isn't set */
+    int64_t max_age_ms, deadline_ms, max_attempts, max_deliveries, override, notify;
+    int rate_limits_set, limits_set; /* with a count of 0: set to false */
+    mull__setting_rate_limits rate_limit;
+    mull__setting_call_limits limit;
     mull__source_pos places[MULL__SETTINGS];
 } mull__plain_settings;
 
@@ -170,6 +173,50 @@ static inline mull__rules plain_unrecoverable(plain_copy *c, const mull__plain_u
     return (mull__rules){.items = rules, .count = count};
 }
 
+static inline mull__per plain_per(plain_copy *c, const mull__per *plain)
+{
+    return (mull__per){plain->kind, plain_text(c, plain->header)};
+}
+
+static inline mull__source_pos plain_place(plain_copy *c, const mull__source_pos *plain)
+{
+    return (mull__source_pos){plain_text(c, plain->file), plain->line};
+}
+
+static inline mull__type_list plain_types(plain_copy *c, const mull__type_list *plain)
+{
+    const char **names = plain_things(c, plain->names, plain->count, sizeof *names);
+    for (size_t i = 0; names && i < plain->count; i++)
+        names[i] = plain_text(c, names[i]);
+    uint32_t *types = plain_things(c, NULL, plain->count, sizeof *types);
+    return (mull__type_list){names, types, plain->count};
+}
+
+static inline mull__setting_rate_limits plain_rate_limits(plain_copy *c,
+                                                          mull__setting_rate_limits plain)
+{
+    mull__rate_limit *items = plain_things(c, plain.items, plain.count, sizeof *items);
+    for (size_t i = 0; items && i < plain.count; i++) {
+        items[i].per = plain_per(c, &plain.items[i].per);
+        items[i].place = plain_place(c, &plain.items[i].place);
+        items[i].only = plain_types(c, &plain.items[i].only);
+        items[i].except = plain_types(c, &plain.items[i].except);
+        items[i].hint = plain_text(c, plain.items[i].hint);
+    }
+    return (mull__setting_rate_limits){items, plain.count};
+}
+
+static inline mull__setting_call_limits plain_call_limits(plain_copy *c,
+                                                          mull__setting_call_limits plain)
+{
+    mull__call_limit *items = plain_things(c, plain.items, plain.count, sizeof *items);
+    for (size_t i = 0; items && i < plain.count; i++) {
+        items[i].per = plain_per(c, &plain.items[i].per);
+        items[i].place = plain_place(c, &plain.items[i].place);
+    }
+    return (mull__setting_call_limits){items, plain.count};
+}
+
 static inline mull__settings plain_settings(plain_copy *c, const mull__plain_settings *plain)
 {
     const char *queue = plain->dead_letter_queue;
@@ -177,18 +224,22 @@ static inline mull__settings plain_settings(plain_copy *c, const mull__plain_set
         .dead_letter_queue =
             queue && !*queue ? mull__default_settings.dead_letter_queue : plain_text(c, queue),
         .max_age_ms = plain->max_age_ms,
+        .deadline_ms = plain->deadline_ms,
         .max_attempts = plain->max_attempts,
         .max_deliveries = plain->max_deliveries,
-        .rate_limit = {plain->rate_after, plain->rate_after > 0 ? plain->rate_wait_ms : 0},
+        .rate_limit = plain_rate_limits(c, plain->rate_limit),
+        .limit = plain_call_limits(c, plain->limit),
         .override = plain->override,
         .notify = plain->notify,
     };
     const int are_set[] = {
         [MULL__DEAD_LETTER_QUEUE] = queue != NULL,
         [MULL__MAX_AGE] = plain->has_max_age,
+        [MULL__DEADLINE] = plain->has_deadline,
         [MULL__MAX_ATTEMPTS] = plain->max_attempts != MULL__UNSET,
         [MULL__MAX_DELIVERIES] = plain->max_deliveries != MULL__UNSET,
-        [MULL__RATE_LIMIT] = plain->rate_after != MULL__UNSET,
+        [MULL__RATE_LIMIT] = plain->rate_limits_set,
+        [MULL__LIMIT] = plain->limits_set,
         [MULL__OVERRIDE] = plain->override != MULL__UNSET,
         [MULL__NOTIFY] = plain->notify != MULL__UNSET,
     };

@@ -121,7 +121,7 @@ mull__range mull__range_of_chain(const mull__chain_set *chain_set)
         .chain_set = chain_set,
         .chain = chain,
         .max_age_ms = chain_set->max_age_ms == MULL__OFF ? MULL__FOREVER : chain_set->max_age_ms,
-        .range = {0, MULL__FOREVER, 0, mull__delays_are_correlated(chain, chain_set)},
+        .range = {0, MULL__FOREVER, 0, mull__delays_are_correlated(chain, chain_set), 0},
     };
     if (mull__budget_take(chain_set->effort, STEP_NS * chain->retry->attempts)) {
         l.retries = retries(&l, chain->retry->attempts);
@@ -152,7 +152,7 @@ static int is_decorrelated(const mull__tier_config *tier)
 
 int mull__delays_are_correlated(const mull__chain *chain, const mull__chain_set *chain_set)
 {
-    return chain_set->max_age_ms != MULL__OFF &&
+    return (chain_set->max_age_ms != MULL__OFF || chain_set->deadline_ms != MULL__OFF) &&
            (is_decorrelated(chain->retry) || is_decorrelated(chain->redeliver));
 }
 
@@ -176,14 +176,33 @@ static outermost outermost_of(const mull__chain_set *chain_set)
     return most;
 }
 
+/* latest_end is that of a call that begins at the deadline; MULL__FOREVER: there is none. */
+static int64_t latest_end(const mull__chain_set *chain_set)
+{
+    return chain_set->deadline_ms == MULL__OFF
+               ? MULL__FOREVER
+               : mull__later(chain_set->deadline_ms, chain_set->handler_ms);
+}
+
+int64_t mull__last_call_ms(const mull__chain_set *chain_set, const mull__range *range)
+{
+    int64_t deadline_ms = chain_set->deadline_ms;
+    if (range->longest_ms != MULL__FOREVER)
+        return mull__greater(0, range->longest_ms - chain_set->handler_ms);
+    return deadline_ms == MULL__OFF ? MULL__FOREVER : deadline_ms;
+}
+
 mull__range mull__range_overridden(const mull__chain_set *chain_set)
 {
+    mull__range range = {.calls = MULL__FOREVER, .longest_ms = latest_end(chain_set)};
     if (chain_set->max_attempts == MULL__OFF)
-        return (mull__range){MULL__FOREVER, 0, MULL__FOREVER, 0};
+        return range;
     int64_t wait_ms = mull__greater(MULL__DELAY_MAX_MS, outermost_of(chain_set).wait_ms);
     int64_t longest_ms =
         mull__longer(mull__later(wait_ms, chain_set->handler_ms), chain_set->max_attempts - 1);
-    return (mull__range){chain_set->max_attempts, 0, longest_ms, 0};
+    range.calls = chain_set->max_attempts;
+    range.longest_ms = mull__smaller(range.longest_ms, longest_ms);
+    return range;
 }
 
 /* After max_age the message may have one more redelivery under way, and a round's retries. */
@@ -195,9 +214,9 @@ mull__range mull__range_estimate(const mull__chain_set *chain_set)
     mull__range range = {.calls = mull__longer(rounds, most.retries + 1), .rough = 1};
     if (chain_set->max_attempts != MULL__OFF)
         range.calls = mull__smaller(range.calls, chain_set->max_attempts);
-    range.longest_ms = MULL__FOREVER;
+    range.longest_ms = latest_end(chain_set);
     if (range.calls != MULL__FOREVER)
-        range.longest_ms = mull__longer(wait_ms, range.calls - 1);
+        range.longest_ms = mull__smaller(range.longest_ms, mull__longer(wait_ms, range.calls - 1));
     if (chain_set->max_age_ms != MULL__OFF)
         range.longest_ms =
             mull__smaller(range.longest_ms, mull__later(chain_set->max_age_ms,

@@ -66,9 +66,9 @@ typedef struct mull__chain {
 typedef struct mull__chain_set {
     const mull__chain *chains;
     size_t count;
-    int may_end_at_once;              /* a failure may also end it whatever the chains say */
-    int64_t max_attempts, max_age_ms; /* MULL__OFF: none */
-    int64_t handler_ms;               /* the longest that a call takes; MULL__FOREVER: no bound */
+    int may_end_at_once; /* a failure may also end it whatever the chains say */
+    int64_t max_attempts, max_age_ms, deadline_ms; /* MULL__OFF: none */
+    int64_t handler_ms; /* the longest that a call takes; MULL__FOREVER: no bound */
     /* How many nanoseconds, roughly, may still be spent on following walks, which takes its own.
      * Once there are none, ranges are rough. */
     int64_t *effort;
@@ -79,8 +79,13 @@ typedef struct mull__chain_set {
 typedef struct mull__range {
     int64_t calls;
     int64_t shortest_ms, longest_ms;
-    int rough; /* the bounds hold, but may not be the least ones */
+    int rough;            /* the bounds hold, but may not be the least ones */
+    int64_t last_call_ms; /* no call begins later; filled in with the settings of a scope */
 } mull__range;
+
+/* mull__last_call_ms is the latest age at which a call can begin: a walk that ends last has a last
+ * call that takes as long as it may. */
+int64_t mull__last_call_ms(const mull__chain_set *chain_set, const mull__range *range);
 
 /* mull__with_call is a wait, and the call after it. */
 static inline mull__ms_range mull__with_call(const mull__chain_set *chain_set, mull__ms_range wait)
@@ -101,11 +106,13 @@ static inline int mull__budget_take(int64_t *effort, int64_t ns)
     return *effort > 0;
 }
 
-/* mull__range_of_chain is of walks with a single chain, which decides every failure. */
+/* mull__range_of_chain is of walks with a single chain, which decides every failure, where there is
+ * no deadline. */
 mull__range mull__range_of_chain(const mull__chain_set *chain_set);
 
-/* mull__range_overridden is of walks of which an override may make anything: only max_attempts
- * bounds them, since it may answer a retry at any age. Courses count where it answers nothing. */
+/* mull__range_overridden is of walks of which an override may make anything: only max_attempts and
+ * deadline bound them, since it may answer a retry at any age. Chains count where it answers
+ * nothing. */
 mull__range mull__range_overridden(const mull__chain_set *chain_set);
 
 /* mull__range_of_paths is of all of them. MULL_ENOMEM. */
@@ -124,8 +131,9 @@ typedef struct mull__earliest_times {
 int mull__earliest_times_of(mull__earliest_times *soonest, const mull__chain_set *chain_set,
                             const mull_allocator *allocator);
 
-/* mull__delays_are_correlated: a chain's delays each depend on the one before, and max_age on
- * their sum; then not all of the delays in their spans can come together, and bounds may be rough.
+/* mull__delays_are_correlated: a chain's delays each depend on the one before, and max_age or
+ * deadline on their sum; then not all of the delays in their spans can come together, and bounds
+ * may be rough.
  */
 int mull__delays_are_correlated(const mull__chain *chain, const mull__chain_set *chain_set);
 

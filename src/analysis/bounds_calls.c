@@ -1,6 +1,6 @@
-/* bounds_calls.c: the most calls that fit in before max_age.
+/* bounds_calls.c: the most calls that fit in before max_age and deadline.
  *
- * Calls cost time, and only walks that are young enough are redelivered; so it may pay to leave
+ * Calls cost time, and only walks that are young enough go on; so it may pay to leave
  * retries out for the sake of one more redelivery. Round by round, the least age is kept for each
  * number of calls. Of these go the ones that could not come to more than is known to be possible,
  * even if all that comes cost as little for each call as the best of rounds. */
@@ -19,9 +19,10 @@ typedef struct front {
 
 typedef struct chooser {
     mull__paths *paths;
-    double *rate;   /* [round]: the most calls for a millisecond, in this round or any later */
-    int64_t most;   /* calls that are known to be possible */
-    int64_t beyond; /* or would be, if walks that weren't followed went as well as can be */
+    int64_t late_ms; /* nothing that is older is redelivered */
+    double *rate;    /* [round]: the most calls for a millisecond, in this round or any later */
+    int64_t most;    /* calls that are known to be possible */
+    int64_t beyond;  /* or would be, if walks that weren't followed went as well as can be */
 } chooser;
 
 /* ---- What a round can give ------------------------------------------------------------------- */
@@ -62,14 +63,14 @@ static void find_rates(chooser *c)
 
 /* at_most is how many calls a message can come to that has failed `calls` times when it is `age_ms`
  * old, at the first attempt of a round: every round but the last that ends in a redelivery takes
- * its time before max_age. */
+ * its time before it is late. */
 static int64_t at_most(const chooser *c, int64_t calls, int64_t age_ms, int64_t round)
 {
     const mull__paths *p = c->paths;
     int64_t last = calls + p->calls - 1;
     int64_t rounds = p->rounds - round;
     double rate = c->rate[rounds > 0 ? round : p->rounds];
-    double more = rate * (double)(p->max_age_ms - age_ms) * (1 + 1e-9) + (double)p->calls + 1;
+    double more = rate * (double)(c->late_ms - age_ms) * (1 + 1e-9) + (double)p->calls + 1;
     int64_t bound = rate < FREE && more < 0x1p60 ? last + (int64_t)more : MULL__FOREVER;
     if (!p->unlimited && last + rounds * p->calls < bound)
         bound = last + rounds * p->calls;
@@ -77,9 +78,24 @@ static int64_t at_most(const chooser *c, int64_t calls, int64_t age_ms, int64_t 
 }
 
 /* is_late: at this attempt of a round that begins at an age nothing is redelivered any more. */
-static int is_late(const mull__paths *p, int64_t attempt, int64_t age_ms)
+static int is_late(const chooser *c, int64_t attempt, int64_t age_ms)
 {
-    return mull__later(age_ms, p->attempts[attempt].since.low_ms) > p->max_age_ms;
+    return mull__later(age_ms, c->paths->attempts[attempt].since_ms) > c->late_ms;
+}
+
+/* calls_with is how many calls there are with all retries of a round that begins at an age, after
+ * so many with its first: up to the last one that begins no later than the deadline. */
+static int64_t calls_with(const mull__paths *p, int64_t calls, int64_t age_ms)
+{
+    int64_t from = 1, to = p->calls;
+    while (from < to) {
+        int64_t middle = from + (to - from + 1) / 2;
+        if (mull__later(age_ms, p->attempts[middle].since_ms) <= p->deadline_ms)
+            from = middle;
+        else
+            to = middle - 1;
+    }
+    return calls + from - 1;
 }
 
 /* ---- What is possible in any case ------------------------------------------------------------ */
@@ -96,11 +112,13 @@ static void try_plainly(chooser *c, int by_rate)
         if (by_rate)
             rate_now(p, &attempt);
         int64_t ms = mull__round_ms(p, attempt);
-        c->most = mull__greater(c->most, calls + p->calls - 1);
-        if (ms == MULL__FOREVER || is_late(p, attempt, age_ms))
+        c->most = mull__greater(c->most, calls_with(p, calls, age_ms));
+        if (ms == MULL__FOREVER || is_late(c, attempt, age_ms))
             return;
         calls += attempt;
         age_ms = mull__later(age_ms, ms);
+        if (age_ms > p->deadline_ms)
+            return;
     }
 }
 
@@ -115,14 +133,16 @@ static int takes_no_time(mull__paths *p)
 /* ---- Round by round -------------------------------------------------------------------------- */
 
 /* follow goes through the attempts of a round. */
-static void follow(mull__paths *p, front *next, int64_t calls, int64_t age_ms)
+static void follow(const chooser *c, front *next, int64_t calls, int64_t age_ms)
 {
+    mull__paths *p = c->paths;
     for (int64_t attempt = p->exit; attempt <= p->calls; attempt++) {
-        if (is_late(p, attempt, age_ms))
+        if (is_late(c, attempt, age_ms))
             break;
         int64_t *least = &next->age_ms[calls + attempt - next->least];
         int64_t then_ms = mull__later(age_ms, mull__round_ms(p, attempt));
-        *least = then_ms < *least ? then_ms : *least;
+        if (then_ms <= p->deadline_ms)
+            *least = mull__smaller(*least, then_ms);
     }
     p->work += 2 * (p->calls - p->exit + 1);
 }
@@ -135,8 +155,8 @@ static void drop(chooser *c, front *f, int64_t round)
     for (size_t i = f->count; i-- > 0;) {
         int64_t age_ms = f->age_ms[i], calls = f->least + (int64_t)i;
         if (age_ms != MULL__FOREVER)
-            c->most = mull__greater(c->most, calls + c->paths->calls - 1);
-        if (age_ms >= earliest_ms || age_ms > c->paths->max_age_ms ||
+            c->most = mull__greater(c->most, calls_with(c->paths, calls, age_ms));
+        if (age_ms >= earliest_ms || age_ms > c->late_ms ||
             at_most(c, calls, age_ms, round) <= c->most) {
             f->age_ms[i] = MULL__FOREVER;
             continue;
@@ -182,7 +202,7 @@ static int walk(chooser *c, front *now, front *next)
             if (age_ms != MULL__FOREVER && gives_up)
                 c->beyond = mull__greater(c->beyond, at_most(c, calls, age_ms, round));
             else if (age_ms != MULL__FOREVER)
-                follow(p, next, calls, age_ms);
+                follow(c, next, calls, age_ms);
         }
         if (gives_up || now->count == 0)
             return MULL_OK;
@@ -201,7 +221,7 @@ int mull__calls_of_paths(mull__range *range, mull__paths *p)
     range->calls = MULL__FOREVER;
     if (takes_no_time(p))
         return MULL_OK;
-    chooser c = {.paths = p};
+    chooser c = {.paths = p, .late_ms = mull__smaller(p->max_age_ms, p->deadline_ms)};
     front now = {0}, next = {0};
     int status = MULL_OK;
     c.rate = mull__zalloc(p->allocator, (size_t)p->rounds + 1, sizeof *c.rate);

@@ -70,6 +70,13 @@ static void keep_distinct(mull__paths *p)
 
 /* ---- Attempts -------------------------------------------------------------------------------- */
 
+/* wait_of gives a step's wait, with the call behind it where there is no deadline. */
+static mull__ms_range wait_of(const mull__paths *p, const mull__tier_config *tier, int64_t step)
+{
+    mull__ms_range wait = mull__tier_ms_range(tier, step);
+    return p->deadline_ms == MULL__FOREVER ? mull__with_call(p->chain_set, wait) : wait;
+}
+
 /* look_at_attempt says what may follow a failure at this attempt. */
 static void look_at_attempt(mull__paths *p, int64_t number)
 {
@@ -79,8 +86,7 @@ static void look_at_attempt(mull__paths *p, int64_t number)
         const mull__chain *chain = &p->chains[i];
         int64_t allowed = chain->redeliver->attempts;
         if (number <= chain->retry->attempts) {
-            mull__ms_range wait = mull__tier_ms_range(chain->retry, number);
-            mull__interval_set_add(&attempt->retry, mull__with_call(p->chain_set, wait));
+            mull__interval_set_add(&attempt->retry, wait_of(p, chain->retry, number));
             continue;
         }
         attempt->level++;
@@ -88,7 +94,7 @@ static void look_at_attempt(mull__paths *p, int64_t number)
             attempt->end_round = allowed;
     }
     if (number < p->calls)
-        attempt[1].since = mull__span_sum(attempt->since, mull__interval_set_hull(&attempt->retry));
+        attempt[1].since_ms = mull__later(attempt->since_ms, attempt->retry.at[0].low_ms);
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -121,6 +127,11 @@ static int64_t cost_of_all(const mull__paths *p, int has_age)
     return cost;
 }
 
+static int64_t bound_of(int64_t setting)
+{
+    return setting == MULL__OFF ? MULL__FOREVER : setting;
+}
+
 int mull__paths_init(mull__paths *p, const mull__chain_set *chain_set,
                      const mull_allocator *allocator)
 {
@@ -128,8 +139,10 @@ int mull__paths_init(mull__paths *p, const mull__chain_set *chain_set,
     p->chains = mull__zalloc(allocator, chain_set->count, sizeof *p->chains);
     if (!p->chains)
         return MULL_ENOMEM;
-    int has_age = chain_set->max_age_ms != MULL__OFF;
-    p->max_age_ms = has_age ? chain_set->max_age_ms : MULL__FOREVER;
+    p->max_age_ms = bound_of(chain_set->max_age_ms);
+    p->deadline_ms = bound_of(chain_set->deadline_ms);
+    p->horizon_ms = p->deadline_ms == MULL__FOREVER ? p->max_age_ms : p->deadline_ms;
+    int has_age = p->horizon_ms != MULL__FOREVER;
     keep_distinct(p);
     p->calls = p->chains[p->count - 1].retry->attempts + 1;
     p->exit = p->chains[0].retry->attempts + 1;
@@ -137,7 +150,7 @@ int mull__paths_init(mull__paths *p, const mull__chain_set *chain_set,
         return MULL_OK;
     p->capped = chain_set->max_attempts != MULL__OFF &&
                 (p->unlimited || chain_set->max_attempts < p->calls * (p->rounds + 1));
-    /* Without max_age the ends of what may be are enough. */
+    /* Where age makes no difference the ends of what may be are enough. */
     if (take_memory(p, !has_age ? 1 : p->count < WAITS ? p->count : WAITS))
         return MULL_ENOMEM;
     for (int64_t attempt = 1; attempt <= p->calls; attempt++)
@@ -161,10 +174,10 @@ static void fill_level(mull__paths *p, size_t level, int64_t round)
     mull__interval_set_copy(ages, &p->redeliver[level]);
     if (tier->attempts != MULL_UNLIMITED && round >= tier->attempts)
         return;
-    mull__ms_range wait = mull__tier_ms_range(tier, round + 1);
-    mull__interval_set_add(ages, mull__with_call(p->chain_set, wait));
+    mull__ms_range wait = wait_of(p, tier, round + 1);
+    mull__interval_set_add(ages, wait);
     if (p->settled)
-        p->settled = mull__span_same(wait, mull__tier_ms_range(tier, MULL__FOREVER));
+        p->settled = mull__span_same(wait, wait_of(p, tier, MULL__FOREVER));
     p->work += 80;
 }
 
@@ -191,7 +204,7 @@ static int fill_in(mull__earliest_times *s, mull__paths *p)
         return MULL_ENOMEM;
     s->attempt_ms = s->round_ms + rounds;
     for (size_t i = 1; i < attempts; i++)
-        s->attempt_ms[i] = p->attempts[i].since.low_ms;
+        s->attempt_ms[i] = p->attempts[i].since_ms;
     for (int64_t round = 0; round < p->rounds; round++) {
         int64_t least_ms = MULL__FOREVER;
         mull__paths_round(p, round);
@@ -233,7 +246,7 @@ static int most_calls(mull__range *range, mull__paths *p)
 {
     const mull__chain_set *w = p->chain_set;
     int status = MULL_OK;
-    if (w->max_age_ms != MULL__OFF)
+    if (p->horizon_ms != MULL__FOREVER)
         status = spend(range, p, mull__calls_of_paths);
     else
         range->calls = p->unlimited ? MULL__FOREVER : p->calls * (p->rounds + 1);
@@ -253,14 +266,14 @@ static int of_several(mull__range *range, mull__paths *p)
 int mull__range_of_paths(mull__range *range, const mull__chain_set *chain_set,
                          const mull_allocator *allocator)
 {
-    *range = (mull__range){1, 0, 0, 0}; /* the first failure ends it */
+    *range = (mull__range){.calls = 1}; /* the first failure ends it */
     if (chain_set->count == 0)
         return MULL_OK;
     mull__paths paths;
     int status = mull__paths_init(&paths, chain_set, allocator);
     if (status == MULL_OK && !paths.attempts)
         *range = mull__range_estimate(chain_set);
-    else if (status == MULL_OK && paths.count == 1)
+    else if (status == MULL_OK && paths.count == 1 && paths.deadline_ms == MULL__FOREVER)
         *range = mull__range_of_chain(chain_set);
     else if (status == MULL_OK)
         status = of_several(range, &paths);

@@ -41,17 +41,21 @@ int mull__interval_set_contains(const mull__interval_set *outer, const mull__int
 
 /* mull__attempt is a failure at an attempt, in any round. */
 typedef struct mull__attempt {
-    mull__interval_set retry; /* the waits for the next attempt, its call included */
-    mull__ms_range since;     /* the least and the most from the first failure of the round on */
+    mull__interval_set retry; /* the waits for the next attempt */
+    int64_t since_ms;         /* the least from the first failure of the round on */
     int64_t end_round;        /* from which round on it may end the message by the end of its chain;
                                  MULL__FOREVER: never */
     size_t level;             /* how many chains have no retry left */
 } mull__attempt;
 
+/* Waits include the call behind them where there is no deadline, which only begins of calls are
+ * held against. */
 typedef struct mull__paths {
     const mull__chain_set *chain_set;
     const mull_allocator *allocator;
-    int64_t max_age_ms;  /* MULL__FOREVER: none */
+    int64_t max_age_ms, deadline_ms; /* MULL__FOREVER: none */
+    int64_t horizon_ms;  /* beyond this age the age makes no difference any more: it's the deadline,
+                            else max_age */
     mull__chain *chains; /* each once, by the number of their retries */
     size_t count;
     int64_t calls;           /* the most in one round: its attempts are 1 ... calls */
@@ -60,13 +64,12 @@ typedef struct mull__paths {
     int unlimited;           /* and those that aren't left out: some chain has no end of them */
     int capped;              /* max_attempts may cut a walk short */
     mull__attempt *attempts; /* [attempt]; NULL: the effort doesn't reach for any of it */
-    mull__interval_set
-        *redeliver;        /* [level]: the waits before the next round, its first call included */
-    mull__ms_range *spans; /* of all waits */
-    int64_t round;         /* that they are filled in for; -1: none */
-    int settled;           /* and for all rounds from it on */
-    int64_t work;          /* done so far, in nanoseconds, roughly */
-    int64_t most_work;     /* who comes to it gives up, and says what holds in any case */
+    mull__interval_set *redeliver; /* [level]: the waits before the next round */
+    mull__ms_range *spans;         /* of all waits */
+    int64_t round;                 /* that they are filled in for; -1: none */
+    int settled;                   /* and for all rounds from it on */
+    int64_t work;                  /* done so far, in nanoseconds, roughly */
+    int64_t most_work;             /* who comes to it gives up, and says what holds in any case */
 } mull__paths;
 
 /* mull__paths_init: MULL_ENOMEM. */
@@ -89,12 +92,13 @@ static inline const mull__interval_set *mull__redelivery(const mull__paths *path
 static inline int64_t mull__round_ms(const mull__paths *paths, int64_t attempt)
 {
     const mull__interval_set *waits = mull__redelivery(paths, attempt);
-    return waits ? mull__later(paths->attempts[attempt].since.low_ms, waits->at[0].low_ms)
+    return waits ? mull__later(paths->attempts[attempt].since_ms, waits->at[0].low_ms)
                  : MULL__FOREVER;
 }
 
 /* mull__times_of_paths gives the shortest and longest time, mull__calls_of_paths the most calls
- * where there is max_age. MULL_ENOMEM. */
+ * where there is max_age or deadline.
+ * MULL_ENOMEM. */
 int mull__times_of_paths(mull__range *range, mull__paths *paths);
 int mull__calls_of_paths(mull__range *range, mull__paths *paths);
 

@@ -123,15 +123,35 @@ static void end_at(walker *w, mull__ms_range span)
 
 /* ---- From place to place --------------------------------------------------------------------- */
 
-/* go adds to a place the ages that those in a span come to after some waits. Beyond max_age nothing
- * depends on the age any more, so that only the ends of what may be are kept there. */
+/* call is after a wait: it takes its time, and doesn't begin later than the deadline, at which a
+ * walk may end instead. 0: there is none. */
+static int call(walker *w, mull__ms_range *span, mull__ms_range from, mull__ms_range wait)
+{
+    int64_t deadline_ms = w->paths->deadline_ms;
+    *span = mull__span_sum(from, wait);
+    if (deadline_ms == MULL__FOREVER)
+        return 1; /* its time is in the wait */
+    if (span->high_ms > deadline_ms) {
+        from.low_ms = mull__greater(from.low_ms, deadline_ms - wait.high_ms + 1);
+        end_at(w, from);
+        span->high_ms = deadline_ms;
+    }
+    int begins = span->low_ms <= deadline_ms;
+    *span = mull__with_call(w->paths->chain_set, *span);
+    return begins;
+}
+
+/* go adds to a place the ages that those in a span come to after some waits. Beyond the horizon
+ * only the ends of what may be are kept. */
 static void go(walker *w, mull__interval_set *to, mull__ms_range from,
                const mull__interval_set *waits)
 {
+    int64_t horizon_ms = w->paths->horizon_ms;
     for (size_t i = 0; i < waits->count; i++) {
-        mull__ms_range span = mull__span_sum(from, waits->at[i]),
-                       hull = mull__interval_set_hull(to);
-        if (span.high_ms > w->paths->max_age_ms && hull.high_ms > w->paths->max_age_ms)
+        mull__ms_range span, hull = mull__interval_set_hull(to);
+        if (!call(w, &span, from, waits->at[i]))
+            continue;
+        if (span.high_ms > horizon_ms && hull.high_ms > horizon_ms)
             mull__ms_range_include(&span, to->at[to->count - 1]);
         mull__interval_set_add(to, span);
     }
@@ -183,6 +203,8 @@ static void through(walker *w, const mull__interval_set *from, int64_t calls, in
         if (attempt == p->calls)
             return;
         retry(w, &p->attempts[attempt].retry);
+        if (w->here.count == 0)
+            return; /* the deadline is over */
     }
 }
 
@@ -249,9 +271,9 @@ static int take_memory(walker *w)
 {
     const mull_allocator *a = w->paths->allocator;
     size_t count = 2 * w->place_count, room = w->place_count > 1 ? FEW_SPANS : MOST_SPANS;
-    if (w->paths->max_age_ms == MULL__FOREVER)
+    if (w->paths->horizon_ms == MULL__FOREVER)
         room = 0; /* the ends of what may be are enough */
-    room++;       /* for what is beyond max_age */
+    room++;       /* for what is beyond it */
     w->spans = mull__zalloc(a, count + 2, room * sizeof *w->spans);
     w->places = mull__zalloc(a, count + 2, sizeof *w->places);
     if (!w->spans || !w->places)
@@ -267,7 +289,7 @@ static int take_memory(walker *w)
 
 int mull__times_of_paths(mull__range *range, mull__paths *paths)
 {
-    int never_ends = paths->unlimited && !paths->capped && paths->max_age_ms == MULL__FOREVER;
+    int never_ends = paths->unlimited && !paths->capped && paths->horizon_ms == MULL__FOREVER;
     int64_t places = paths->capped ? paths->chain_set->max_attempts : 1;
     walker w = {.paths = paths, .range = range, .place_count = (size_t)places};
     if (places > MOST_PLACES) {

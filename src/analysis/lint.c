@@ -164,13 +164,22 @@ static const mull__scope *behind(const mull__table *table, const mull__scope *sc
     return far && far != scope && mull__scope_rules(far) > 0 ? far : NULL;
 }
 
+/* is_overridden: an override is in force for those whom a scope names. */
+static int is_overridden(const mull__table *table, const mull__scope *scope)
+{
+    const char *consumer = scope->kind == MULL__CONSUMER ? scope->name : NULL;
+    const char *transport = scope->kind == MULL__TRANSPORT ? scope->name : NULL;
+    return mull__effective_settings_of(table, consumer, transport).settings.override != MULL__OFF;
+}
+
 /* no_default: a scope without one that includes what it stands before keeps nothing away. */
 static void no_default(mull__lint_context *f, const mull__lint_item *item)
 {
     const mull__scope *scope = item->scope, *far = behind(f->table, scope);
     const mull__rule *rule = first_written_in(scope, scope);
+    const char *word = is_overridden(f->table, scope) ? "override" : NULL;
     if (far && rule && !mull__has_default(scope) && !first_written_in(far, scope))
-        mull__lint_report(f, rule, (mull__finding){.other.scope = far->label});
+        mull__lint_report(f, rule, (mull__finding){.word = word, .other.scope = far->label});
 }
 
 static const mull__scope *scope_labelled(const mull__table *table, const char *label)
@@ -327,7 +336,21 @@ static const struct {
     {MULL__NOTHING_REDELIVERED, MULL__SCOPES, mull__lint_nothing_redelivered},
     {MULL__NOTHING_INCLUDED, MULL__SCOPES, nothing_included},
     {MULL__DEAD_LETTERS_READ, MULL__ONCE, in_use},
+    {MULL__COMPARES_TEXT, MULL__OWN_RULES | MULL__DECLARATIONS, mull__lint_comparison},
+    {MULL__ENDLESS_OVERRIDE, MULL__SCOPES, mull__lint_endless_override},
 };
+
+/* no_rules: all that is left to look at are overrides. */
+static void no_rules(mull__lint_context *f)
+{
+    mull__finding finding = {.kind = MULL__NO_RULES};
+    for (size_t i = 0; i < f->table->scope_count; i++)
+        if (is_overridden(f->table, &f->table->scopes[i]))
+            finding.word = "override";
+    mull__lint_report(f, NULL, finding);
+    f->kind = MULL__ENDLESS_OVERRIDE;
+    mull__lint_each(f, MULL__SCOPES, mull__lint_endless_override);
+}
 
 /* What may be spent on all searches together, besides that for the rules' fates. */
 enum { EFFORT = 300000000 };
@@ -344,8 +367,8 @@ int mull__lint_run(const mull__fates *fates, const mull__scope_users *users,
                             .data = data,
                             .effort = EFFORT};
     if (fates->table->rule_count == 0) {
-        mull__lint_report(&f, NULL, (mull__finding){.kind = MULL__NO_RULES});
-        return MULL_OK;
+        no_rules(&f);
+        return f.status;
     }
     for (size_t i = 0; i < sizeof searches / sizeof *searches && f.status == MULL_OK; i++) {
         f.kind = searches[i].kind;

@@ -13,24 +13,29 @@ typedef enum mull__finding_kind {
     MULL__UNRECOVERABLE_BEFORE, /* `other` is an unrecoverable declaration, `word` says that it
                                    has a matcher; file NULL: built in */
     MULL__REPLACED,             /* by `other` */
-    MULL__NO_DEFAULT,           /* `scope` has none, and keeps the rules of `other.scope` away */
+    MULL__NO_DEFAULT,           /* `scope` has none, and keeps the rules of `other.scope` away;
+                                   `word`: an override is in force there */
     MULL__MISSPELT,             /* `type` looks like `other.type` */
-    MULL__TOO_LATE,             /* redelivery `number` comes after `limit` ms, which is max_age */
-    MULL__TOO_MANY_CALLS,       /* `number`, of which max_attempts lets `limit` through */
+    MULL__TOO_LATE,       /* redelivery `number` comes after `limit` ms, which is what `word` says:
+                             max_age or deadline */
+    MULL__TOO_MANY_CALLS, /* `number`, of which max_attempts lets `limit` through */
     MULL__NEVER_PASSES,
     MULL__NO_EFFECT,           /* of the option, or step, `word`; of a delay of `number` ms where
                                   the cap is `limit` ms */
     MULL__NOTHING_REDELIVERED, /* so that max_age has no effect */
     MULL__NOTHING_INCLUDED,    /* `other.scope` has no rules */
-    MULL__NO_RULES,
+    MULL__NO_RULES,            /* `word`: but an override */
     /* Where consumers are known: */
-    MULL__REFUSED,           /* by `run`: told by runtime/check.h */
-    MULL__DEAD_LETTERS_READ, /* consumer `word` reads the queue `other.type` where those of consumer
-                                `other.scope` go */
-    MULL__LONG_DELAY,        /* `number` ms; those of transport `word` are at most `limit` ms */
-    MULL__NOT_IN_SERVICE,    /* the consumer or transport of `scope` */
+    MULL__DEAD_LETTERS_READ = 15, /* consumer `word` reads the queue `other.type` where those of
+                                consumer `other.scope` go */
+    MULL__LONG_DELAY,     /* `number` ms; those of transport `word` are at most `limit` ms */
+    MULL__NOT_IN_SERVICE, /* the consumer or transport of `scope` */
     /* In any case: */
-    MULL__STOPPED /* to look for what `word` says would take too long from here on */
+    MULL__STOPPED,          /* to look for what `word` says would take too long from here on */
+    MULL__ENDLESS_OVERRIDE, /* no max_attempts, max_age or deadline is in force with it */
+    MULL__COMPARES_TEXT,    /* of the field `word`, with `other.type`, which looks like a comparison
+                               with a number */
+    MULL__FINDING_KINDS     /* one more than the last; 14 stays free: it once was another's */
 } mull__finding_kind;
 
 /* mull__finding: what doesn't apply is NULL or 0. All of it is the table's. */

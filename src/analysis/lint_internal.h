@@ -60,5 +60,7 @@ mull__lint mull__lint_typo;                /* once */
 mull__lint mull__lint_limits;              /* scopes */
 mull__lint mull__lint_no_effect;           /* own rules */
 mull__lint mull__lint_nothing_redelivered; /* scopes */
+mull__lint mull__lint_endless_override;    /* scopes */
+mull__lint mull__lint_comparison;          /* own rules, declarations */
 
 #endif

@@ -1,19 +1,35 @@
-/* lint_limits.c: rules of which max_age or max_attempts lets less through than they say,
+/* lint_limits.c: rules of which max_age, deadline or max_attempts lets less through than they say,
  * whatever other rules do. */
 #include "base/alloc.h"
 #include "lint_internal.h"
 
-/* late_redelivery is the first that can't come, 0 where there is none or it isn't certain. */
-static int64_t late_redelivery(const mull__rule *rule, const mull__effective_limits *mix,
-                               const mull__earliest_times *soonest)
+static int is_over(int64_t ms, int64_t bound_ms)
 {
-    if (mix->max_age_ms == MULL__OFF || !soonest->round_ms)
-        return 0;
+    return bound_ms != MULL__OFF && ms > bound_ms;
+}
+
+/* late_redelivery is the first that can't come, and the limit that it comes after; number 0 where
+ * there is none or it isn't certain. max_age is held against its failure, a deadline against its
+ * due time. */
+static mull__finding late_redelivery(const mull__rule *rule, const mull__effective_limits *mix,
+                                     const mull__earliest_times *soonest)
+{
+    mull__finding late = {.kind = MULL__TOO_LATE};
+    if ((mix->max_age_ms == MULL__OFF && mix->deadline_ms == MULL__OFF) || !soonest->round_ms)
+        return late;
     int64_t retries_ms = soonest->attempt_ms[rule->retry.attempts + 1];
-    for (int64_t done = 0; done < rule->redeliver.attempts; done++)
-        if (mull__later(soonest->round_ms[done], retries_ms) > mix->max_age_ms)
-            return done + 1;
-    return 0;
+    for (int64_t done = 0; done < rule->redeliver.attempts; done++) {
+        int64_t failed_ms = mull__later(soonest->round_ms[done], retries_ms);
+        int64_t wait_ms = mull__tier_ms_range(&rule->redeliver, done + 1).low_ms;
+        int is_old = is_over(failed_ms, mix->max_age_ms);
+        if (!is_old && !is_over(mull__later(failed_ms, wait_ms), mix->deadline_ms))
+            continue;
+        late.number = done + 1;
+        late.limit = is_old ? mix->max_age_ms : mix->deadline_ms;
+        late.word = is_old ? "max_age" : "deadline";
+        break;
+    }
+    return late;
 }
 
 /* calls_alone is how many calls a rule asks for; 0: without end. */
@@ -28,7 +44,8 @@ static int nothing_is_lost(const mull__effective_limit_list *mixes)
 {
     for (size_t i = 0; i < mixes->count; i++) {
         const mull__effective_limits *mix = &mixes->items[i];
-        if (mix->overridden || (mix->max_age_ms == MULL__OFF && mix->max_attempts == MULL__OFF))
+        if (mix->overridden || (mix->max_age_ms == MULL__OFF && mix->deadline_ms == MULL__OFF &&
+                                mix->max_attempts == MULL__OFF))
             return 1;
     }
     return mixes->count == 0;
@@ -44,11 +61,11 @@ static void tell_lost(const mull__lint_context *f, const mull__rule *rule,
     cut.number = calls_alone(rule);
     for (size_t i = 0; i < mixes->count; i++) {
         const mull__effective_limits *mix = &mixes->items[i];
-        int64_t redelivery = late_redelivery(rule, mix, &soonest[i]);
+        const mull__finding here = late_redelivery(rule, mix, &soonest[i]);
         int is_cut = mix->max_attempts != MULL__OFF && cut.number > mix->max_attempts;
-        late_count += redelivery > 0;
-        late.number = mull__greater(late.number, redelivery);
-        late.limit = mull__greater(late.limit, mix->max_age_ms);
+        late_count += here.number > 0;
+        if (here.number > late.number || (here.number == late.number && here.limit > late.limit))
+            late = here;
         cut_count += (size_t)is_cut;
         cut.limit = mull__greater(cut.limit, mix->max_attempts);
     }

@@ -43,6 +43,11 @@ static int is_lower(char c)
     return c >= 'a' && c <= 'z';
 }
 
+static int is_capital(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
 static int differs_in_case_only(const char *a, const char *b)
 {
     while (*a && lower(*a) == lower(*b)) {
@@ -52,7 +57,7 @@ static int differs_in_case_only(const char *a, const char *b)
     return *a == *b;
 }
 
-/* telling is the part of a name that tells it from others. */
+/* telling is how long the part of a name is that tells it from others. */
 static size_t telling(const char *name)
 {
     static const char *const endings[] = {"Error", "Exception", "Failure"};
@@ -65,26 +70,36 @@ static size_t telling(const char *name)
     return length;
 }
 
-/* is_slip: one letter more or less, another one, or two that changed places. Digits and capitals
- * are how names are told apart, so that only small letters count as slips. */
-static int is_slip(const char *a, const char *b)
+/* is_letter: a letter of a name that may be a slip. Digits and capitals are how names are told
+ * apart; where one of them is known, only a capital that ends what tells them apart is: TypeA. */
+static int is_letter(const char *name, const char *at, int known)
 {
+    return is_lower(*at) || (known && is_capital(*at) && (size_t)(at - name) + 1 != telling(name));
+}
+
+/* is_slip: one letter more or less, another one, or two that changed places. */
+static int is_slip(const char *one, const char *other, int known)
+{
+    const char *a = one, *b = other;
     size_t m = strlen(a), n = strlen(b);
     for (; *a && *a == *b; a++, b++, m--)
         n--;
     for (; m > 0 && n > 0 && a[m - 1] == b[n - 1]; m--)
         n--;
     if (m + n == 1)
-        return is_lower(m ? *a : *b);
+        return m ? is_letter(one, a, known) : is_letter(other, b, known);
     int swapped = m == 2 && n == 2 && a[0] == b[1] && a[1] == b[0];
-    return ((m == 1 && n == 1) || swapped) && is_lower(*a) && is_lower(*b);
+    return ((m == 1 && n == 1) || swapped) && is_letter(one, a, known) &&
+           is_letter(other, b, known);
 }
 
-static int looks_like(const char *a, const char *b)
+/* looks_like: of shorter names one letter says little. */
+static int looks_like(const char *a, const char *b, int known)
 {
-    enum { SHORTEST = 6 }; /* of which one letter says little */
+    enum { SHORTEST = 6, SHORTEST_KNOWN = 3 };
+    size_t shortest = known ? SHORTEST_KNOWN : SHORTEST;
     return differs_in_case_only(a, b) ||
-           (telling(a) >= SHORTEST && telling(b) >= SHORTEST && is_slip(a, b));
+           (telling(a) >= shortest && telling(b) >= shortest && is_slip(a, b, known));
 }
 
 /* ---- All types ------------------------------------------------------------------------------- */
@@ -136,7 +151,7 @@ static void look(mull__lint_context *f, const usage *it, const char *name, const
             mull__stop(f, "misspelt", it->first->source.file, it->first->source.line);
             return;
         }
-        if (alike && looks_like(name, other)) {
+        if (alike && looks_like(name, other, models[i].known)) {
             mull__lint_report(f, it->first, (mull__finding){.other.type = other});
             return;
         }

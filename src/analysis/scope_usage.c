@@ -65,9 +65,18 @@ static void take_in(mull__effective_limits *all, const mull__effective_limits *b
 {
     all->max_age_ms = looser(all->max_age_ms, by->max_age_ms);
     all->max_attempts = looser(all->max_attempts, by->max_attempts);
+    all->deadline_ms = looser(all->deadline_ms, by->deadline_ms);
     all->handler_ms = mull__greater(all->handler_ms, by->handler_ms);
     all->overridden |= by->overridden;
     all->unrecoverable |= by->unrecoverable;
+}
+
+mull__effective_limits mull__effective_limits_all(const mull__effective_limit_list *mixes)
+{
+    mull__effective_limits all = mixes->items[0];
+    for (size_t i = 1; i < mixes->count; i++)
+        take_in(&all, &mixes->items[i]);
+    return all;
 }
 
 static int add_mix(mull__effective_limit_list *mixes, mull__effective_limits mix)
@@ -84,11 +93,11 @@ static int add_mix(mull__effective_limit_list *mixes, mull__effective_limits mix
         items[mixes->count++] = mix;
         return MULL_OK;
     }
-    for (; mixes->count > 1; mixes->count--)
-        take_in(&items[0], &items[mixes->count - 1]);
+    items[0] = mull__effective_limits_all(mixes);
     take_in(&items[0], &mix);
-    items[mixes->count++] =
-        (mull__effective_limits){0, 1, 0, 0, 1}; /* lets through the least that any can */
+    items[1] = (mull__effective_limits){.max_attempts = 1,
+                                        .unrecoverable = 1}; /* the least that any lets through */
+    mixes->count = 2;
     mixes->rough = 1;
     return MULL_OK;
 }
@@ -101,6 +110,21 @@ static int declares(const mull__table *table, const mull__effective_settings *ef
             return 1;
     }
     return 0;
+}
+
+mull__effective_limits mull__effective_limits_here(const mull__table *table,
+                                                   const mull__effective_settings *effective,
+                                                   int64_t handler_ms)
+{
+    const mull__settings *settings = &effective->settings;
+    return (mull__effective_limits){
+        .max_age_ms = settings->max_age_ms,
+        .max_attempts = settings->max_attempts,
+        .deadline_ms = settings->deadline_ms,
+        .handler_ms = handler_ms,
+        .overridden = settings->override != MULL__OFF,
+        .unrecoverable = declares(table, effective),
+    };
 }
 
 typedef struct search {
@@ -116,13 +140,7 @@ static int add_layer(void *data, const mull__effective_settings *effective)
     const search *s = data;
     if (effective->rules != s->scope)
         return MULL_OK;
-    return add_mix(s->mixes, (mull__effective_limits){
-                                 .max_age_ms = effective->settings.max_age_ms,
-                                 .max_attempts = effective->settings.max_attempts,
-                                 .handler_ms = s->handler_ms,
-                                 .overridden = effective->settings.override > 0,
-                                 .unrecoverable = declares(s->table, effective),
-                             });
+    return add_mix(s->mixes, mull__effective_limits_here(s->table, effective, s->handler_ms));
 }
 
 /* may_use: a known consumer may have a scope's rules in force, by its names. */
@@ -160,8 +178,12 @@ int mull__effective_limits_of(mull__effective_limit_list *mixes, const mull__tab
     s.handler_ms = users->handler_ms;
     int status = mull__each_layer(&any);
     if (status == MULL_OK && *effort <= 0) { /* whatever there may be */
-        status =
-            add_mix(mixes, (mull__effective_limits){MULL__OFF, MULL__OFF, users->handler_ms, 1, 1});
+        status = add_mix(mixes, (mull__effective_limits){.max_age_ms = MULL__OFF,
+                                                         .max_attempts = MULL__OFF,
+                                                         .deadline_ms = MULL__OFF,
+                                                         .handler_ms = users->handler_ms,
+                                                         .overridden = 1,
+                                                         .unrecoverable = 1});
         mixes->rough = 1;
     }
     return status;
@@ -217,23 +239,40 @@ mull__chain_set mull__chain_set_of(const mull__scope *scope, const mull__effecti
         .may_end_at_once = unreadable || mix->unrecoverable || !mull__has_default(scope),
         .max_attempts = mix->max_attempts,
         .max_age_ms = mix->max_age_ms,
+        .deadline_ms = mix->deadline_ms,
         .handler_ms = mix->handler_ms,
         .effort = effort,
     };
 }
 
-static void widen(mull__range *all, mull__range one)
+/* take_range adds the walks of a chain set to all others. MULL_ENOMEM. */
+static int take_range(mull__range *all, const mull__chain_set *chain_set, int overridden,
+                      const mull_allocator *allocator)
 {
+    mull__range one;
+    int status = MULL_OK;
+    int is_line =
+        chain_set->count == 1 && !chain_set->may_end_at_once && chain_set->deadline_ms == MULL__OFF;
+    if (overridden)
+        one = mull__range_overridden(chain_set);
+    else if (is_line)
+        one = mull__range_of_chain(chain_set);
+    else
+        status = mull__range_of_paths(&one, chain_set, allocator);
+    if (status != MULL_OK)
+        return status;
     all->calls = mull__greater(all->calls, one.calls);
     all->shortest_ms = mull__smaller(all->shortest_ms, one.shortest_ms);
     all->longest_ms = mull__greater(all->longest_ms, one.longest_ms);
     all->rough |= one.rough;
+    all->last_call_ms = mull__greater(all->last_call_ms, mull__last_call_ms(chain_set, &one));
+    return MULL_OK;
 }
 
 int mull__range_of_scope(mull__range *range, const mull__fates *fates, const mull__scope *scope,
                          const mull__effective_limit_list *mixes, int64_t *effort)
 {
-    *range = (mull__range){0, MULL__FOREVER, 0, mixes->rough || fates->stopped};
+    *range = (mull__range){.shortest_ms = MULL__FOREVER, .rough = mixes->rough || fates->stopped};
     mull__chain *chains = mull__zalloc(mixes->allocator, mull__scope_rules(scope), sizeof *chains);
     if (!chains)
         return MULL_ENOMEM;
@@ -242,34 +281,40 @@ int mull__range_of_scope(mull__range *range, const mull__fates *fates, const mul
     for (size_t i = 0; i < mixes->count && status == MULL_OK; i++) {
         mull__chain_set chain_set =
             mull__chain_set_of(scope, &mixes->items[i], chains, count, effort);
-        mull__range one;
-        if (mixes->items[i].overridden)
-            one = mull__range_overridden(&chain_set);
-        else
-            status = mull__range_of_paths(&one, &chain_set, mixes->allocator);
-        if (status == MULL_OK)
-            widen(range, one);
+        status = take_range(range, &chain_set, mixes->items[i].overridden, mixes->allocator);
     }
     mull__free(mixes->allocator, chains);
     return status;
 }
 
-void mull__range_of_rule(mull__range *range, const mull__rule *rule, const mull__rule *before,
-                         const mull__effective_limit_list *mixes, int64_t *effort)
+void mull__range_without_rules(mull__range *range, const mull__effective_limits *mix)
+{
+    const mull__chain_set chain_set = {.max_attempts = mix->max_attempts,
+                                       .max_age_ms = mix->max_age_ms,
+                                       .deadline_ms = mix->deadline_ms,
+                                       .handler_ms = mix->handler_ms};
+    *range = mull__range_overridden(&chain_set);
+    range->last_call_ms = mull__last_call_ms(&chain_set, range);
+}
+
+int mull__range_of_rule(mull__range *range, const mull__rule *rule, const mull__rule *before,
+                        const mull__effective_limit_list *mixes, int64_t *effort)
 {
     const mull__chain chain = {&rule->retry, &rule->redeliver};
     if (before && mull__same_chain(&chain, &(mull__chain){&before->retry, &before->redeliver}))
-        return;
-    *range = (mull__range){0, MULL__FOREVER, 0, mixes->rough};
-    for (size_t i = 0; i < mixes->count; i++) {
+        return MULL_OK;
+    *range = (mull__range){.shortest_ms = MULL__FOREVER, .rough = mixes->rough};
+    int status = MULL_OK;
+    for (size_t i = 0; i < mixes->count && status == MULL_OK; i++) {
         const mull__effective_limits *mix = &mixes->items[i];
         mull__chain_set chain_set = {.chains = &chain,
                                      .count = 1,
                                      .max_attempts = mix->max_attempts,
                                      .max_age_ms = mix->max_age_ms,
+                                     .deadline_ms = mix->deadline_ms,
                                      .handler_ms = mix->handler_ms,
                                      .effort = effort};
-        widen(range, mix->overridden ? mull__range_overridden(&chain_set)
-                                     : mull__range_of_chain(&chain_set));
+        status = take_range(range, &chain_set, mix->overridden, mixes->allocator);
     }
+    return status;
 }

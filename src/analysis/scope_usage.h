@@ -38,7 +38,7 @@ int mull__each_layer(const mull__layer_visitor *visit);
 
 /* mull__effective_limits is settings in force together, all from one effective settings. */
 typedef struct mull__effective_limits {
-    int64_t max_age_ms, max_attempts; /* MULL__OFF: none */
+    int64_t max_age_ms, max_attempts, deadline_ms; /* MULL__OFF: none */
     int64_t handler_ms;
     int overridden, unrecoverable; /* some type is, besides the built-in one */
 } mull__effective_limits;
@@ -50,6 +50,14 @@ typedef struct mull__effective_limit_list {
     int rough; /* they are too many: some stand for all, of the most and the least that any lets
                   through */
 } mull__effective_limit_list;
+
+/* mull__effective_limits_here gives those of one place, of which its rules aren't a part. */
+mull__effective_limits mull__effective_limits_here(const mull__table *table,
+                                                   const mull__effective_settings *effective,
+                                                   int64_t handler_ms);
+
+/* mull__effective_limits_all gives one that lets through whatever any of them does. */
+mull__effective_limits mull__effective_limits_all(const mull__effective_limit_list *mixes);
 
 /* mull__effective_limits_of finds those with which a scope's rules are in force; none: they never
  * are. Where no known consumer uses the scope, all that may. `effort` is as of mull__chain_set.
@@ -78,10 +86,13 @@ mull__chain_set mull__chain_set_of(const mull__scope *scope, const mull__effecti
 int mull__range_of_scope(mull__range *range, const mull__fates *fates, const mull__scope *scope,
                          const mull__effective_limit_list *mixes, int64_t *effort);
 
+/* mull__range_without_rules is of those that an override makes where no rules are in force. */
+void mull__range_without_rules(mull__range *range, const mull__effective_limits *mix);
+
 /* mull__range_of_rule is of those on which one rule decides every failure. `before` is the rule
  * whose range is there already, with the same settings: chains that are alike are measured once.
- * NULL: none is. */
-void mull__range_of_rule(mull__range *range, const mull__rule *rule, const mull__rule *before,
-                         const mull__effective_limit_list *mixes, int64_t *effort);
+ * NULL: none is. MULL_ENOMEM. */
+int mull__range_of_rule(mull__range *range, const mull__rule *rule, const mull__rule *before,
+                        const mull__effective_limit_list *mixes, int64_t *effort);
 
 #endif

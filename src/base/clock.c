@@ -22,11 +22,24 @@ int64_t mull__wall_ms(void)
     return read_ms(CLOCK_REALTIME);
 }
 
-/* write_second writes "2026-11-20T07:08:09". */
-static int write_second(const struct tm *t, char *text, size_t size)
+/* put_digits writes a number from 0 on in so many digits, and gives where they end. */
+static char *put_digits(char *at, int number, int digits)
 {
-    return snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", t->tm_year + 1900, t->tm_mon + 1,
-                    t->tm_mday, t->tm_hour, t->tm_min, t->tm_sec);
+    for (int i = digits; i-- > 0; number /= 10)
+        at[i] = (char)('0' + number % 10);
+    return at + digits;
+}
+
+/* put_second writes "2026-11-20T07:08:09", a year of four digits, and gives where it ends. */
+static char *put_second(char *at, const struct tm *t)
+{
+    const int numbers[] = {t->tm_mon + 1, t->tm_mday, t->tm_hour, t->tm_min, t->tm_sec};
+    at = put_digits(at, t->tm_year + 1900, 4);
+    for (int i = 0; i < 5; i++) {
+        *at++ = "--T::"[i];
+        at = put_digits(at, numbers[i], 2);
+    }
+    return at;
 }
 
 void mull__timestamp_write(int64_t wall_ms, char text[MULL__TIMESTAMP_SIZE])
@@ -36,8 +49,10 @@ void mull__timestamp_write(int64_t wall_ms, char text[MULL__TIMESTAMP_SIZE])
     time_t seconds = (time_t)(ms / 1000);
     struct tm t;
     gmtime_r(&seconds, &t);
-    int length = write_second(&t, text, MULL__TIMESTAMP_SIZE);
-    snprintf(text + length, (size_t)(MULL__TIMESTAMP_SIZE - length), ".%03dZ", (int)(ms % 1000));
+    char *at = put_second(text, &t);
+    *at++ = '.';
+    at = put_digits(at, (int)(ms % 1000), 3);
+    memcpy(at, "Z", 2);
 }
 
 /* fraction reads ".123456" as 123 milliseconds, nothing as 0; -1: a point without digits. */
@@ -58,7 +73,7 @@ static int fraction(const char **at)
 int mull__timestamp_read(const char *text, int64_t *wall_ms)
 {
     enum { LENGTH = sizeof "2026-11-20T07:08:09" - 1 };
-    char again[MULL__TIMESTAMP_SIZE + 64]; /* whatever the six numbers are */
+    char again[LENGTH];
     struct tm t = {0};
     if (strspn(text, "0123456789") != 4 || /* no sign */
         sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
@@ -67,7 +82,10 @@ int mull__timestamp_read(const char *text, int64_t *wall_ms)
     t.tm_year -= 1900;
     t.tm_mon -= 1;
     time_t seconds = timegm(&t);
-    if (write_second(&t, again, sizeof again) != LENGTH || strncmp(text, again, LENGTH) != 0)
+    if (t.tm_year + 1900 > 9999)
+        return -1; /* by the months and days of 9999 */
+    put_second(again, &t);
+    if (strncmp(text, again, LENGTH) != 0)
         return -1;
     text += LENGTH;
     int ms = fraction(&text);

@@ -27,22 +27,24 @@ static inline void mull__list_init(mull__list *list)
     list->count = 0;
 }
 
+/* mull__list_put puts a link before one of the list. */
+static inline void mull__list_put(mull__list *list, mull__link *link, mull__link *before)
+{
+    link->next = before;
+    link->previous = before->previous;
+    link->previous->next = link;
+    before->previous = link;
+    list->count++;
+}
+
 static inline void mull__list_push(mull__list *list, mull__link *link)
 {
-    link->next = &list->head;
-    link->previous = list->head.previous;
-    link->previous->next = link;
-    list->head.previous = link;
-    list->count++;
+    mull__list_put(list, link, &list->head);
 }
 
 static inline void mull__list_push_front(mull__list *list, mull__link *link)
 {
-    link->previous = &list->head;
-    link->next = list->head.next;
-    link->next->previous = link;
-    list->head.next = link;
-    list->count++;
+    mull__list_put(list, link, list->head.next);
 }
 
 static inline void mull__list_remove(mull__list *list, mull__link *link)

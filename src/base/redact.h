@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 /* mull__redact copies `text` to `out`, cut to `size` bytes, with "***" for the user part of `url`:
- * what it has between the first "//" and the last '@'. As much of that as stands behind a "//" of
- * the text counts, since the text may hold a part of the URL only. */
+ * what it has between its first ':' or "//", with the slashes there, and its last '@'. A `sqlite:`
+ * without "//" has none. The text may hold a piece of the URL only, so a beginning of the user part
+ * counts as well, behind what it has in front of it. */
 void mull__redact(char *out, size_t size, const char *text, const char *url);
 
 #endif

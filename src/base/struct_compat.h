@@ -21,7 +21,7 @@
 enum {
     MULL__MESSAGE_LEAST = MULL__SIZE_TO(mull_message, deliveries),
     MULL__ERROR_LEAST = MULL__SIZE_TO(mull_error, cause),
-    MULL__FAILURE_LEAST = MULL__SIZE_TO(mull_failure, site),
+    MULL__FAILURE_LEAST = MULL__SIZE_TO(mull_failure, held_ms),
     MULL__VERDICT_LEAST = MULL__SIZE_TO(mull_verdict, generation),
     MULL__POLICY_OPTIONS_LEAST = MULL__SIZE_TO(mull_policy_options, allocator),
     MULL__ENGINE_OPTIONS_LEAST = MULL__SIZE_TO(mull_engine_options, quiet_ms),

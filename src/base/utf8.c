@@ -42,8 +42,7 @@ static size_t ascii_words(const char *text, size_t left)
     return size;
 }
 
-/* valid_bytes gives how many bytes at the beginning are characters. */
-static size_t valid_bytes(const char *text, size_t length)
+size_t mull__utf8_prefix(const char *text, size_t length)
 {
     size_t at = 0;
     for (size_t size; at < length; at += size) {
@@ -59,11 +58,11 @@ static size_t valid_bytes(const char *text, size_t length)
 int mull__utf8_valid(const char *text)
 {
     size_t length = text ? strlen(text) : 0;
-    return valid_bytes(text, length) == length;
+    return mull__utf8_prefix(text, length) == length;
 }
 
 void mull__utf8_repair(char *text, size_t length)
 {
-    for (size_t at = 0; (at += valid_bytes(text + at, length - at)) < length; at++)
+    for (size_t at = 0; (at += mull__utf8_prefix(text + at, length - at)) < length; at++)
         text[at] = '?';
 }

@@ -8,6 +8,9 @@
  * 0: it is none (cut off, overlong, a surrogate, beyond U+10FFFF). */
 size_t mull__utf8_char_size(const char *text, size_t left);
 
+/* mull__utf8_prefix gives how many bytes at the beginning are characters. */
+size_t mull__utf8_prefix(const char *text, size_t length);
+
 /* mull__utf8_valid says whether a string is UTF-8; NULL is. */
 int mull__utf8_valid(const char *text);
 

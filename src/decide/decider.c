@@ -277,7 +277,7 @@ static MULL__NOINLINE int decide_by_names(mull_decider *decider, const mull_fail
         if (!target.site)
             return MULL_EINVAL;
     } else if (failure->consumer || failure->transport) {
-        site = mull__site_of(decider_state->table, failure->consumer, failure->transport);
+        mull__site_find(&site, decider_state->table, failure->consumer, failure->transport);
         target.site = &site;
     }
     return decide_at(decider, target, failure, verdict);

@@ -124,7 +124,8 @@ static void resolve(mull__resolved_ids *r, const mull__id_list *list, const mull
         uint32_t type = mull__type_number(r->table, key->first);
         mull__append(&r->types, &type);
     } else {
-        mull__site site = mull__site_of(r->table, key->first, key->second);
+        mull__site site;
+        mull__site_find(&site, r->table, key->first, key->second);
         mull__append(&r->sites, &site);
     }
 }

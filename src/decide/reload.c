@@ -182,14 +182,14 @@ static int publish_unless_refused(mull_policy *policy, staged *s, mull__report *
     return status;
 }
 
-/* refuse_emptied refuses files without any rule where those in force have some: a file that is
- * being written, or for which the disk had no room, is empty, which is a policy, too; by that one
- * every failure would be a dead letter. A text that a call brings is meant. */
+/* refuse_emptied refuses files without rule and override where those in force have rules: a file
+ * that is being written, or for which the disk had no room, is empty, which is a policy, too; by
+ * that one every failure would be a dead letter. A text that a call brings is meant. */
 static int refuse_emptied(const mull_policy *policy, const mull__generation *fresh,
                           mull__report *report)
 {
     size_t before = mull__generation_table(policy->current)->rule_count;
-    if (before == 0 || mull__generation_table(fresh)->rule_count > 0)
+    if (before == 0 || mull__table_decides(mull__generation_table(fresh)))
         return MULL_OK;
     char text[256];
     snprintf(
@@ -248,9 +248,11 @@ static void tell_engines(mull_policy *policy, const mull_event *event)
 void mull__policy_loaded_text(const mull_policy *policy, const mull__generation *generation,
                               char *text, size_t size)
 {
-    size_t rules = mull__generation_table(generation)->rule_count;
+    const mull__table *table = mull__generation_table(generation);
+    size_t rules = table->rule_count;
     snprintf(text, size, "%.900s: %zu rule%s, %sgeneration %s", policy->path, rules,
-             rules == 1 ? "" : "s", rules ? "" : "so every failure is a dead letter, ",
+             rules == 1 ? "" : "s",
+             mull__table_decides(table) ? "" : "so every failure is a dead letter, ",
              mull__generation_name(generation));
     mull__utf8_repair(text, strlen(text));
 }

@@ -1,4 +1,4 @@
-/* table.c: finishing a decision table, once its scopes and rules are there; and its end. */
+/* build.c: finishing a decision table, once its scopes and rules are there; and its end. */
 #include "table.h"
 
 #include <stdio.h>
@@ -43,12 +43,23 @@ static uint32_t add_type(mull__table *table, const char *name)
     return number;
 }
 
+/* limited_types is how many types the rate limits of a scope name. */
+static size_t limited_types(const mull__scope *scope)
+{
+    const mull__setting_rate_limits *limits = &scope->settings.rate_limit;
+    size_t count = 0;
+    for (size_t i = 0; i < limits->count; i++)
+        count += limits->items[i].only.count + limits->items[i].except.count;
+    return count;
+}
+
 /* declare_types makes room for all types, and takes in those that the policy declares. */
 static int declare_types(mull__table *table, const mull__type_parent *parents, size_t count)
 {
     size_t most = 2 + 2 * count;
     for (size_t i = 0; i < table->scope_count; i++)
-        most += mull__scope_rules(&table->scopes[i]) + table->scopes[i].unrecoverable.count;
+        most += mull__scope_rules(&table->scopes[i]) + table->scopes[i].unrecoverable.count +
+                limited_types(&table->scopes[i]);
     table->types = mull__arena_zalloc(&table->arena, most, sizeof *table->types);
     if (!table->types || mull__name_index_init(&table->type_names, &table->arena, most))
         return MULL_ENOMEM;
@@ -143,12 +154,28 @@ static int finish_rules(mull__table *table, const mull__scope *scope, mull__rule
     return group(&table->arena, rules);
 }
 
+static void finish_types(mull__table *table, const mull__type_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list->types[i] = add_type(table, list->names[i]);
+}
+
+static void finish_rate_limits(mull__table *table, const mull__scope *scope)
+{
+    const mull__setting_rate_limits *limits = &scope->settings.rate_limit;
+    for (size_t i = 0; i < limits->count; i++) {
+        finish_types(table, &limits->items[i].only);
+        finish_types(table, &limits->items[i].except);
+    }
+}
+
 static int finish_scope(mull__table *table, mull__scope *scope)
 {
     if (label(&table->arena, scope) || finish_rules(table, scope, &scope->rules) ||
         finish_rules(table, scope, &scope->cause_rules) ||
         finish_rules(table, scope, &scope->unrecoverable))
         return MULL_ENOMEM;
+    finish_rate_limits(table, scope);
     for (size_t i = 0; i < scope->replaced_count; i++)
         if (!scope->replaced[i].scope)
             scope->replaced[i].scope = scope->label;

@@ -218,13 +218,18 @@ static int64_t hint_in(const mull_value *value, int64_t limit_ms)
 
 /* hint_of is how long the error asks for, capped. The texts that every error has are no numbers,
  * whatever else goes by their names. */
-static int64_t hint_of(const mull__tier_config *tier, const mull_error *error)
+static int64_t hint_of(const char *name, int64_t limit_ms, const mull_error *error)
 {
-    const char *name = tier->hint;
     if (strcmp(name, "type") == 0 || strcmp(name, "message") == 0 || strcmp(name, "stack") == 0)
         return NO_HINT;
     const mull_field *field = mull__field_in(error->fields, mull__fields_end(error), name);
-    return field ? hint_in(&field->value, limit_of(tier)) : NO_HINT;
+    return field ? hint_in(&field->value, limit_ms) : NO_HINT;
+}
+
+int64_t mull__hint_ms(const char *name, const mull_error *error)
+{
+    int64_t hint_ms = hint_of(name, MULL__DELAY_MAX_MS, error);
+    return hint_ms == NO_HINT ? 0 : hint_ms;
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */
@@ -233,7 +238,7 @@ int64_t mull__tier_delay(const mull__tier_config *tier, const mull__jitter_input
                          const mull_error *error)
 {
     int64_t delay_ms = mull__delay(tier, inputs->step);
-    int64_t hint_ms = tier->hint ? hint_of(tier, error) : NO_HINT;
+    int64_t hint_ms = tier->hint ? hint_of(tier->hint, limit_of(tier), error) : NO_HINT;
     if (hint_ms > delay_ms)
         delay_ms = hint_ms;
     if (inputs->flags & MULL_NO_JITTER)

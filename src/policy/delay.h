@@ -34,6 +34,10 @@ int64_t mull__longest_retry_round(const mull__tier_config *tier);
 
 /* ---- What these are made of ------------------------------------------------------------------ */
 
+/* mull__hint_ms is how long an error asks to wait, by a field in seconds, whole milliseconds, at
+ * most MULL__DELAY_MAX_MS; 0: it doesn't say. */
+int64_t mull__hint_ms(const char *name, const mull_error *error);
+
 /* mull__delay is the delay before hint and jitter, capped. */
 int64_t mull__delay(const mull__tier_config *tier, int64_t step);
 

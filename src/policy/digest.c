@@ -123,16 +123,64 @@ static void add_count(mull__digest *digest, int64_t value)
     add_number(digest, (uint64_t)value);
 }
 
-static void add_rate(mull__digest *digest, mull__setting_rate rate)
+static void add_per(mull__digest *digest, const mull__per *per)
 {
-    add_count(digest, rate.after);
-    add_count(digest, rate.wait_ms);
+    add_number(digest, per->kind);
+    add_text(digest, per->header);
+}
+
+static void add_types(mull__digest *digest, const mull__type_list *list)
+{
+    add_number(digest, list->count);
+    for (size_t i = 0; i < list->count; i++)
+        add_number(digest, list->types[i]);
+}
+
+static void add_rate_limit(mull__digest *digest, const mull__rate_limit *limit)
+{
+    add_per(digest, &limit->per);
+    add_place(digest, limit->place.file, limit->place.line);
+    add_count(digest, limit->after);
+    add_real(digest, limit->ratio);
+    add_count(digest, limit->window_ms);
+    add_count(digest, limit->least);
+    add_count(digest, limit->messages);
+    add_count(digest, limit->within_ms);
+    add_types(digest, &limit->only);
+    add_types(digest, &limit->except);
+    add_count(digest, limit->wait_ms);
+    add_count(digest, limit->max_wait_ms);
+    add_text(digest, limit->hint);
+    add_count(digest, limit->successes);
+    add_number(digest, limit->keep != 0);
+    add_count(digest, limit->ramp_ms);
+}
+
+static void add_rate_limits(mull__digest *digest, mull__setting_rate_limits limits)
+{
+    add_number(digest, limits.count);
+    for (size_t i = 0; i < limits.count; i++)
+        add_rate_limit(digest, &limits.items[i]);
+}
+
+static void add_call_limits(mull__digest *digest, mull__setting_call_limits limits)
+{
+    add_number(digest, limits.count);
+    for (size_t i = 0; i < limits.count; i++) {
+        const mull__call_limit *limit = &limits.items[i];
+        add_per(digest, &limit->per);
+        add_place(digest, limit->place.file, limit->place.line);
+        add_count(digest, limit->count);
+        add_count(digest, limit->unit_ms);
+        add_count(digest, limit->burst);
+    }
 }
 
 #define ADD(NUMBER, field, ...)                                                                    \
     _Generic(settings->field, const char * : add_text, int64_t                                     \
-             : add_count, mull__setting_rate                                                       \
-             : add_rate)(digest, settings->field);
+             : add_count, mull__setting_rate_limits                                                \
+             : add_rate_limits, mull__setting_call_limits                                          \
+             : add_call_limits)(digest, settings->field);
 
 static void add_settings(mull__digest *digest, const mull__scope *scope)
 {

@@ -1,7 +1,7 @@
 /* evaluate.c: the decision, from top to bottom in the order of the language:
  *
- *   max_deliveries -> unrecoverable -> the rules -> max_attempts, max_age
- *                  -> override -> max_attempts, max_age once more -> the fallback
+ *   max_deliveries -> unrecoverable -> the rules -> max_attempts, max_age, deadline
+ *                  -> override -> these three once more -> the fallback
  *
  * Pure: inputs in, verdict out. What it gives lives in the table; an override's words in its state.
  */
@@ -43,7 +43,8 @@ static int over(int64_t value, int64_t bound)
     return bound != MULL__OFF && value > bound;
 }
 
-/* limit_on is MULL_REASON_NONE where no limit ends a message that another call is due for. */
+/* limit_on is MULL_REASON_NONE where no limit ends a message that another call is due for, but for
+ * the deadline, which needs its delay. */
 static mull_reason limit_on(mull_tier due, const mull_failure *failure,
                             const mull__settings *settings)
 {
@@ -52,6 +53,30 @@ static mull_reason limit_on(mull_tier due, const mull_failure *failure,
     if (due == MULL_TIER_REDELIVER && over(failure->age_ms, settings->max_age_ms))
         return MULL_REASON_MAX_AGE;
     return MULL_REASON_NONE;
+}
+
+static int64_t sum(int64_t a, int64_t b)
+{
+    return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+/* is_late: a call that is due after a delay would begin behind the deadline. */
+static int is_late(int64_t delay_ms, const mull_failure *failure, const mull__settings *settings)
+{
+    if (MULL__LIKELY(settings->deadline_ms == MULL__OFF))
+        return 0;
+    int64_t held_ms = failure->held_ms > 0 ? failure->held_ms : 0;
+    return sum(sum(failure->age_ms, held_ms), delay_ms) > settings->deadline_ms;
+}
+
+/* limit_on_call is the same with the deadline, once the delay is there. */
+static mull_reason limit_on_call(mull_tier due, int64_t delay_ms, const mull_failure *failure,
+                                 const mull__settings *settings)
+{
+    mull_reason limit = limit_on(due, failure, settings);
+    if (limit == MULL_REASON_NONE && is_late(delay_ms, failure, settings))
+        return MULL_REASON_DEADLINE;
+    return limit;
 }
 
 /* ---- The chain ------------------------------------------------------------------------------- */
@@ -85,17 +110,10 @@ static int64_t step_due(mull_tier due, const mull_failure *failure)
 /* HEEDED are the flags that say otherwise of a delay than what is worked out ahead. */
 #define HEEDED ((uint32_t)(MULL_NO_JITTER | MULL__JITTER_LOW | MULL__JITTER_HIGH))
 
-/* follow the chain of the rule that decided. */
-static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_failure *failure,
-                   const mull__site *site)
+/* call_again is the next step of a tier that is due. */
+static void call_again(mull_verdict *verdict, mull_tier due, const mull__rule *rule,
+                       const mull_failure *failure, const mull__site *site)
 {
-    mull_tier due = tier_due(rule, failure);
-    mull_reason reason = why_it_ends(due, rule, failure, &site->effective.settings);
-    verdict->rule = rule->source;
-    if (reason != MULL_REASON_NONE) {
-        end_chain(verdict, reason, rule, &site->effective);
-        return;
-    }
     const mull__tier_config *tier = due == MULL_TIER_RETRY ? &rule->retry : &rule->redeliver;
     int64_t step = step_due(due, failure);
     if (step <= tier->precomputed_count && !(failure->flags & HEEDED)) {
@@ -108,6 +126,23 @@ static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_fai
                                tier->attempts);
 }
 
+/* follow the chain of the rule that decided. */
+static void follow(mull_verdict *verdict, const mull__rule *rule, const mull_failure *failure,
+                   const mull__site *site)
+{
+    const mull__settings *settings = &site->effective.settings;
+    mull_tier due = tier_due(rule, failure);
+    mull_reason reason = why_it_ends(due, rule, failure, settings);
+    verdict->rule = rule->source;
+    if (reason == MULL_REASON_NONE) {
+        call_again(verdict, due, rule, failure, site);
+        if (is_late(verdict->delay_ms, failure, settings))
+            reason = MULL_REASON_DEADLINE;
+    }
+    if (reason != MULL_REASON_NONE)
+        end_chain(verdict, reason, rule, &site->effective);
+}
+
 /* ---- All rules ------------------------------------------------------------------------------- */
 
 /* decide_by_rules is the verdict before anybody may override it. */
@@ -115,16 +150,17 @@ static void decide_by_rules(mull_verdict *verdict, mull__evaluation *e,
                             const mull__lineage *lineage, const mull__site *site)
 {
     mull_reason reason = MULL_REASON_NO_RULE;
+    const mull_rule *declared = NULL;
     if (over(e->failure->deliveries, e->effective->settings.max_deliveries))
         reason = MULL_REASON_MAX_DELIVERIES;
-    else if (mull__unrecoverable(e, lineage))
+    else if ((declared = mull__unrecoverable(e, lineage)) != NULL)
         reason = MULL_REASON_UNRECOVERABLE;
     else
         e->rule = mull__match(e, lineage);
     if (e->rule) {
         follow(verdict, e->rule, e->failure, site);
     } else {
-        verdict->rule = (mull_rule){0};
+        verdict->rule = declared && declared->file ? *declared : (mull_rule){0};
         end_chain(verdict, reason, NULL, e->effective);
     }
 }
@@ -157,12 +193,26 @@ static mull__config_tier config_tier(const mull__tier_config *tier, int possible
     };
 }
 
+/* default_rule is the rule for Error in force that always passes; one without tiers where there is
+ * none. */
+static const mull__rule *default_rule(const mull__effective_settings *effective)
+{
+    static const mull__rule none;
+    const mull__rules *rules = effective->rules ? &effective->rules->rules : NULL;
+    const mull__rule *rule = rules ? mull__first_rule(rules, MULL__ERROR_TYPE) : NULL;
+    while (rule && rule->matcher.kind != MULL__MATCH_ALWAYS)
+        rule = mull__next_rule(rules, rule);
+    return rule ? rule : &none;
+}
+
 /* config_for gives what an override may look at; by now nobody needs the scratch. */
 static mull__config config_for(const mull__evaluation *e)
 {
-    static const mull__rule none;
     const mull__settings *settings = &e->effective->settings;
-    const mull__rule *rule = e->rule ? e->rule : &none;
+    const mull__rule *by_default = default_rule(e->effective);
+    const mull__rule *rule = e->rule ? e->rule : by_default;
+    int can_retry = !(e->failure->flags & MULL_CANNOT_RETRY);
+    int can_delay = !(e->failure->flags & MULL_CANNOT_DELAY);
     uint64_t *names = e->context->seen;
     return (mull__config){
         .dead_letter_queue = settings->dead_letter_queue,
@@ -170,8 +220,11 @@ static mull__config config_for(const mull__evaluation *e)
         .max_attempts = settings->max_attempts,
         .unrecoverable = (const char *const *)(void *)names,
         .unrecoverable_count = mull__unrecoverable_names(e->context->table, e->effective, names),
-        .retry = config_tier(&rule->retry, !(e->failure->flags & MULL_CANNOT_RETRY)),
-        .redeliver = config_tier(&rule->redeliver, !(e->failure->flags & MULL_CANNOT_DELAY)),
+        .retry = config_tier(&by_default->retry, can_retry),
+        .redeliver = config_tier(&by_default->redeliver, can_delay),
+        .has_rule = e->rule != NULL,
+        .rule_retry = config_tier(&rule->retry, can_retry),
+        .rule_redeliver = config_tier(&rule->redeliver, can_delay),
     };
 }
 
@@ -233,8 +286,10 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer,
     const mull_failure *failure = e->failure;
     const mull__effective_settings *effective = e->effective;
     mull_tier due = tier_of(answer->action);
-    mull_reason limit =
-        due == MULL_TIER_NONE ? MULL_REASON_NONE : limit_on(due, failure, &effective->settings);
+    int64_t ms = answer->delay_ms < MULL__DELAY_MAX_MS ? answer->delay_ms : MULL__DELAY_MAX_MS;
+    mull_reason limit = MULL_REASON_NONE;
+    if (due != MULL_TIER_NONE)
+        limit = limit_on_call(due, ms, failure, &effective->settings);
     if (limit != MULL_REASON_NONE) {
         end_chain(verdict, limit, e->rule, effective);
     } else if (answer->action == MULL_DEAD_LETTER) {
@@ -243,7 +298,6 @@ static void take_answer(mull_verdict *verdict, const mull__answer *answer,
     } else if (answer->action == MULL_DISCARD) {
         end(verdict, MULL_DISCARD, MULL_REASON_OVERRIDE, NULL, answer->note);
     } else {
-        int64_t ms = answer->delay_ms < MULL__DELAY_MAX_MS ? answer->delay_ms : MULL__DELAY_MAX_MS;
         mull__verdict_another_call(verdict, due, ms, step_due(due, failure), 0);
         verdict->reason = MULL_REASON_OVERRIDE;
     }
@@ -336,7 +390,8 @@ void mull__evaluate(const mull__table *table, const mull_failure *failure,
                     const mull__runner *runner, uint64_t *seen, mull_verdict *verdict)
 {
     const mull__eval_context context = {table, runner, seen};
-    const mull__site site = mull__site_of(table, failure->consumer, failure->transport);
+    mull__site site;
+    mull__site_find(&site, table, failure->consumer, failure->transport);
     const mull__target target = {mull__type_number(table, failure->error->type), &site};
     if (runner->tried || !mull__fast_path(table, target, failure, verdict))
         mull__slow_path(&context, target, failure, verdict);

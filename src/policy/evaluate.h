@@ -64,12 +64,12 @@ static MULL__ALWAYS_INLINE int mull__is_1_to(int64_t number, int64_t most)
     return (uint64_t)number - 1 < (uint64_t)most;
 }
 
-/* mull__fast_path_applies: nothing but the first rule and its chain has a say in the verdict. */
+/* mull__fast_path_applies: nothing but the first rule and its chain has a say in the verdict, as
+ * far as the flags don't say otherwise, which is its caller's to see. */
 static MULL__ALWAYS_INLINE int mull__fast_path_applies(const mull_failure *failure,
                                                        const mull__site *site)
 {
-    return !(failure->flags & ~(uint32_t)MULL_HAS_CHANCE) &&
-           !(failure->error && failure->error->lineage_count) &&
+    return !(failure->error && failure->error->lineage_count) &&
            mull__is_1_to(failure->deliveries, site->deliveries) &&
            mull__is_1_to(failure->calls, site->calls) &&
            (failure->redeliveries | failure->age_ms) >= 0;
@@ -103,7 +103,7 @@ static MULL__ALWAYS_INLINE int mull__fast_path(const mull__table *table, mull__t
 {
     const mull__site *site = target.site;
     const mull__rule *rule;
-    if (!mull__fast_path_applies(failure, site))
+    if ((failure->flags & ~(uint32_t)MULL_HAS_CHANCE) || !mull__fast_path_applies(failure, site))
         return 0;
     for (uint32_t type = target.type; !(rule = mull__first_rule(site->rules, type));
          type = table->types[type].parent)
@@ -125,7 +125,7 @@ static MULL__ALWAYS_INLINE int mull__fast_retry(mull__target target, const mull_
                                                 mull_verdict *verdict)
 {
     const mull__rules *rules = target.site->rules;
-    if (!mull__fast_path_applies(failure, target.site) || !failure->flags)
+    if (failure->flags != MULL_HAS_CHANCE || !mull__fast_path_applies(failure, target.site))
         return 0;
     const mull__type_bucket *group = &rules->groups[target.type & rules->bucket_mask];
     if (group->type != target.type || !mull__is_1_to(failure->attempt, group->fast_retries))

@@ -1,5 +1,5 @@
-/* model.c: what docs/plain-rules.md calls the kinds of plain.h. */
-#include "model.h"
+/* model.c: what docs/plain-rules.md calls the kinds of model.h and limits.h. */
+#include "limits.h"
 
 #include <stddef.h>
 
@@ -40,5 +40,13 @@ const char *const mull__scope_words[] = {
     [MULL__TRANSPORT] = "transport",
     [MULL__BUS] = "bus",
     [MULL__HOST] = "host",
+    NULL,
+};
+
+const char *const mull__per_words[] = {
+    [MULL__PER_CONSUMER] = "consumer",
+    [MULL__PER_KEY] = "key",
+    [MULL__PER_TYPE] = "type",
+    [MULL__PER_HEADER] = "header",
     NULL,
 };

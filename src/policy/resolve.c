@@ -54,7 +54,10 @@ static void add_name(mull__table *table, uint32_t number)
 static void open_fast_path(mull__site *site)
 {
     const mull__settings *settings = &site->effective.settings;
-    if (!site->effective.rules || settings->override != MULL__OFF)
+    site->rules = NULL;
+    site->deliveries = site->calls = 0;
+    if (!site->effective.rules || settings->override != MULL__OFF ||
+        settings->deadline_ms != MULL__OFF)
         return;
     site->rules = &site->effective.rules->rules;
     site->deliveries = settings->max_deliveries == MULL__OFF ? INT64_MAX : settings->max_deliveries;
@@ -77,7 +80,8 @@ int mull__effective_settings_ready(mull__table *table)
     return MULL_OK;
 }
 
-mull__site mull__site_of(const mull__table *table, const char *consumer, const char *transport)
+void mull__site_find(mull__site *site, const mull__table *table, const char *consumer,
+                     const char *transport)
 {
     uint64_t hash = 0;
     uint32_t near = MULL__NONE, far = MULL__NONE;
@@ -86,14 +90,11 @@ mull__site mull__site_of(const mull__table *table, const char *consumer, const c
     hash = 0;
     if (consumer)
         near = mull__name_index_find(&table->consumers, consumer, &hash);
-    mull__site site = {
-        .effective = far == MULL__NONE ? table->nowhere.effective : table->scopes[far].effective,
-        .consumer_hash = hash,
-    };
+    site->effective = far == MULL__NONE ? table->nowhere.effective : table->scopes[far].effective;
+    site->consumer_hash = hash;
     if (near != MULL__NONE)
-        lay(&site.effective, &table->scopes[near].effective);
-    open_fast_path(&site);
-    return site;
+        lay(&site->effective, &table->scopes[near].effective);
+    open_fast_path(site);
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */
@@ -219,6 +220,46 @@ mull__lineage mull__lineage_sent(const mull__table *table, const mull_error *err
     for (size_t i = 0; i < count; i++)
         unrecoverable |= table->types[scratch[i]].unrecoverable;
     return (mull__lineage){scratch, count, unrecoverable};
+}
+
+/* ---- Rate limits ----------------------------------------------------------------------------- */
+
+static int is_listed(const mull__type_list *list, uint32_t type)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->types[i] == type)
+            return 1;
+    return 0;
+}
+
+/* lineage_has: a type of the error's effective lineage is listed; as mull__lineage_sent goes along
+ * it, but without scratch. */
+static int lineage_has(const mull__table *table, const mull_error *error,
+                       const mull__type_list *list)
+{
+    if (is_listed(list, MULL__ERROR_TYPE))
+        return 1;
+    uint32_t last = MULL__NONE;
+    for (size_t i = 0; i < sent_count(error); i++) {
+        if (!names_type(sent(error, i)) || repeats(error, i))
+            continue;
+        last = mull__type_find(table, sent(error, i));
+        if (last != MULL__NONE && is_listed(list, last))
+            return 1;
+    }
+    if (last == MULL__NONE)
+        return 0;
+    while ((last = table->types[last].parent) != MULL__ERROR_TYPE)
+        if (is_listed(list, last))
+            return 1;
+    return 0;
+}
+
+int mull__rate_limit_counts(const mull__table *table, const mull__rate_limit *limit,
+                            const mull_error *error)
+{
+    return (limit->only.count == 0 || lineage_has(table, error, &limit->only)) &&
+           (limit->except.count == 0 || !lineage_has(table, error, &limit->except));
 }
 
 size_t mull__unrecoverable_names(const mull__table *table,

@@ -25,14 +25,17 @@ static inline uint32_t mull__type_number(const mull__table *table, const char *n
     return number == MULL__NONE ? MULL__ERROR_TYPE : number;
 }
 
-/* mull__site_of is for a consumer on a transport; each may be NULL. */
-mull__site mull__site_of(const mull__table *table, const char *consumer, const char *transport);
+/* mull__site_find is for a consumer on a transport; each may be NULL. */
+void mull__site_find(mull__site *site, const mull__table *table, const char *consumer,
+                     const char *transport);
 
 /* mull__effective_settings_of is what is in force there. */
 static inline mull__effective_settings
 mull__effective_settings_of(const mull__table *table, const char *consumer, const char *transport)
 {
-    return mull__site_of(table, consumer, transport).effective;
+    mull__site site;
+    mull__site_find(&site, table, consumer, transport);
+    return site.effective;
 }
 
 /* ---- Scopes ---------------------------------------------------------------------------------- */

@@ -242,10 +242,10 @@ static int has_type(const mull__lineage *lineage, uint32_t type)
     return 0;
 }
 
-int mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *lineage)
+const mull_rule *mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *lineage)
 {
     if (!lineage->unrecoverable)
-        return 0; /* no declaration of any scope is for a type of the lineage */
+        return NULL; /* no declaration of any scope is for a type of the lineage */
     static const mull__matcher always = {.kind = MULL__MATCH_ALWAYS};
     static const mull_rule built_in = {.type = "MessageDeserializationError"};
     match_run run;
@@ -253,11 +253,15 @@ int mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *linea
     for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
         const mull__scope *scope = mull__scope_of(evaluation->context->table, evaluation->effective,
                                                   (mull__scope_kind)kind);
-        if (scope && (pass_for_lineage(&run, &scope->unrecoverable, lineage) ||
-                      pass_for_type(&run, &scope->unrecoverable, MULL__ERROR_TYPE)))
-            return 1;
+        const mull__rule *rule =
+            scope ? pass_for_lineage(&run, &scope->unrecoverable, lineage) : NULL;
+        if (scope && !rule)
+            rule = pass_for_type(&run, &scope->unrecoverable, MULL__ERROR_TYPE);
+        if (rule)
+            return &rule->source;
     }
-    return has_type(lineage, MULL__UNREADABLE_TYPE) &&
-           mull__builtin_unrecoverable_applies(evaluation->effective) &&
-           passes(&run, &built_in, &always);
+    int holds = has_type(lineage, MULL__UNREADABLE_TYPE) &&
+                mull__builtin_unrecoverable_applies(evaluation->effective) &&
+                passes(&run, &built_in, &always);
+    return holds ? &built_in : NULL;
 }

@@ -28,9 +28,9 @@ typedef struct mull__evaluation {
     const mull_rule *first_skipped; /* the first one's rule */
 } mull__evaluation;
 
-/* mull__unrecoverable: some declaration in force, of whatever scope, or the built-in one holds for
- * the error, whose lineage is given. */
-int mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *lineage);
+/* mull__unrecoverable is the declaration in force, of whatever scope, that holds for the error,
+ * whose lineage is given; the built-in one has no file. NULL: none does. */
+const mull_rule *mull__unrecoverable(mull__evaluation *evaluation, const mull__lineage *lineage);
 
 /* mull__match is the first rule in force that passes: those for each type of the error's lineage in
  * turn, then the cause rules, those for Error last. NULL: none does. It may overwrite the lineage.

@@ -6,33 +6,39 @@
 #ifndef MULL__SETTINGS_H
 #define MULL__SETTINGS_H
 
-#include <stdint.h>
-
-/* The value of a setting that is switched off. */
-enum { MULL__OFF = -1 };
+#include "limits.h"
 
 /* The kinds: what a policy says, and the type in C.
  *
- *   queue     the name of a queue; `false` is the default
- *   span      a span of time, whole milliseconds from 0; its field ends in _ms, its word doesn't
- *   count     a whole number from 1
- *   function  the number of a function, and 1
- *   rate      { after = 10, wait = "5s" } */
+ *   queue        the name of a queue; `false` is the default
+ *   span         a span of time, whole milliseconds from 0; its field ends in _ms, its word doesn't
+ *   count        a whole number from 1
+ *   function     the number of a function, and 1
+ *   rate_limits  { after = 10, wait = "5s" }: the statements, one for each `per`; count 0: off
+ *   call_limits  { rate = "100/s", burst = 20 }: likewise */
 typedef const char *mull__setting_queue;
 typedef int64_t mull__setting_span, mull__setting_count, mull__setting_function;
-typedef struct mull__setting_rate {
-    int64_t after;   /* failures in a row, from 1; MULL__OFF */
-    int64_t wait_ms; /* 0 where it is off */
-} mull__setting_rate;
+
+typedef struct mull__setting_rate_limits {
+    const mull__rate_limit *items;
+    size_t count;
+} mull__setting_rate_limits;
+
+typedef struct mull__setting_call_limits {
+    const mull__call_limit *items;
+    size_t count;
+} mull__setting_call_limits;
 
 /* X(NUMBER, field, kind, default, example): the example is of a function. In the order in which
  * they are shown. */
 #define MULL__EACH_SETTING(X)                                                                      \
     X(DEAD_LETTER_QUEUE, dead_letter_queue, queue, "error", "")                                    \
     X(MAX_AGE, max_age_ms, span, MULL__OFF, "")                                                    \
+    X(DEADLINE, deadline_ms, span, MULL__OFF, "")                                                  \
     X(MAX_ATTEMPTS, max_attempts, count, MULL__OFF, "")                                            \
     X(MAX_DELIVERIES, max_deliveries, count, 20, "")                                               \
-    X(RATE_LIMIT, rate_limit, rate, {.after = MULL__OFF}, "")                                      \
+    X(RATE_LIMIT, rate_limit, rate_limits, {0}, "")                                                \
+    X(LIMIT, limit, call_limits, {0}, "")                                                          \
     X(OVERRIDE, override, function, MULL__OFF, "function(failure, verdict, config) ... end")       \
     X(NOTIFY, notify, function, MULL__OFF, "function(event) ... end")
 

@@ -22,6 +22,12 @@ void mull__table_free(mull__table *table);
 /* mull__table_digest writes a content hash of the table: equal tables, equal hashes. */
 void mull__table_digest(const mull__table *table, char hex[33]);
 
+/* mull__rate_limit_counts: a failure with this error counts for a rate_limit of the table, by
+ * `only` and `except`, each with the types that descend from those named. Both may be said: then
+ * what `only` names counts, but for what `except` names. */
+int mull__rate_limit_counts(const mull__table *table, const mull__rate_limit *limit,
+                            const mull_error *error);
+
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
 /* mull__answer is what an override returned. */
@@ -33,8 +39,7 @@ typedef struct mull__answer {
     const char *note;  /* NULL: none; likewise */
 } mull__answer;
 
-/* mull__config is what an override may look at of the settings in force and the rule that decided.
- */
+/* mull__config is what an override may look at of the settings and rules in force. */
 typedef struct mull__config_tier {
     int64_t attempts;     /* MULL_UNLIMITED; 0 where it is off or not available here */
     int64_t delay_ms;     /* of the first step, jitter left out */
@@ -48,7 +53,9 @@ typedef struct mull__config {
     int64_t max_age_ms, max_attempts; /* MULL__OFF: none */
     const char *const *unrecoverable; /* names of types */
     size_t unrecoverable_count;
-    mull__config_tier retry, redeliver;
+    mull__config_tier retry, redeliver; /* of the default() in force, the same for every failure */
+    int has_rule;                       /* 0: no rule decided, and the next two are nothing */
+    mull__config_tier rule_retry, rule_redeliver; /* of the rule that decided */
 } mull__config;
 
 /* mull__match_attempt is one candidate that was looked at on the way to a verdict. */

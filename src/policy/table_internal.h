@@ -84,7 +84,7 @@ typedef struct mull__site {
     mull__effective_settings effective;
     uint64_t consumer_hash; /* of its name; 0 where there is none */
     /* What the fast path looks at: failures up to so many deliveries and calls; 0 where no rules
-     * hold, or an override does. */
+     * hold, or an override or a deadline does. */
     const mull__rules *rules;
     int64_t deliveries, calls;
 } mull__site;
@@ -122,6 +122,16 @@ struct mull__table {
 static inline size_t mull__scope_rules(const mull__scope *scope)
 {
     return scope->rules.count + scope->cause_rules.count;
+}
+
+/* mull__table_decides: it has a rule or an override; else every failure is a dead letter. */
+static inline int mull__table_decides(const mull__table *table)
+{
+    size_t found = table->rule_count;
+    for (size_t i = 0; i < table->scope_count && !found; i++)
+        found = mull__is_set(&table->scopes[i].settings, MULL__OVERRIDE) &&
+                table->scopes[i].settings.override != MULL__OFF;
+    return found > 0;
 }
 
 /* mull__rule_at is a rule of a scope by its index; cause rules come behind the others. */

@@ -4,25 +4,26 @@
  * message's last owner died, or it found no memory beside others: both make it a candidate. While a
  * candidate waits for a slot that is free, nothing else starts. While its handler works, nothing
  * does. It waits for the calls of others to end, but not for ever: then it runs beside those that
- * are left, and the next candidate doesn't wait for them. */
+ * are left, and the next candidate doesn't wait for them.
+ *
+ * Where a limit lets one call through at a time, that is for the oldest message, but not for the
+ * one that was called last. */
 #include "admission.h"
 
 #include "counting.h"
+#include "limiting.h"
 #include "timers.h"
+#include "transitions.h"
 
-enum { CANDIDATE_WAITS_MS = 5000 };
-
-void mull__slot_free(mull__delivery *d)
-{
-    if (d->slot)
-        d->consumer->slots--;
-    d->slot = 0;
-}
+enum {
+    CANDIDATE_WAITS_MS = 5000,
+    MORE_MS = 100 /* a probe waits for another message that may be on its way */
+};
 
 static mull__list *list_of(mull__delivery *d)
 {
     mull__consumer *c = d->consumer;
-    return d->slot ? &c->retries : d->alone ? &c->candidates : &c->waiting;
+    return d->alone ? &c->candidates : d->slot || d->held ? &c->retries : &c->waiting;
 }
 
 void mull__admission_put(mull__delivery *d, int first)
@@ -34,15 +35,65 @@ void mull__admission_put(mull__delivery *d, int first)
     mull__engine_mark_posted(d->engine);
 }
 
+void mull__admission_put_by_age(mull__delivery *d)
+{
+    mull__list *list = list_of(d);
+    mull__link *before = list->head.next;
+    while (before != &list->head &&
+           MULL__ENTRY(before, mull__delivery, link)->ticket.number < d->ticket.number)
+        before = before->next;
+    mull__list_put(list, &d->link, before);
+    mull__engine_mark_posted(d->engine);
+}
+
 void mull__admission_remove(mull__delivery *d)
 {
     mull__list_remove(list_of(d), &d->link);
+    mull__gate_set(d, 0);
     mull__engine_cancel(d->engine, &d->timer);
 }
 
 static mull__delivery *take_first(mull__list *list)
 {
     return MULL__ENTRY(mull__list_pop(list), mull__delivery, link);
+}
+
+static mull__delivery *take(mull__delivery *d)
+{
+    mull__list_remove(list_of(d), &d->link);
+    return d;
+}
+
+void mull__admission_made_room(mull__consumer *c)
+{
+    c->more_until = UINT64_MAX;
+    c->more_until_ms = mull__later(mull__turn_ms(c->engine), MORE_MS);
+}
+
+static int more_may_come(const mull__consumer *c)
+{
+    return c->engine->waits < c->more_until && mull__turn_ms(c->engine) < c->more_until_ms;
+}
+
+static void on_no_more(void *data)
+{
+    mull__engine_mark_posted(data);
+}
+
+/* wait_for_more: until the transport was told of the room, and had its turn, or for MORE_MS; then
+ * who waits for that is looked at again. */
+static void wait_for_more(mull__consumer *c)
+{
+    mull_engine *engine = c->engine;
+    if (c->more_until == UINT64_MAX && c->settling == 0)
+        c->more_until = engine->waits + 1;
+    if (!more_may_come(c))
+        return;
+    if (c->more_until != UINT64_MAX)
+        mull__engine_mark_posted(engine);
+    else if (!c->limits_timer.set || c->limits_timer.due_ms > c->more_until_ms)
+        mull__timer_set(engine, &c->limits_timer, c->more_until_ms - mull__engine_now(engine),
+                        on_no_more, engine);
 }
 
 int mull__consumer_accepts(const mull__consumer *c)
@@ -63,6 +114,10 @@ static mull_why_not why_no_room(const mull__consumer *c)
         return MULL_WHY_SETTLING_FAILS;
     if (c->paused)
         return MULL_WHY_PAUSED;
+    int64_t until_ms;
+    mull_why_not limited = mull__limits_why_not(c, &until_ms);
+    if (limited != MULL_WHY_CALLED)
+        return limited;
     if (c->engine->alone || (c->engine->candidate_of && c->engine->candidate_of != c))
         return MULL_WHY_CANDIDATE_ALONE;
     return c->slots >= c->options.concurrency ? MULL_WHY_CONCURRENCY : MULL_WHY_CALLED;
@@ -71,7 +126,8 @@ static mull_why_not why_no_room(const mull__consumer *c)
 mull_why_not mull__why_not(const mull__consumer *c)
 {
     mull_why_not why = why_no_room(c);
-    int there = c->waiting.count > 0 || c->candidates.count > 0;
+    int there =
+        c->waiting.count > 0 || c->candidates.count > 0 || (c->held > 0 && c->retries.count > 0);
     return why == MULL_WHY_CALLED && !there ? MULL_WHY_NOTHING_THERE : why;
 }
 
@@ -85,10 +141,41 @@ static void on_waited(void *data)
     mull__engine_mark_posted(engine);
 }
 
-/* next_candidate takes one once nobody else is at work, or only calls that are overdue. */
+/* older gives the one that came first, of two of which either may be NULL. */
+static mull__delivery *older(mull__delivery *a, mull__delivery *b)
+{
+    return !a || (b && b->ticket.number < a->ticket.number) ? b : a;
+}
+
+static mull__delivery *oldest_but(mull__list *list, uint64_t message)
+{
+    mull__delivery *oldest = NULL;
+    for (mull__link *link = mull__list_first(list); link; link = mull__list_after(list, link)) {
+        mull__delivery *d = MULL__ENTRY(link, mull__delivery, link);
+        if (d->chance != message)
+            oldest = older(oldest, d);
+    }
+    return oldest;
+}
+
+/* first_candidate isn't the last probe's message, where there is another. */
+static mull__delivery *first_candidate(mull__consumer *c)
+{
+    uint64_t last;
+    mull__delivery *other = NULL;
+    if (mull__limits_probes(c, &last))
+        other = oldest_but(&c->candidates, last);
+    return other ? other : MULL__ENTRY(mull__list_first(&c->candidates), mull__delivery, link);
+}
+
+/* next_candidate takes one once nobody else is at work, or only calls that are overdue. One that
+ * goes back at its turn, or waits for its pace, needn't wait for that. */
 static mull__delivery *next_candidate(mull__consumer *c)
 {
     mull_engine *engine = c->engine;
+    mull__delivery *first = first_candidate(c);
+    if (mull__limits_go_back(first))
+        return take(first);
     if (engine->active_calls > engine->overdue) {
         if (!engine->poison_timer.set)
             mull__timer_set(engine, &engine->poison_timer, CANDIDATE_WAITS_MS, on_waited, engine);
@@ -100,20 +187,53 @@ static mull__delivery *next_candidate(mull__consumer *c)
                          "have lasted for more than %d s",
                          c->name, engine->active_calls, CANDIDATE_WAITS_MS / 1000);
     mull__engine_cancel(engine, &engine->poison_timer);
-    return take_first(&c->candidates);
+    return take(first);
 }
 
-/* find_candidate: a consumer of the first one that may be called. */
+/* find_candidate: a consumer of the first one that may be called. Where calls are probes, only if
+ * nothing else is there, nor on its way. */
 static mull__consumer *find_candidate(mull_engine *engine)
 {
+    uint64_t last_probe;
     engine->candidate_of = NULL;
-    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
-        if (c->candidates.count > 0 && why_no_room(c) == MULL_WHY_CALLED)
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
+        if (c->candidates.count == 0 || why_no_room(c) != MULL_WHY_CALLED)
+            continue;
+        int others = c->waiting.count + c->retries.count > 0 || more_may_come(c);
+        if (!others || !mull__limits_probes(c, &last_probe))
             return c;
+    }
     return NULL;
 }
 
-/* Retries have their slots already, of which there may be fewer by now. */
+/* next_probe: the one that was the last probe comes where there is no other, nor one on its way.
+ */
+static mull__delivery *next_probe(mull__consumer *c, uint64_t last)
+{
+    mull__delivery *d = older(oldest_but(&c->waiting, last), oldest_but(&c->retries, last));
+    if (d)
+        return take(d);
+    if (more_may_come(c))
+        return NULL;
+    return c->retries.count > 0 ? take_first(&c->retries) : take_first(&c->waiting);
+}
+
+/* next_of: what waits for a retry has a slot, or had one before a limit took it: it comes first. */
+static mull__delivery *next_of(mull__consumer *c)
+{
+    uint64_t last_probe;
+    int64_t until_ms;
+    if (c->retries.count + c->waiting.count == 0)
+        return NULL;
+    mull_why_not why = why_no_room(c);
+    if (why == MULL_WHY_CALLED && mull__limits_probes(c, &last_probe))
+        return next_probe(c, last_probe);
+    if (c->retries.count > 0 && c->calls < c->options.concurrency &&
+        mull__limits_why_not(c, &until_ms) == MULL_WHY_CALLED)
+        return take_first(&c->retries);
+    return c->waiting.count > 0 && why == MULL_WHY_CALLED ? take_first(&c->waiting) : NULL;
+}
+
 mull__delivery *mull__admission_next(mull_engine *engine)
 {
     if (engine->state != MULL__RUNNING || engine->alone || mull__engine_stop_asked(engine))
@@ -123,30 +243,35 @@ mull__delivery *mull__admission_next(mull_engine *engine)
     if (candidate_of)
         return next_candidate(candidate_of);
     mull__engine_cancel(engine, &engine->poison_timer);
-    for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
-        if (c->retries.count > 0 && c->calls < c->options.concurrency)
-            return take_first(&c->retries);
-        if (c->waiting.count > 0 && why_no_room(c) == MULL_WHY_CALLED)
-            return take_first(&c->waiting);
-    }
-    return NULL;
+    mull__delivery *d = NULL;
+    for (mull__consumer *c = NULL; !d && (c = mull__next_consumer(engine, c));)
+        d = next_of(c);
+    return d;
 }
 
-/* allowance: those at work, a reserve that is claimed but not started, and as many again while they
- * are being settled, so that the transport has something to hand out in the same round trip. */
+/* allowance: those at work or held up, those at a gate, candidates too while only probes are
+ * called, a reserve that is claimed but not started, of no more than can be called soon, and as
+ * many as are being settled, so that the transport has something to hand out in the same round
+ * trip; at most what it was subscribed for, beside those that are parked. */
 static uint32_t allowance(const mull__consumer *c)
 {
     if (!mull__consumer_accepts(c) || c->failing > 0 || c->source != MULL_SOURCE_READY)
         return 0;
-    uint64_t prefetch = c->options.prefetch;
-    uint64_t allowed =
-        c->parked + c->slots + prefetch + (c->settling < prefetch ? c->settling : prefetch);
+    uint64_t prefetch = c->options.prefetch, most = c->options.concurrency + 2 * prefetch;
+    uint64_t last_probe, candidates = mull__limits_probes(c, &last_probe) ? c->candidates.count : 0;
+    uint64_t allowed = (uint64_t)c->slots + c->held + c->gated + candidates + c->settling;
+    allowed += mull__limits_soon(c, prefetch);
+    allowed = c->parked + (allowed < most ? allowed : most);
     return allowed < UINT32_MAX ? (uint32_t)allowed : UINT32_MAX;
 }
 
 void mull__admission_credit(mull_engine *engine)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
+        if (c->limits)
+            mull__limits_wake(c);
+        if (c->more_until > engine->waits)
+            wait_for_more(c);
         mull__count_why(c, mull__why_not(c));
         uint32_t credit = allowance(c);
         if (credit == c->credit || !c->subscribed || c->port->state != MULL__PORT_OPEN)

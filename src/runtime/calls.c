@@ -23,25 +23,28 @@ const mull_error mull__engine_errors[MULL__ENGINE_ERRORS] = {
         OWN("MessageDeserializationError", "the body is larger than the consumer's max_body"),
     [MULL__BODILESS] =
         OWN("MessageDeserializationError", "the body is missing: the transport has lost it"),
+    [MULL__UNREADABLE] = OWN("MessageDeserializationError", "the message can't be read"),
     [MULL__SEND_REFUSED] = OWN("Error", "the transport refuses what the handler sent"),
+    [MULL__UNCALLED] = OWN("Error", "the policy allows no further call of its handler"),
 };
 
 void mull__error_free(mull_engine *engine, const mull_error *error)
 {
+    if (!error)
+        return;
     for (int i = 0; i < MULL__ENGINE_ERRORS; i++)
         if (error == &mull__engine_errors[i])
             return;
     mull__free(&engine->allocator, (void *)(uintptr_t)error);
 }
 
-enum { INDEX_BITS = 24 };
-static const uint32_t index_mask = (1u << INDEX_BITS) - 1;
+static const uint32_t most_calls = (1u << MULL__CALL_INDEX_BITS) - 1;
 
 static void grow(mull_engine *engine)
 {
     uint32_t room = engine->call_room ? engine->call_room * 2 : 64;
     mull__call_slot *slots = NULL;
-    if (room <= index_mask)
+    if (room <= most_calls)
         slots = mull__grow(&engine->allocator, engine->calls, room, sizeof *slots);
     if (!slots)
         return;
@@ -56,11 +59,11 @@ static void grow(mull_engine *engine)
 /* find gives the slot of a call whose end the loop hasn't seen, or NULL. Under the mutex. */
 static mull__call_slot *find(mull_engine *engine, mull_call call)
 {
-    uint32_t index = (uint32_t)(call & index_mask);
+    uint32_t index = mull__call_index(call);
     if (index == 0 || index >= engine->call_room)
         return NULL;
     mull__call_slot *slot = &engine->calls[index];
-    return slot->delivery && slot->serial == call >> INDEX_BITS ? slot : NULL;
+    return slot->delivery && slot->serial == call >> MULL__CALL_INDEX_BITS ? slot : NULL;
 }
 
 mull_call mull__call_new(mull_engine *engine, mull__delivery *d)
@@ -75,7 +78,7 @@ mull_call mull__call_new(mull_engine *engine, mull__delivery *d)
         engine->free_call = slot->next_free;
         mull__call_becomes(slot, MULL__CALL_OPEN);
         slot->delivery = d;
-        call = ++slot->serial << INDEX_BITS | index;
+        call = ++slot->serial << MULL__CALL_INDEX_BITS | index;
     }
     uv_mutex_unlock(&engine->mutex);
     return call;
@@ -103,7 +106,7 @@ mull__delivery *mull__calls_take_ended(mull_engine *engine)
         mull__call_becomes(slot, MULL__CALL_NONE);
         slot->delivery = NULL;
         slot->next_free = engine->free_call;
-        engine->free_call = (uint32_t)(d->call & index_mask);
+        engine->free_call = mull__call_index(d->call);
         d->call = 0;
     }
     uv_mutex_unlock(&engine->mutex);
@@ -212,6 +215,23 @@ int mull_send(mull_engine *engine, mull_call call, const mull_message *given, in
     uv_mutex_unlock(&engine->mutex);
     if (status != 0)
         mull__outgoing_free(&engine->allocator, &outgoing);
+    return status;
+}
+
+int mull__sends_add(mull__delivery *d, const mull_message *given)
+{
+    char id[33];
+    mull_message message;
+    mull_outgoing outgoing;
+    size_t bytes;
+    int status = mull__message_take(d->engine, &message, id, given);
+    if (status == 0)
+        status = mull__outgoing_copy(&d->engine->allocator, &outgoing, &bytes, &message, 0);
+    if (status != 0)
+        return status;
+    status = keep(d->engine, d, &outgoing, bytes);
+    if (status != 0)
+        mull__outgoing_free(&d->engine->allocator, &outgoing);
     return status;
 }
 

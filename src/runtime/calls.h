@@ -13,6 +13,13 @@ enum {
     MULL__SENDS_MAX = 64 * 1024 * 1024
 };
 
+/* mull__call_index is a small number, which no other call has until this one has ended. */
+enum { MULL__CALL_INDEX_BITS = 24 };
+static inline uint32_t mull__call_index(mull_call call)
+{
+    return (uint32_t)call & ((UINT32_C(1) << MULL__CALL_INDEX_BITS) - 1);
+}
+
 /* mull__done_out_of_memory is mull_done where there is no memory for an error. */
 int mull__done_out_of_memory(mull_engine *engine, mull_call call);
 
@@ -35,7 +42,9 @@ enum {
     MULL__OUT_OF_MEMORY,
     MULL__TOO_BIG,
     MULL__BODILESS,
+    MULL__UNREADABLE,
     MULL__SEND_REFUSED,
+    MULL__UNCALLED,
     MULL__ENGINE_ERRORS
 };
 extern const mull_error mull__engine_errors[MULL__ENGINE_ERRORS];
@@ -47,6 +56,9 @@ mull_call mull__call_new(mull_engine *engine, mull__delivery *d); /* 0: out of m
 int mull__call_detach(mull_engine *engine, mull_call call);
 
 mull__delivery *mull__calls_take_ended(mull_engine *engine); /* and frees its call. NULL: none */
+/* mull__sends_add puts a message of the engine's own behind what a call that has ended sent. Errors
+ * as of mull_send. */
+int mull__sends_add(mull__delivery *d, const mull_message *given);
 void mull__sends_drop(mull__delivery *d); /* its call has ended: no thread adds to them */
 
 #endif

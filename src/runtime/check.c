@@ -89,30 +89,39 @@ static int check_claim_timeout(const teller *to, const mull__worker *c, const mu
                   (long long)claim_ms);
 }
 
-/* rate_scope is the scope whose rate_limit holds for a consumer, NULL: there is no limit. */
-static const mull__scope *rate_scope(const mull__table *table, const mull__worker *c)
+/* puts_back says how a consumer's rate_limit or limit puts messages back to a later time; NULL:
+ * none does. */
+static const char *puts_back(const mull__settings *settings, const mull__source_pos **place)
 {
-    const mull__effective_settings effective =
-        mull__effective_settings_of(table, c->name, c->transport);
-    const mull__scope *scope = mull__scope_that_sets(table, &effective, MULL__RATE_LIMIT);
-    return scope && scope->settings.rate_limit.after != MULL__OFF ? scope : NULL;
+    for (size_t i = 0; i < settings->rate_limit.count; i++) {
+        const mull__rate_limit *limit = &settings->rate_limit.items[i];
+        *place = &limit->place;
+        if (limit->per.kind != MULL__PER_CONSUMER || limit->keep)
+            return limit->keep ? "rate_limit with `keep`" : "rate_limit with `per`";
+    }
+    for (size_t i = 0; i < settings->limit.count; i++) {
+        *place = &settings->limit.items[i].place;
+        if (settings->limit.items[i].per.kind != MULL__PER_CONSUMER)
+            return "limit with `per`";
+    }
+    return NULL;
 }
 
-/* limits_rate refuses what this version can't do, once for all consumers of a scope. */
-static int limits_rate(const teller *to, const mull__worker *first, const mull__worker *c,
-                       const mull__table *table)
+/* check_limits refuses those that need delayed delivery where there is none. */
+static int check_limits(const teller *to, const mull__worker *c, const mull__table *table)
 {
-    const mull__scope *scope = rate_scope(table, c);
-    if (!scope)
+    const mull__source_pos *place = NULL;
+    const mull__settings settings =
+        mull__effective_settings_of(table, c->name, c->transport).settings;
+    const char *word = c->can.can_delay ? NULL : puts_back(&settings, &place);
+    if (!word)
         return 0;
-    for (const mull__worker *told = first; told < c; told++)
-        if (rate_scope(table, told) == scope)
-            return MULL_EREFUSED;
-    const mull__source_pos *place = &scope->places[MULL__RATE_LIMIT];
     return refuse(to, &(mull_rule){.file = place->file, .line = place->line},
-                  "rate_limit is not in this version yet; take it out, or switch it off for "
-                  "consumer '%.200s' with :rate_limit(false)",
-                  c->name);
+                  "%s puts messages back to a later time, but transport '%.200s' of consumer "
+                  "'%.200s' has no delayed delivery; take it out, or switch it off there with "
+                  "policy.consumer(\"%.200s\"):%s(false)",
+                  word, c->transport, c->name, c->name,
+                  strncmp(word, "rate", 4) == 0 ? "rate_limit" : "limit");
 }
 
 static int check_rule(const teller *to, const mull__worker *c, const mull__rule *rule)
@@ -133,7 +142,7 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
             mull__effective_settings_of(table, c->name, c->transport);
         size_t rules = effective.rules ? mull__scope_rules(effective.rules) : 0;
         status |= dead_letters_into(&to, c, effective.settings.dead_letter_queue, NULL);
-        status |= limits_rate(&to, workers, c, table);
+        status |= check_limits(&to, c, table);
         for (size_t i = 0; i < rules; i++)
             status |= check_rule(&to, c, mull__rule_at(effective.rules, i));
     }

@@ -17,12 +17,16 @@
 #include "calls.h"
 #include "check.h"
 #include "delivery.h"
+#include "limit_events.h"
+#include "limiting.h"
 #include "port.h"
 #include "questions.h"
 #include "settlement.h"
 #include "timers.h"
 #include "transitions.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { TIMEOUT_MS = 30000 };
@@ -116,6 +120,8 @@ static mull__consumer *consumer_new(mull_engine *engine, mull_port *port,
     c->tally.why = mull__why_not(c);
     c->tally.why_since_ms = mull__engine_now(engine);
     c->shares = shares(c);
+    c->max_attempts = c->deadline_ms = MULL__OFF;
+    engine->limits_stale = 1;
     mull__ticket_give(port, &c->ticket, MULL__TICKET_CONSUMER);
     return c;
 }
@@ -192,6 +198,7 @@ void mull__consumer_free(mull__consumer *c, int status)
     mull__ticket_take(engine, &c->ticket);
     mull__engine_cancel(engine, &c->hold_timer);
     mull__engine_cancel(engine, &c->end_timer);
+    mull__limits_free(c);
     free_or_keep(c);
     if (removed)
         removed(status, data);
@@ -286,6 +293,19 @@ static int find(mull__consumer **out, mull_engine *engine, const char *name)
     return (*out)->state == MULL__CONSUMER_LEAVES ? MULL_ESTATE : 0;
 }
 
+/* tell_of tells what became of a consumer. */
+__attribute__((format(printf, 3, 4))) static void tell_of(mull__consumer *c, mull_event_kind kind,
+                                                          const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    mull__utf8_repair(text, strlen(text)); /* its end may be cut off */
+    mull__consumer_event(c, kind, text);
+}
+
 /* give_back_waiting gives back all that no handler works on, once its transport was told to take
  * nothing more: else that could hand out at once what comes back, again and again. */
 static void give_back_waiting(mull__consumer *c)
@@ -308,7 +328,7 @@ int mull_consumer_pause(mull_engine *engine, const char *name)
     if (status != 0 || c->paused)
         return status;
     c->paused = 1;
-    mull__engine_log(engine, MULL_INFO, "consumer '%s' is paused", c->name);
+    tell_of(c, MULL_EVENT_PAUSED, "consumer '%s' is paused", c->name);
     give_back_waiting(c);
     return 0;
 }
@@ -320,7 +340,7 @@ int mull_consumer_resume(mull_engine *engine, const char *name)
     if (status != 0 || !c->paused)
         return status;
     c->paused = 0;
-    mull__engine_log(engine, MULL_INFO, "consumer '%s' goes on", c->name);
+    tell_of(c, MULL_EVENT_RESUMED, "consumer '%s' goes on", c->name);
     mull__engine_mark_posted(engine);
     return 0;
 }
@@ -345,8 +365,8 @@ int mull_consumer_concurrency(mull_engine *engine, const char *name, uint32_t co
                             "more, pause it",
                             c->name);
     set_concurrency(c, concurrency);
-    mull__engine_log(engine, MULL_INFO, "consumer '%s' has a concurrency of %u", c->name,
-                     concurrency);
+    tell_of(c, MULL_EVENT_CONCURRENCY_CHANGED, "consumer '%s' has a concurrency of %u", c->name,
+            concurrency);
     if (c->subscribed && most_credit(&c->options) > c->most && c->state == MULL__CONSUMER_WORKS)
         change(c, MULL__CONSUMER_RENEWS);
     mull__engine_mark_posted(engine);
@@ -476,6 +496,7 @@ void mull__consumers_end(mull_engine *engine)
             continue;
         }
         mull__engine_log(engine, MULL_INFO, "consumer '%s' is removed", c->name);
+        mull__limits_end(c);
         mull__consumer_free(c, 0);
     }
 }

@@ -1,10 +1,11 @@
 /* delivery.c: a message's life, to be read from top to bottom.
  *
- *   arrive ── admission ── call ── ended ──┬── well: settle(ACK)
- *     │                      │             └── badly ┐
- *     │                      └── timeout: detached ──┤
- *     └── died with its owner too often ──────────── judge ──┬── RETRY: pause, admission again
- *                                                            └── settle ── settled ── release
+ *   arrive ── admission ── turn ── call ── ended ──┬── well: settle(ACK)
+ *     │                      │      │             └── badly ┐
+ *     │                      │      └── timeout: detached ──┤
+ *     └── died too often     └─ put off, or its calls are   v
+ *              └─────────────── used up: ended unasked   judge ──┬── RETRY: journal, pause,
+ * admission ├── a limit keeps it: goes back └── settle ── settled ── release
  *
  * A detached call keeps its slot and its message until its handler ends it: only then may a retry
  * run, only then is the delivery released. */
@@ -14,8 +15,10 @@
 #include "base/hash.h"
 #include "base/struct_compat.h"
 #include "calls.h"
+#include "copy.h"
 #include "counting.h"
 #include "events.h"
+#include "limiting.h"
 #include "policy/resolve.h"
 #include "settlement.h"
 #include "timers.h"
@@ -48,7 +51,8 @@ static int read_record(mull__delivery *d)
     int is_new = from->header_count == 0 && d->message.deliveries <= 1;
     int64_t now_ms = is_new ? 0 : mull__engine_wall(d->engine);
     mull__header_record *record = &d->record;
-    mull__record_read(record, from->headers, from->header_count, d->consumer->queue, now_ms);
+    if (from->header_count > 0)
+        mull__record_read(record, from->headers, from->header_count, d->consumer->queue, now_ms);
     if (record->returned && hide_record(d) != 0)
         return MULL_ENOMEM;
     if (!from->id && record->given_id) {
@@ -61,9 +65,11 @@ static int read_record(mull__delivery *d)
     int deaths = d->consumer->can.deliveries == MULL_COUNTS_DEATHS && d->message.deliveries > 1;
     d->crashes = deaths ? d->message.deliveries - 1 : 0;
     d->delay_hop = record->due_ms > now_ms;
+    d->first_is_safe = record->first_failure_ms != 0;
     if (d->crashes > 0 && record->first_failure_ms == 0)
         record->first_failure_ms = now_ms;
-    for (size_t i = 0; i < 3 && record->ignored[i]; i++)
+    for (size_t i = 0; i < sizeof record->ignored / sizeof *record->ignored && record->ignored[i];
+         i++)
         mull__event_header_ignored(d, record->ignored[i]);
     return 0;
 }
@@ -121,6 +127,20 @@ static int died_too_often(mull__delivery *d)
 static void judge(mull__delivery *d, const mull_error *error);
 static void fail(mull__delivery *d, const mull_error *error);
 
+/* unreadable says why no handler can have a message; NULL: one can. */
+static const char *unreadable(const mull_delivery *handed)
+{
+    return handed->size >= MULL__SIZE_TO(mull_delivery, unreadable) ? handed->unreadable : NULL;
+}
+
+static const mull_error *unreadable_error(mull__delivery *d)
+{
+    mull_error error = mull__engine_errors[MULL__UNREADABLE];
+    error.message = unreadable(d->handed);
+    const mull_error *copy = mull__error_copy(&d->engine->allocator, &error);
+    return copy ? copy : &mull__engine_errors[MULL__UNREADABLE];
+}
+
 int mull__delivery_arrive(mull__consumer *consumer, mull_delivery *handed)
 {
     mull__delivery *d = delivery_new(consumer, handed);
@@ -130,14 +150,19 @@ int mull__delivery_arrive(mull__consumer *consumer, mull_delivery *handed)
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else if (handed->message->body_size == MULL_BODY_MISSING) {
         fail(d, &mull__engine_errors[MULL__BODILESS]);
+    } else if (unreadable(handed)) {
+        fail(d, unreadable_error(d));
     } else if (d->delay_hop) {
         mull__settle(d, MULL_SETTLE_REDELIVER);
     } else if (d->message.body_size > d->consumer->options.max_body) {
         fail(d, &mull__engine_errors[MULL__TOO_BIG]);
     } else if (died_too_often(d)) {
+        d->alone = 1; /* if it is called once more */
         judge(d, &mull__engine_errors[MULL__CRASHED]);
     } else {
         d->alone = d->crashes > 0;
+        if (d->alone)
+            mull__admission_made_room(consumer);
         mull__admission_put(d, 0);
     }
     return 0;
@@ -147,10 +172,38 @@ int mull__delivery_arrive(mull__consumer *consumer, mull_delivery *handed)
 
 static void on_timeout(void *data);
 static void begin_pause(mull__delivery *d);
+static int journals(const mull__delivery *d);
 
 static void call_again(void *data)
 {
     mull__admission_put(data, 1);
+}
+
+static void resume(mull__delivery *d);
+
+void mull__delivery_journal(mull__delivery *d)
+{
+    d->noted = resume;
+    mull__settle(d, MULL_SETTLE_NOTE);
+}
+
+/* end_held: its age stood still since a failure that a limit kept. */
+static void end_held(mull__delivery *d)
+{
+    mull__header_record *record = &d->record;
+    if (record->held_since_ms == 0)
+        return;
+    int64_t held_ms = mull__engine_wall(d->engine) - record->held_since_ms;
+    record->held_ms += held_ms > 0 ? held_ms : 0;
+    record->held_since_ms = 0;
+}
+
+void mull__delivery_age(mull__delivery *d, int64_t now_ms)
+{
+    const mull__header_record *record = &d->record;
+    end_held(d);
+    int64_t age_ms = record->first_failure_ms ? now_ms - record->first_failure_ms : 0;
+    d->age_ms = age_ms > record->held_ms ? age_ms - record->held_ms : 0;
 }
 
 void mull__delivery_call(mull__delivery *d)
@@ -162,8 +215,12 @@ void mull__delivery_call(mull__delivery *d)
         mull__timer_set(engine, &d->timer, MULL__AGAIN_MS, call_again, d);
         return;
     }
-    d->consumer->slots += !d->slot;
-    d->slot = 1;
+    if (!d->slot) {
+        mull__slot_free(d);
+        d->consumer->slots++;
+        d->slot = 1;
+    }
+    end_held(d);
     mull__message_becomes(d, MULL__WORKING);
     d->consumer->calls++;
     engine->active_calls++;
@@ -174,6 +231,8 @@ void mull__delivery_call(mull__delivery *d)
     d->called_ms = options->timeout_ms == MULL_NEVER
                        ? mull__engine_now(engine)
                        : mull__timer_set(engine, &d->timer, options->timeout_ms, on_timeout, d);
+    if (d->consumer->limits)
+        mull__limits_began(d);
     options->handler(engine, d->call, &d->message, options->data);
 }
 
@@ -210,15 +269,28 @@ static void retry_isolated(mull__delivery *d)
         wait_isolated(d);
 }
 
-/* detached_ended: the end of a detached call no longer matters, but a retry has waited for it. */
+/* detached_ended: the end of a detached call no longer matters, but a retry has waited for it. One
+ * that is being journalled goes on when that is safe. */
 static void detached_ended(mull__delivery *d, const mull_error *error)
 {
     mull__error_free(d->engine, error);
+    int journalling = d->state == MULL__SETTLING && d->settlement.kind == MULL_SETTLE_NOTE;
     if (d->state == MULL__PAUSING)
         begin_pause(d);
+    else if (journalling)
+        d->retry_ms = mull__later(mull__engine_now(d->engine), d->verdict.delay_ms);
     else
         mull__slot_free(d);
     mull__delivery_release(d);
+}
+
+/* hear_limits has the limits count a call's end, and say whether they keep its failure. */
+static void hear_limits(mull__delivery *d, const mull_error *error)
+{
+    int64_t until_ms = 0; /* which may have passed by now */
+    d->kept = mull__limits_ended(d, error, &until_ms);
+    int64_t wait_ms = d->kept ? until_ms - mull__engine_now(d->engine) : 0;
+    d->back_ms = wait_ms > 0 ? wait_ms : 0;
 }
 
 void mull__delivery_ended(mull__delivery *d)
@@ -229,6 +301,11 @@ void mull__delivery_ended(mull__delivery *d)
     d->uncounted = 0;
     d->consumer->calls--;
     mull__count_call(d);
+    if (mull__limits_count(d->consumer, error)) {
+        if (d->state == MULL__WORKING && !uncounted)
+            hear_limits(d, error);
+        mull__limits_left(d);
+    }
     if (d->state != MULL__WORKING) {
         detached_ended(d, error);
         return;
@@ -270,19 +347,13 @@ static void on_timeout(void *data)
     mull__engine_mark_posted(d->engine);
     if (!detach(d))
         return;
+    if (d->consumer->limits)
+        hear_limits(d, &mull__engine_errors[MULL__TIMED_OUT]);
     fail(d, &mull__engine_errors[MULL__TIMED_OUT]);
     cancel_handler(d);
 }
 
 /* ---- It failed: judge ------------------------------------------------------------------------ */
-
-/* keep_generation: the verdict's strings live in it, and the decider will move on. */
-static void keep_generation(mull__delivery *d)
-{
-    if (d->generation)
-        mull__generation_unref(d->generation);
-    d->generation = mull__generation_ref(mull__decider_generation(d->engine->decider));
-}
 
 /* copy_override_text copies what an override answered, which the state's next call takes away.
  * Where there is no memory for a queue's name, its message isn't lost: a person finds it in the
@@ -305,11 +376,16 @@ static void copy_override_text(mull__delivery *d)
 
 static void carry_out(mull__delivery *d);
 
+static void yield_retries(mull__consumer *c);
+
 /* fail judges a failure by the generation that is in force. */
 static void fail(mull__delivery *d, const mull_error *error)
 {
+    mull__consumer *c = d->consumer;
     mull__decider_refresh(d->engine->decider);
     judge(d, error);
+    if (c->limits && c->limits->starts)
+        yield_retries(c);
 }
 
 static void decide(mull__delivery *d, const mull_failure *failure)
@@ -330,6 +406,37 @@ static void refuse_body(mull__delivery *d)
     mull__decide_dead_letter(d, MULL_REASON_UNRECOVERABLE);
 }
 
+/* may_be_kept: what a rule, a declaration or an override ends at once is ended. */
+static int may_be_kept(const mull_verdict *verdict)
+{
+    switch (verdict->reason) {
+    case MULL_REASON_NONE:
+    case MULL_REASON_EXHAUSTED:
+    case MULL_REASON_MAX_ATTEMPTS:
+    case MULL_REASON_MAX_AGE:
+    case MULL_REASON_DEADLINE:
+        return 1;
+    case MULL_REASON_OVERRIDE:
+        return verdict->action == MULL_RETRY || verdict->action == MULL_REDELIVER;
+    default:
+        return 0;
+    }
+}
+
+/* keep puts a message back until the wait's end, as if its call hadn't been. */
+static void keep(mull__delivery *d)
+{
+    const char *words = d->error->message ? d->error->message : "";
+    mull__engine_log(d->engine, MULL_INFO,
+                     "kept: message %s, consumer %s: %.200s%s%.500s; a rate limit is in force, so "
+                     "it comes back in %lld ms, uncounted",
+                     d->message.id, d->consumer->name, d->error->type, *words ? ": " : "", words,
+                     (long long)d->back_ms);
+    d->attempt--;
+    d->record.held_since_ms = d->failed_at_ms;
+    mull__settle(d, MULL_SETTLE_GIVE_BACK);
+}
+
 /* judge judges a failure by the generation that the decider is at. The delivery owns the error from
  * now on. A crash is in `crashes` already: it is taken out, so that `attempt` counts it once. Where
  * the transport counts hand-outs it isn't, and one that came too often counts as no call. */
@@ -344,24 +451,28 @@ static void judge(mull__delivery *d, const mull_error *error)
     if (d->record.first_failure_ms == 0)
         d->record.first_failure_ms = d->failed_at_ms;
     mull__count_failure(d);
-    int64_t age_ms = d->failed_at_ms - d->record.first_failure_ms;
-    d->age_ms = age_ms > 0 ? age_ms : 0;
+    mull__delivery_age(d, d->failed_at_ms);
     mull_failure failure = mull__failure_of(d);
     d->verdict = (mull_verdict){.size = sizeof d->verdict};
     mull__events_begin(d);
-    keep_generation(d);
+    mull__keep_generation(d);
     if (error == &mull__engine_errors[MULL__TOO_BIG] ||
-        error == &mull__engine_errors[MULL__BODILESS])
+        error == &mull__engine_errors[MULL__BODILESS] || unreadable(d->handed))
         refuse_body(d);
     else
         decide(d, &failure);
-    carry_out(d);
+    if (d->kept && may_be_kept(&d->verdict))
+        keep(d);
+    else
+        carry_out(d);
 }
 
 /* ---- The verdict is carried out -------------------------------------------------------------- */
 
 static void carry_out(mull__delivery *d)
 {
+    d->kept = 0;
+    d->back_ms = 0;
     static const mull_settle_kind kinds[] = {[MULL_REDELIVER] = MULL_SETTLE_REDELIVER,
                                              [MULL_DEAD_LETTER] = MULL_SETTLE_DEAD_LETTER,
                                              [MULL_DISCARD] = MULL_SETTLE_DISCARD};
@@ -380,7 +491,7 @@ static void carry_out(mull__delivery *d)
         mull__message_becomes(d, MULL__PAUSING);
         if (!mull__consumer_accepts(d->consumer)) /* who heard of the verdict paused it */
             mull__delivery_give_back(d);
-        else if (d->call == 0)
+        else if (d->call == 0 || journals(d))
             begin_pause(d);
     }
 }
@@ -389,15 +500,82 @@ static void carry_out(mull__delivery *d)
 static void on_retry(void *data)
 {
     mull__delivery *d = data;
-    if (d->slot)
-        mull__admission_put(d, 0);
-    else
+    if (d->alone)
         wait_isolated(d);
+    else
+        mull__admission_put(d, 0);
 }
 
+/* journals: the policy in force bounds calls or their time, which must hold whatever is killed. */
+static int journals(const mull__delivery *d)
+{
+    const mull__consumer *c = d->consumer;
+    return c->can.can_note &&
+           (c->max_attempts != MULL__OFF || (c->deadline_ms != MULL__OFF && !d->first_is_safe));
+}
+
+void mull__delivery_go_back(mull__delivery *d, int64_t until_ms)
+{
+    int64_t delay_ms = until_ms - mull__engine_now(d->engine);
+    d->back_ms = delay_ms > 0 ? delay_ms : 0;
+    mull__admission_made_room(d->consumer);
+    mull__settle(d, MULL_SETTLE_GIVE_BACK);
+}
+
+/* gives_way: a limit that holds a retry up takes its slot. 1: others are held here, and it went
+ * back. */
+static int gives_way(mull__delivery *d)
+{
+    int64_t until_ms;
+    mull__gate hold = d->slot ? mull__limits_hold(d) : MULL__GATE_OPEN;
+    if (hold == MULL__GATE_WAIT)
+        mull__slot_yield(d);
+    if (hold != MULL__GATE_BACK)
+        return 0;
+    mull__limits_gate(d, &until_ms);
+    mull__admission_remove(d);
+    mull__delivery_go_back(d, until_ms > d->retry_ms ? until_ms : d->retry_ms);
+    return 1;
+}
+
+/* yield_retries: a limit that begins takes the slots of the retries that it holds up. */
+static void yield_retries(mull__consumer *c)
+{
+    c->limits->starts = 0;
+    mull__delivery *d = mull__next_delivery(c->engine, NULL);
+    while (d) {
+        mull__delivery *next = mull__next_delivery(c->engine, d);
+        if (d->consumer == c && d->state == MULL__PAUSING && d->call == 0)
+            gives_way(d);
+        d = next;
+    }
+}
+
+static void wait_for_retry(mull__delivery *d)
+{
+    int64_t delay_ms = d->retry_ms - mull__engine_now(d->engine);
+    if (!gives_way(d))
+        mull__timer_set(d->engine, &d->timer, delay_ms, on_retry, d);
+}
+
+/* resume: what must be safe before its retry is safe. A handler that was cut off is waited for. */
+static void resume(mull__delivery *d)
+{
+    d->safe_attempt = d->attempt;
+    if (!mull__consumer_accepts(d->consumer))
+        mull__delivery_give_back(d);
+    else if (d->call == 0)
+        wait_for_retry(d);
+}
+
+/* begin_pause begins when the handler has ended; that it failed is journalled before. */
 static void begin_pause(mull__delivery *d)
 {
-    mull__timer_set(d->engine, &d->timer, d->verdict.delay_ms, on_retry, d);
+    d->retry_ms = mull__later(mull__engine_now(d->engine), d->verdict.delay_ms);
+    if (journals(d) && d->safe_attempt != d->attempt)
+        mull__delivery_journal(d);
+    else
+        wait_for_retry(d);
 }
 
 /* ---- It ends otherwise ----------------------------------------------------------------------- */

@@ -19,9 +19,9 @@ const char *mull__transport_why(mull_engine *engine, const char *transport);
  * already. */
 void mull__stop_out_of_memory(mull_engine *engine, const char *why);
 
-/* mull__engine_fault makes an operation ("settle", "publish", "depth", "hold") of a transport fail,
- * for tests: after `skip` calls the next `times` ones answer `code` without reaching the transport.
- * MULL_EINVAL: no such transport or operation. */
+/* mull__engine_fault makes an operation ("settle", "note", "publish", "depth", "hold") of a
+ * transport fail, for tests: after `skip` calls the next `times` ones answer `code` without
+ * reaching the transport. MULL_EINVAL: no such transport or operation. */
 int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
                        uint32_t skip, uint32_t times, int code);
 

@@ -42,6 +42,14 @@ void mull__engine_id(mull_engine *engine, char id[33])
     uv_mutex_unlock(&engine->mutex);
 }
 
+uint64_t mull__engine_chance(mull_engine *engine)
+{
+    uv_mutex_lock(&engine->mutex);
+    uint64_t chance = mull__rand_next(&engine->rand);
+    uv_mutex_unlock(&engine->mutex);
+    return chance;
+}
+
 void mull__engine_log(mull_engine *engine, mull_level level, const char *format, ...)
 {
     if (!engine->options.log)
@@ -158,7 +166,8 @@ int mull__engine_fault(mull_engine *engine, const char *transport, const char *o
     static const char *const names[] = {[MULL__SETTLE] = "settle",
                                         [MULL__PUBLISH] = "publish",
                                         [MULL__DEPTH] = "depth",
-                                        [MULL__HOLD] = "hold"};
+                                        [MULL__HOLD] = "hold",
+                                        [MULL__NOTE] = "note"};
     mull_port *port = mull__port_named(engine, transport);
     if (code >= 0 || code == MULL_ELOST)
         return MULL_EINVAL; /* only a transport can lose a claim */

@@ -2,10 +2,11 @@
  * steps before it. What concerns a later one it posts here, for the loop to find
  * (tools/circles.lua):
  *
- *   engine_state ──> transitions, timers, tickets, copy, counting ──> calls, questions ──> events,
- *                    admission
- *                ──> settlement ──> delivery ──> check, port ──> consumers ──> setup, reload, stop
- *                ──> stop_when_empty, snapshot ──> loop
+ *   engine_state ──> transitions, timers, tickets, copy, counting, rate_limit, call_limit
+ *                ──> calls, questions, limit_values ──> events ──> limit_events
+ *                ──> limiting ──> limiting_refresh, admission ──> settlement ──> delivery ──> turn
+ *                ──> check, port ──> consumers ──> setup, reload, stop ──> stop_when_empty,
+ * snapshot ──> loop
  *
  *        engine ──< port (a transport) ──< mull_delivery, the transport's memory
  *               ──< consumer ──< delivery (one message on its way) ── call, while its handler works
@@ -51,6 +52,9 @@ struct mull_timer {
     void *data;
     mull_timer *left, *right, *parent; /* in the heap */
 };
+
+/* What a limit counts apart, in words, cut. */
+enum { MULL__PER_SIZE = 256 };
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
@@ -106,6 +110,7 @@ typedef enum mull__operation {
     MULL__PUBLISH,
     MULL__DEPTH,
     MULL__HOLD,
+    MULL__NOTE, /* a settlement too */
     MULL__OPERATIONS
 } mull__operation;
 
@@ -170,6 +175,8 @@ typedef enum mull__consumer_state {
     MULL__CONSUMER_LEAVES  /* it is being removed */
 } mull__consumer_state;
 
+typedef struct mull__limits mull__limits;
+
 typedef struct mull__consumer {
     mull__link link;
     mull_engine *engine;
@@ -199,12 +206,23 @@ typedef struct mull__consumer {
     mull__list retries;    /* due for another call, they have their slots */
     uint32_t calls;        /* handlers at work, be they detached */
     uint32_t slots;        /* taken: handlers at work, and retries that wait */
+    uint32_t held;         /* retries that wait without a slot, since a limit holds them up */
+    uint32_t gated;        /* messages that wait for the pace of their value */
     uint32_t settling;     /* deliveries that the transport is settling */
     uint32_t failing;      /* of these, settles that failed and are tried again */
     uint32_t parked;       /* that the transport never settles */
     uint32_t let_go;       /* parked ones that were released, and stay claimed */
     uint32_t credit;       /* last told to the transport */
+    uint64_t more_until;   /* another message may be on its way until the loop has waited so often;
+                              UINT64_MAX: the transport isn't told of the room for it yet; */
+    int64_t more_until_ms; /* and no longer than until then */
     int own_prefetch;      /* it was set, and doesn't follow the concurrency */
+    /* By the policy in force, see limiting_refresh.c: */
+    mull__limits *limits;              /* NULL: there are none */
+    mull_timer limits_timer;           /* they let the next call begin then */
+    int64_t max_attempts, deadline_ms; /* MULL__OFF */
+    int may_refuse;                    /* any of these is there */
+    mull__generation *generation;      /* where all of these are from */
     mull__tally tally;
     uint64_t here[MULL__MESSAGE_STATES]; /* what a snapshot counts: deliveries by state */
     int subscribed; /* the transport knows of it: a start that failed further on leaves it so */
@@ -246,13 +264,22 @@ typedef struct mull__delivery {
     uint64_t chance;
     mull__header_record record; /* of its headers, but for a first failure and a due time of now */
     int64_t crashes;            /* hand-outs that ended with their owner's death */
+    int first_is_safe;          /* its first failure is written down at the broker */
+    int journalled;             /* the broker has newer headers of it than it came with */
     int delay_hop;              /* it came before its time: put off again, nothing is counted */
 
     /* where it stands */
-    int64_t attempt;  /* failed calls in this hand-out */
-    mull_call call;   /* 0: none. While WORKING it is open or ended, else detached or ended */
-    int slot;         /* it has one of its consumer's */
-    int alone;        /* a poison candidate, until its next call here ends */
+    int64_t attempt;      /* failed calls in this hand-out */
+    int64_t safe_attempt; /* the last one that was journalled */
+    mull_call call;       /* 0: none. While WORKING it is open or ended, else detached or ended */
+    int slot;             /* it has one of its consumer's */
+    int held;             /* a limit holds its retry up, without a slot */
+    int gated;            /* it waits here for the pace of its value */
+    int kept;             /* a limit keeps its failure, which doesn't count: it goes back */
+    int64_t back_ms;      /* for how long it goes back; 0: for no time */
+    int64_t retry_ms;     /* its retry is due, monotonic */
+    void (*noted)(struct mull__delivery *d); /* goes on once a NOTE is settled */
+    int alone;                               /* a poison candidate, until its next call here ends */
     int overdue;      /* its call took longer than a poison candidate waits */
     mull_timer timer; /* of its timeout, its retry or its next try to settle, one at a time */
     const mull_error *error; /* the last failure's: one of mull__engine_errors, or one block */
@@ -271,11 +298,13 @@ typedef struct mull__delivery {
     uint32_t notify;                    /* the number of that function */
     mull__list pending;                 /* mull__pending: while it was judged */
     mull_settlement settlement;
+    int tells_type; /* ... which may end later without being asked, so its last error is told */
     mull_header *headers; /* of the settlement, one block */
     mull_outgoing *sends; /* each message one block, guarded by the mutex while the call is open */
     size_t send_count, send_room;
     size_t send_bytes;       /* that they take */
     uint32_t tries;          /* to settle */
+    int retry_answered;      /* ServiceControl is told, with what was sent, that it was handled */
     int refused;             /* what was decided: it becomes a dead letter instead */
     int parked;              /* the transport never settles it */
     int overlong;            /* it was told that the settlement isn't answered */
@@ -347,17 +376,25 @@ struct mull_engine {
     uint64_t next_timer;
     mull__rand rand;
 
+    const mull__generation *limits_of; /* the one that consumers go by, see limiting_refresh.c, */
+    int limits_stale;                  /* but for those that found no memory, or are new */
+    mull_timer limits_timer;
+    mull__list consumer_events;     /* see limit_events.c */
+    mull_timer lines_timer;         /* a second, in which lines about values are counted, */
+    uint32_t lines, lines_left_out; /* and left out */
+
     mull__list schemes, ports, consumers, deliveries;
     mull__list gone; /* consumers that were removed and have let go of parked messages, one for each
                         queue */
     mull__tickets tickets;
     mull__list questions;
     mull_timer question_timer;
-    mull__list
-        answers;     /* questions that were answered from within their slots, for the next turn */
-    int64_t working; /* transports at work, for a test's clock */
+    /* questions that were answered from within their slots, for the next turn */
+    mull__list answers;
+    int64_t working;                    /* transports at work, for a test's clock */
     const mull__consumer *candidate_of; /* for its poison candidate all others wait, NULL */
     int changing;                       /* consumers renew their subscription, or leave */
+    uint64_t waits;                     /* how often the loop has waited */
     uint32_t active_calls;              /* handlers at work that aren't detached */
     int alone; /* a poison candidate's handler is at work: nobody else's starts */
     int dirty; /* something was posted */
@@ -407,6 +444,7 @@ int64_t mull__turn_ms(const mull_engine *engine);
 int64_t mull__engine_wall(const mull_engine *engine);
 int64_t mull__engine_due(const mull_engine *engine, int64_t delay_ms); /* wall clock, 0: at once */
 void mull__engine_id(mull_engine *engine, char id[33]);                /* any thread */
+uint64_t mull__engine_chance(mull_engine *engine);                     /* any thread */
 void mull__engine_log(mull_engine *engine, mull_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

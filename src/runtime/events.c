@@ -99,7 +99,8 @@ mull_failure mull__failure_of(const mull__delivery *d)
                           .deliveries = d->message.deliveries,
                           .age_ms = d->age_ms,
                           .chance = d->chance,
-                          .flags = MULL_HAS_CHANCE | no_retry | no_delay};
+                          .flags = MULL_HAS_CHANCE | no_retry | no_delay,
+                          .held_ms = d->record.held_ms};
 }
 
 void mull__events_begin(mull__delivery *d)
@@ -196,6 +197,26 @@ void mull__events_end(mull__delivery *d)
     tell_pending(d, &event);
     mull__decider_state_unref(d->decider_state);
     d->decider_state = NULL;
+}
+
+/* ---- About a consumer ------------------------------------------------------------------------ */
+
+void mull__event_tell(mull_engine *engine, const mull_event *event, const char *consumer,
+                      const char *transport)
+{
+    int64_t steps = MULL__DECISION_STEPS;
+    mull_event told = *event;
+    told.generation = mull__generation_name(mull__decider_refresh(engine->decider));
+    if (engine->stop_reported)
+        return;
+    if (engine->options.event)
+        engine->options.event(&told, engine->options.data);
+    int64_t notify = notify_for(engine, consumer, transport);
+    if (notify < 0)
+        return;
+    mull__decider_state *decider_state = mull__decider_state_ref(engine->decider);
+    call(engine, decider_state, (uint32_t)notify, &told, &steps);
+    mull__decider_state_unref(decider_state);
 }
 
 /* ---- About the policy ------------------------------------------------------------------------ */

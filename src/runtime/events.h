@@ -12,6 +12,10 @@ void mull__event_decided(mull__delivery *d);  /* its verdict is carried out */
 void mull__event_header_ignored(mull__delivery *d, const char *name); /* before it is judged */
 void mull__events_end(mull__delivery *d); /* tells what is pending, where no event came of it */
 
+/* mull__event_tell tells the embedder, and the notify in force for a consumer. */
+void mull__event_tell(mull_engine *engine, const mull_event *event, const char *consumer,
+                      const char *transport);
+
 /* What became of a reload: added on any thread, told when the loop drains. */
 void mull__policy_event_add(void *engine, const mull_event *event);
 void mull__policy_event_at_start(mull_engine *engine);

@@ -18,6 +18,8 @@
 #include "engine_control.h"
 #include "engine_state.h"
 #include "events.h"
+#include "limit_events.h"
+#include "limiting.h"
 #include "port.h"
 #include "questions.h"
 #include "reload.h"
@@ -25,6 +27,7 @@
 #include "stop.h"
 #include "stop_when_empty.h"
 #include "timers.h"
+#include "turn.h"
 
 enum { QUIET_MS = 10000 };
 
@@ -35,14 +38,16 @@ static void close_handles(mull_engine *engine);
 static void drain_once(mull_engine *engine)
 {
     engine->dirty = 0;
+    mull__limits_refresh(engine);
     for (mull__delivery *d; (d = mull__calls_take_ended(engine));)
         mull__delivery_ended(d);
     mull__policy_events_deliver(engine);
     mull__event_transports_up(engine);
+    mull__consumer_events_deliver(engine);
     if (mull__engine_stop_asked(engine))
         mull__stop_begin(engine);
     for (mull__delivery *d; (d = mull__admission_next(engine));)
-        mull__delivery_call(d);
+        mull__delivery_turn(d);
 }
 
 static void flush(mull_engine *engine)
@@ -77,7 +82,9 @@ static void drain(mull_engine *engine)
 
 static void after_waiting(uv_check_t *handle)
 {
-    drain(handle->data);
+    mull_engine *engine = handle->data;
+    engine->waits++;
+    drain(engine);
 }
 
 static void on_wake(uv_async_t *handle)
@@ -117,6 +124,7 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     mull__list_init(&engine->answers);
     mull__list_init(&engine->inbox);
     mull__list_init(&engine->policy_events);
+    mull__list_init(&engine->consumer_events);
     engine->counts.size = sizeof engine->counts;
     int status = mull__reload_new(engine);
     if (status == 0)
@@ -170,6 +178,7 @@ static void free_memory(mull_engine *engine)
 {
     mull_allocator allocator = engine->allocator;
     mull__policy_events_deliver(engine); /* nobody, by now */
+    mull__consumer_events_deliver(engine);
     if (engine->decider)
         mull_decider_free(engine->decider);
     mull__reload_free(engine);
@@ -279,9 +288,11 @@ int mull_engine_start(mull_engine *engine)
         return status;
     }
     for (mull_port *port = NULL; (port = mull__next_port(engine, port));)
-        if (port->health == MULL_DOWN && !port->told)
+        if (port->health == MULL_DOWN && !port->told) {
             mull__engine_log(engine, MULL_INFO, "transport %s isn't up yet; it is waited for",
                              port->name);
+            port->told = 1; /* and so is the end of the wait */
+        }
     if (!mull__next_consumer(engine, NULL))
         mull__engine_log(engine, MULL_INFO, "there is no consumer, so no messages are taken");
     engine->state = MULL__RUNNING;

@@ -447,6 +447,8 @@ static void answer(asking *a, int status)
         asked.published(status, asked.data);
 }
 
+static const char unpublished[] = "a message isn't published";
+
 /* tell_why tells the log why something could not be done, when that changes. */
 static void tell_why(mull_port *port, const char *what, int status, const char *why)
 {
@@ -462,8 +464,7 @@ static void on_answered(mull__question *question, int status, const char *why)
 {
     asking *a = (asking *)question;
     tell_why(question->ticket.port,
-             a->depth ? "the messages of a queue aren't counted" : "a message isn't published",
-             status, why);
+             a->depth ? "the messages of a queue aren't counted" : unpublished, status, why);
     answer(a, status);
 }
 
@@ -524,13 +525,21 @@ static int reachable(mull_port **out, mull_engine *engine, const char *name)
     return (*out)->health == MULL_BROKEN ? MULL_EIO : 0;
 }
 
-/* check_delay goes by what is promised of the queue. */
-static int check_delay(const mull_port *port, const char *queue, int64_t delay_ms)
+/* check_delay goes by what is promised of the queue; the log tells why it is refused. */
+static int check_delay(mull_port *port, const char *queue, int64_t delay_ms)
 {
     mull_abilities floor;
-    char why[256];
-    int status = delay_ms ? mull__look(port->ops, port->url, queue, &floor, why, sizeof why) : 0;
-    return delay_ms && status == 0 ? mull__delay_check(&floor, delay_ms) : status;
+    char why[256] = "";
+    if (delay_ms == 0)
+        return 0;
+    int status = mull__look(port->ops, port->url, queue, &floor, why, sizeof why);
+    if (status == 0) {
+        status = mull__delay_check(&floor, delay_ms);
+        snprintf(why, sizeof why, "it can't be delayed%s", floor.can_delay ? " for so long" : "");
+    }
+    if (status != 0)
+        tell_why(port, unpublished, status, why);
+    return status;
 }
 
 int mull_publish(mull_engine *engine, const char *transport, const mull_message *message,

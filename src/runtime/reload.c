@@ -5,16 +5,14 @@
  *   SIGHUP, start ─────────────────────────────────────────┼──> load ──> do the files run now?
  *   a minute in which the files weren't what runs ─────────┘
  *
- * A look is a `stat` of each file: it follows links, needs no handle, and sees what another machine
- * writes. Whether anything changed is decided by the bytes that the load reads. */
+ * A look is a `stat` of each file. Whether anything changed is decided by the bytes that the load
+ * reads. */
 #include "reload.h"
 
-#include "base/hash.h"
+#include "base/files_look.h"
 #include "timers.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     LOOK_MS = 100,      /* between two looks at the files, where they are looked at */
@@ -78,25 +76,6 @@ static void load_in(mull_engine *engine, int64_t delay_ms)
                     engine);
 }
 
-/* look_at sums up how the files look from outside. */
-static uint64_t look_at(const char *paths)
-{
-    uint64_t sum = 0;
-    for (const char *path = paths; path && *path; path += strlen(path) + 1) {
-        struct stat found = {0};
-        uint64_t error = stat(path, &found) == 0 ? 0 : (uint64_t)errno;
-        const uint64_t words[] = {sum,
-                                  error,
-                                  (uint64_t)found.st_dev,
-                                  (uint64_t)found.st_ino,
-                                  (uint64_t)found.st_size,
-                                  (uint64_t)found.st_ctim.tv_sec,
-                                  (uint64_t)found.st_ctim.tv_nsec};
-        sum = mull__hash_words(words, sizeof words / sizeof words[0]);
-    }
-    return sum;
-}
-
 /* load_files looks at the files before and after it loads them, so that no change is lost between.
  * It is repeated where they changed, are read for the first time, or couldn't be listed. */
 static int load_files(mull_engine *engine, int quietly)
@@ -104,14 +83,14 @@ static int load_files(mull_engine *engine, int quietly)
     struct mull__reload *r = engine->reload;
     if (!engine->options.reload_on_change)
         return mull__policy_reload_files(engine->options.policy, quietly);
-    uint64_t before = look_at(r->paths);
+    uint64_t before = mull__files_look(r->paths);
     int status = mull__policy_reload_files(engine->options.policy, quietly);
     char *paths = mull__policy_files(engine->options.policy, &engine->allocator);
     if (paths) {
         mull__free(&engine->allocator, r->paths);
         r->paths = paths;
     }
-    r->look = look_at(r->paths);
+    r->look = mull__files_look(r->paths);
     r->repeat_ms = !paths ? AGAIN_MS : r->look != before ? LOOK_MS : 0;
     return status;
 }
@@ -175,7 +154,7 @@ static void on_look(void *data)
     mull_engine *engine = data;
     struct mull__reload *r = engine->reload;
     uint64_t before = r->look;
-    r->look = look_at(r->paths);
+    r->look = mull__files_look(r->paths);
     int changed = r->look != before;
     r->changes += changed;
     if (r->changes >= (changed ? BURST_LOOKS : 1))
@@ -223,7 +202,7 @@ void mull__reload_start(mull_engine *engine)
     load_in(engine, 0);
     if (engine->options.reload_on_change)
         r->paths = mull__policy_files(engine->options.policy, &engine->allocator);
-    r->look = look_at(r->paths);
+    r->look = mull__files_look(r->paths);
     on_look(engine);
 }
 

@@ -10,8 +10,10 @@
 #include "questions.h"
 #include "timers.h"
 #include "transitions.h"
+#include "wire/nservicebus.h"
 
 #include <string.h>
+#include <uv.h>
 
 enum { AGAIN_FIRST_MS = 100, MAX_DOUBLED = 7, AGAIN_MAX_MS = 10000, TRIES_WHEN_STOPPING = 3 };
 
@@ -27,6 +29,13 @@ mull__settings mull__delivery_settings(const mull__delivery *d)
     return settings_by(d, mull__decider_generation(d->engine->decider));
 }
 
+void mull__keep_generation(mull__delivery *d)
+{
+    if (d->generation)
+        mull__generation_unref(d->generation);
+    d->generation = mull__generation_ref(mull__decider_generation(d->engine->decider));
+}
+
 void mull__decide_dead_letter(mull__delivery *d, mull_reason reason)
 {
     d->verdict.action = MULL_DEAD_LETTER;
@@ -35,25 +44,26 @@ void mull__decide_dead_letter(mull__delivery *d, mull_reason reason)
     d->verdict.generation = mull__generation_name(d->generation);
 }
 
-static const char *header(const mull__delivery *d, const char *name)
+static const char *our_header(const mull__delivery *d, const char *name)
 {
-    for (size_t i = 0; i < d->settlement.our_count; i++)
-        if (strcmp(d->settlement.ours[i].name, name) == 0)
-            return d->settlement.ours[i].value;
-    return NULL;
+    return mull__header_find(d->settlement.ours, d->settlement.our_count, name);
 }
 
 /* stamp_for: a redelivery or a dead letter is a new copy, so hand-outs that died with their owner
- * go into its calls. One that is given back keeps the broker's count of them. */
+ * go into its calls. One that is given back, or noted, keeps the broker's count of them. */
 static mull__header_values stamp_for(const mull__delivery *d)
 {
     mull_settle_kind kind = d->settlement.kind;
-    int64_t crashes = kind == MULL_SETTLE_GIVE_BACK ? 0 : d->crashes;
+    int stays = kind == MULL_SETTLE_GIVE_BACK || kind == MULL_SETTLE_NOTE;
+    const char *error_type = d->error ? d->error->type : d->record.error_type;
     mull__header_values stamp = {
         .redeliveries = d->record.redeliveries + (kind == MULL_SETTLE_REDELIVER),
-        .calls = d->record.calls + d->attempt + crashes,
+        .calls = d->record.calls + d->attempt + (stays ? 0 : d->crashes),
         .first_failure_ms = d->record.first_failure_ms,
         .last_failure_ms = d->failed_at_ms,
+        .held_ms = d->record.held_ms,
+        .held_since_ms = kind == MULL_SETTLE_DEAD_LETTER ? 0 : d->record.held_since_ms,
+        .error_type = d->tells_type ? error_type : NULL,
         .given_id = d->handed->message->id ? NULL : d->message.id,
         .due_ms = kind == MULL_SETTLE_REDELIVER ? d->record.due_ms : 0,
         .keep_aside = d->record.aside,
@@ -67,18 +77,54 @@ static mull__header_values stamp_for(const mull__delivery *d)
     return stamp;
 }
 
+static const char *machine_name(char name[UV_MAXHOSTNAMESIZE])
+{
+    size_t size = UV_MAXHOSTNAMESIZE;
+    return uv_os_gethostname(name, &size) == 0 ? name : "?";
+}
+
+/* answer_retry: ServiceControl is told that a message which it sent back was handled. MULL_ENOMEM:
+ * it is to be tried again. */
+static int answer_retry(mull__delivery *d)
+{
+    mull__retry_answer answer;
+    if (!d->consumer->options.nservicebus || d->retry_answered ||
+        !mull__nservicebus_answer(&answer, d->handed->message, mull__engine_wall(d->engine)))
+        return 0;
+    int status = mull__sends_add(d, &answer.message);
+    d->retry_answered = status != MULL_ENOMEM;
+    d->settlement.sends = d->sends;
+    d->settlement.send_count = d->send_count;
+    if (status == 0 || status == MULL_ENOMEM)
+        return status;
+    mull__engine_log(d->engine, MULL_WARNING,
+                     "%s: ServiceControl isn't told that message %s was handled: %s",
+                     d->consumer->name, d->message.id, mull_strerror(status));
+    return 0;
+}
+
 /* write_headers finishes ours. Those of a message that is given back without a failed call stay as
  * they came, a returned dead letter's record too. */
 static int write_headers(mull__delivery *d)
 {
     mull_settlement *settlement = &d->settlement;
     const mull_message *from = d->handed->message;
-    settlement->as_it_came =
-        settlement->kind == MULL_SETTLE_ACK || settlement->kind == MULL_SETTLE_DISCARD ||
-        (settlement->kind == MULL_SETTLE_GIVE_BACK && d->attempt == 0) || d->delay_hop;
+    int uncounted =
+        settlement->kind == MULL_SETTLE_GIVE_BACK && d->attempt == 0 && !d->kept && !d->journalled;
+    settlement->as_it_came = settlement->kind == MULL_SETTLE_ACK ||
+                             settlement->kind == MULL_SETTLE_DISCARD || uncounted || d->delay_hop;
+    if (settlement->kind == MULL_SETTLE_ACK)
+        return answer_retry(d);
     if (settlement->as_it_came)
         return 0;
     mull__header_values stamp = stamp_for(d);
+    mull__fault_headers faults;
+    char machine[UV_MAXHOSTNAMESIZE];
+    if (stamp.error && d->consumer->options.nservicebus) {
+        mull__nservicebus_faults(&faults, &stamp, machine_name(machine));
+        stamp.faults = faults.list;
+        stamp.fault_count = faults.count;
+    }
     mull__free(&d->engine->allocator, d->headers);
     d->headers = NULL;
     int status = mull__headers_write(&d->headers, &settlement->our_count, &d->engine->allocator,
@@ -99,6 +145,15 @@ static void plan_due(mull__delivery *d)
     d->settlement.due_ms = in_parts ? now_ms + longest_ms : end_ms > now_ms ? end_ms : 0;
 }
 
+/* plan_back sets when a message that goes back is due again: sooner where the transport can't delay
+ * it for so long, and then it goes back once more. */
+static void plan_back(mull__delivery *d)
+{
+    int64_t longest_ms = d->consumer->can.longest_delay_ms;
+    int64_t delay_ms = longest_ms > 0 && d->back_ms > longest_ms ? longest_ms : d->back_ms;
+    d->settlement.due_ms = mull__engine_due(d->engine, delay_ms);
+}
+
 static void plan(mull__delivery *d, mull_settle_kind kind)
 {
     int sends = kind == MULL_SETTLE_ACK;
@@ -111,6 +166,8 @@ static void plan(mull__delivery *d, mull_settle_kind kind)
                                       .send_count = sends ? d->send_count : 0};
     if (kind == MULL_SETTLE_REDELIVER)
         plan_due(d);
+    if (kind == MULL_SETTLE_GIVE_BACK)
+        plan_back(d);
 }
 
 /* ---- Handing it over, and the answer --------------------------------------------------------- */
@@ -208,17 +265,19 @@ static void hand_over(void *data)
         abandon(d);
         return;
     }
-    if (write_headers(d) != 0) {
-        failed(d, MULL_ENOMEM, NULL);
+    int status = write_headers(d);
+    if (status != 0) {
+        failed(d, status, NULL);
         return;
     }
     mull_ticket ticket = mull__question_ask(port, &d->question, MULL__TICKET_SETTLEMENT, &settler);
-    int fault = mull__fault_hit(port, MULL__SETTLE);
     mull_settlement *settlement = &d->settlement;
+    int notes = settlement->kind == MULL_SETTLE_NOTE;
+    int fault = mull__fault_hit(port, notes ? MULL__NOTE : MULL__SETTLE);
     int dead = settlement->kind == MULL_SETTLE_DEAD_LETTER;
-    settlement->error_type = dead ? header(d, "mulligan-error-type") : NULL;
+    settlement->error_type = dead ? our_header(d, "mulligan-error-type") : NULL;
     settlement->reason = dead ? mull_reason_name(d->verdict.reason) : NULL;
-    settlement->rule = dead ? header(d, "mulligan-rule") : NULL;
+    settlement->rule = dead ? our_header(d, "mulligan-rule") : NULL;
     settlement->consumer = dead ? d->consumer->name : NULL;
     if (fault != 0)
         mull__question_answered(&d->question, fault, NULL);
@@ -229,8 +288,7 @@ static void hand_over(void *data)
 
 /* ---- Where the transport never will ---------------------------------------------------------- */
 
-/* refused_send: its handler succeeded, but what it sent can't go out. No rule is asked; the policy
- * in force names the queue of its dead letter. */
+/* refused_send: its handler succeeded, but what it sent can't go out. */
 static void refused_send(mull__delivery *d, const char *why)
 {
     const mull_error *error = &mull__engine_errors[MULL__SEND_REFUSED];
@@ -244,9 +302,16 @@ static void refused_send(mull__delivery *d, const char *why)
         d->record.first_failure_ms = d->failed_at_ms;
     mull__count_failure(d);
     mull__sends_drop(d);
-    if (d->generation)
-        mull__generation_unref(d->generation);
-    d->generation = mull__generation_ref(mull__decider_refresh(d->engine->decider));
+}
+
+/* decide_anew: what was decided has been told, or was nothing. No rule is asked; the policy in
+ * force names the queue of its dead letter. */
+static void decide_anew(mull__delivery *d)
+{
+    if (d->call == 0)
+        mull__slot_free(d);
+    mull__decider_refresh(d->engine->decider);
+    mull__keep_generation(d);
     d->verdict = (mull_verdict){.size = sizeof d->verdict};
     mull__events_begin(d);
 }
@@ -255,7 +320,7 @@ static void park(mull__delivery *d, const char *why)
 {
     mull__engine_log(d->engine, MULL_ERROR_LEVEL,
                      "%s: message %s is parked: the transport never settles it (%s); it stays "
-                     "claimed here until the engine is closed",
+                     "claimed here until it stops",
                      d->consumer->name, d->message.id, why);
     d->parked = 1;
     d->consumer->parked++;
@@ -270,7 +335,7 @@ static void refused(mull__delivery *d, const char *why)
     const mull_settlement *settlement = &d->settlement;
     int sends = settlement->kind == MULL_SETTLE_ACK && settlement->send_count > 0;
     int elsewhere =
-        settlement->kind == MULL_SETTLE_REDELIVER ||
+        settlement->kind == MULL_SETTLE_REDELIVER || settlement->kind == MULL_SETTLE_NOTE ||
         (settlement->kind == MULL_SETTLE_DEAD_LETTER &&
          strcmp(settlement->queue, settings_by(d, d->generation).dead_letter_queue) != 0);
     why = why ? why : mull_strerror(MULL_EREFUSED);
@@ -284,6 +349,8 @@ static void refused(mull__delivery *d, const char *why)
     d->refused = 1;
     if (sends)
         refused_send(d, why);
+    if (sends || settlement->kind == MULL_SETTLE_NOTE)
+        decide_anew(d);
     mull__decide_dead_letter(d, MULL_REASON_UNRECOVERABLE);
     plan(d, MULL_SETTLE_DEAD_LETTER);
     hand_over(d);
@@ -293,9 +360,12 @@ static void refused(mull__delivery *d, const char *why)
 
 void mull__settle(mull__delivery *d, mull_settle_kind kind)
 {
-    if (d->call == 0)
+    if (d->call == 0 && kind != MULL_SETTLE_NOTE)
         mull__slot_free(d);
     mull__message_becomes(d, MULL__SETTLING);
+    const mull__consumer *c = d->consumer;
+    d->tells_type = c->max_attempts != MULL__OFF || c->deadline_ms != MULL__OFF;
+    d->tries = 0;
     d->consumer->settling++;
     plan(d, kind);
     hand_over(d);
@@ -327,18 +397,32 @@ void mull__log_lost(const mull__delivery *d, const char *why)
                      d->consumer->name, d->message.id, why ? ": " : "", why ? why : "");
 }
 
+/* note_put_off: what goes back may have come with a due time that is over. */
 static void note_put_off(const mull__delivery *d)
 {
-    int64_t end_ms = d->record.due_ms > 0 ? d->record.due_ms : d->settlement.due_ms;
+    int64_t end_ms =
+        d->record.due_ms > d->settlement.due_ms ? d->record.due_ms : d->settlement.due_ms;
     if (end_ms > d->engine->put_off_ms)
         d->engine->put_off_ms = end_ms;
+}
+
+/* answered_late: it was given up, and is the engine's to release again. */
+static void answered_late(mull__delivery *d)
+{
+    d->unanswered = 0;
+    if (d->engine->closing != MULL__CLOSE_PORTS)
+        return; /* the close will */
+    mull__message_becomes(d, MULL__LOST);
+    mull__delivery_release(d);
 }
 
 void mull__settlement_answered(mull__delivery *d, int status, const char *why)
 {
     mull__question_end(d->engine, &d->question);
-    if (d->unanswered)
+    if (d->unanswered) {
+        answered_late(d);
         return;
+    }
     d->overlong = 0;
     mull__engine_mark_posted(d->engine);
     d->engine->active_ms = mull__turn_ms(d->engine);
@@ -350,13 +434,23 @@ void mull__settlement_answered(mull__delivery *d, int status, const char *why)
         failed(d, status, why);
         return;
     }
-    end_settling(d, status == 0 ? MULL__SETTLED : MULL__LOST);
-    if (status == 0 && d->settlement.kind == MULL_SETTLE_REDELIVER)
-        note_put_off(d);
-    if (status == 0)
+    int noted = d->settlement.kind == MULL_SETTLE_NOTE;
+    if (noted && status == 0 && !d->claim_lost) {
+        end_settling(d, MULL__PAUSING);
+        d->tries = 0;
+        d->first_is_safe = d->journalled = 1;
+        d->noted(d);
+        return;
+    }
+    if (status == 0 && !noted) {
+        end_settling(d, MULL__SETTLED);
+        if (d->settlement.due_ms > 0)
+            note_put_off(d);
         count_end(d);
-    else
+    } else {
+        end_settling(d, MULL__LOST);
         mull__log_lost(d, why);
+    }
     mull__events_end(d);
     mull__delivery_release(d);
 }

@@ -15,6 +15,9 @@ void mull__log_lost(const mull__delivery *d, const char *why);
 /* mull__delivery_settings gives what holds for its consumer, of the decider's generation. */
 mull__settings mull__delivery_settings(const mull__delivery *d);
 
+/* mull__keep_generation: the verdict's strings live in it, and the decider will move on. */
+void mull__keep_generation(mull__delivery *d);
+
 /* mull__decide_dead_letter makes its verdict one of the engine's own. */
 void mull__decide_dead_letter(mull__delivery *d, mull_reason reason);
 void mull__delivery_release(mull__delivery *d); /* once broker and handler are through with it */

@@ -5,6 +5,8 @@
 #include "admission.h"
 #include "base/block.h"
 #include "engine_state.h"
+#include "limit_events.h"
+#include "limiting.h"
 #include "timers.h"
 
 #include <stdlib.h>
@@ -105,6 +107,65 @@ static void set_counts(mull_consumer_snapshot *of, const mull__consumer *c)
     memcpy(of->times, tally->times, sizeof of->times);
 }
 
+/* ---- Limits ---------------------------------------------------------------------------------- */
+
+enum { LIMITS_MAX = 100 };
+
+static const mull_limit_status *take_limit(block *b, const mull__consumer *c,
+                                           const mull__rate_limit *limit,
+                                           const mull__limit_state *state)
+{
+    char per[MULL__PER_SIZE];
+    mull_limit_status *made = take(b, sizeof *made);
+    mull_limit_status of = mull__limit_status_of(c, limit, state, per);
+    of.per = take_text(b, of.per);
+    of.value = mull__block_text(&b->block, of.value);
+    of.file = take_text(b, of.file);
+    of.error_type = take_text(b, of.error_type);
+    if (made)
+        *made = of;
+    return made;
+}
+
+/* take_limits_of writes those of one statement behind the `count` that are there. */
+static size_t take_limits_of(block *b, const mull_limit_status **list, size_t count,
+                             const mull__consumer *c, const mull__limit *limit)
+{
+    if (limit->whole && limit->whole->rate.limited && count < LIMITS_MAX) {
+        const mull_limit_status *of = take_limit(b, c, limit->rate, limit->whole);
+        if (list)
+            list[count] = of;
+        count++;
+    }
+    mull__list *values = (mull__list *)(uintptr_t)&limit->values.limited;
+    for (mull__link *link = mull__list_first(values); link && count < LIMITS_MAX;
+         link = mull__list_after(values, link), count++) {
+        const mull_limit_status *of =
+            take_limit(b, c, limit->rate, MULL__ENTRY(link, mull__limit_state, link));
+        if (list)
+            list[count] = of;
+    }
+    return count;
+}
+
+static void take_limits(block *b, mull_consumer_snapshot *into, const mull__consumer *c)
+{
+    uint64_t values = 0;
+    size_t count = 0, most = 0;
+    for (size_t i = 0; c->limits && i < c->limits->count; i++) {
+        const mull__limit *limit = c->limits->items[i];
+        values += limit->values.limited.count;
+        most += limit->values.limited.count + (limit->whole && limit->whole->rate.limited);
+    }
+    most = most < LIMITS_MAX ? most : LIMITS_MAX;
+    const mull_limit_status **list = take(b, most * sizeof *list);
+    for (size_t i = 0; c->limits && i < c->limits->count; i++)
+        count = take_limits_of(b, list, count, c, c->limits->items[i]);
+    into->limits = list;
+    into->limit_count = count;
+    into->limited_values = values;
+}
+
 static const mull_consumer_snapshot *take_consumer(block *b, const mull__consumer *c)
 {
     const mull__tally *tally = &c->tally;
@@ -128,6 +189,7 @@ static const mull_consumer_snapshot *take_consumer(block *b, const mull__consume
         .error_text = tally->error_ms ? take_text(b, tally->error_text) : NULL,
     };
     set_counts(&of, c);
+    take_limits(b, &of, c);
     if (made) {
         *made = of;
         memcpy(reasons, tally->reasons, sizeof tally->reasons);

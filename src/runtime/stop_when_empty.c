@@ -130,7 +130,7 @@ static void nothing_left(mull_engine *engine)
     if (engine->depths.resting > 0) {
         STOP_SHORT(
             engine,
-            "%llu message(s) are left to consumers that are paused; it isn't waited for them",
+            "%llu message(s) are left to consumers that are paused, which nothing here resumes",
             (unsigned long long)engine->depths.resting);
         return;
     }

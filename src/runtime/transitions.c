@@ -13,7 +13,8 @@
  *     └─ a dead owner's call, judged ─────────────┘
  *
  *   WAITING, WORKING, PAUSING ──> SETTLING ──┬──> SETTLED, LOST
- *                       └───────> LOST       └──> ABANDONED ──> LOST
+ *                       │             │      └──> ABANDONED ──> LOST
+ *                       └──> LOST     └─ noted ──> PAUSING
  */
 void mull__message_becomes(mull__delivery *d, mull__message_state next)
 {
@@ -23,7 +24,7 @@ void mull__message_becomes(mull__delivery *d, mull__message_state next)
         [MULL__WAITING]   = {0,      1,      1,      1,       0,      1,   0},
         [MULL__WORKING]   = {1,      0,      1,      1,       0,      1,   0},
         [MULL__PAUSING]   = {1,      1,      0,      1,       0,      1,   0},
-        [MULL__SETTLING]  = {0,      0,      0,      0,       1,      1,   1},
+        [MULL__SETTLING]  = {0,      0,      1,      0,       1,      1,   1},
         [MULL__SETTLED]   = {0,      0,      0,      0,       0,      0,   0},
         [MULL__LOST]      = {0,      0,      0,      0,       0,      0,   0},
         [MULL__ABANDONED] = {0,      0,      0,      0,       0,      1,   0},
@@ -50,4 +51,29 @@ void mull__call_becomes(mull__call_slot *slot, mull__call_state next)
     /* clang-format on */
     MULL__ASSERT(may[slot->state][next]);
     slot->state = next;
+}
+
+void mull__slot_take_back(mull__delivery *d)
+{
+    if (d->slot)
+        d->consumer->slots--;
+    if (d->held)
+        d->consumer->held--;
+    d->slot = d->held = 0;
+}
+
+void mull__slot_yield(mull__delivery *d)
+{
+    mull__slot_free(d);
+    d->consumer->held++;
+    d->held = 1;
+}
+
+void mull__gate_set(mull__delivery *d, int waits)
+{
+    if (!d->held) { /* a retry that waits is counted already */
+        d->consumer->gated += (uint32_t)waits;
+        d->consumer->gated -= (uint32_t)d->gated;
+    }
+    d->gated = waits;
 }

@@ -33,6 +33,11 @@ static const struct mull_module *const linked[] = {NULL};
 
 /* Those of ours that are modules, each in the package mulligan-NAME; and those still to come. */
 static const char *const packaged[] = {"amqp", NULL};
+
+/* Schemes of a module that isn't called as they are. */
+static const struct {
+    const char *scheme, *module;
+} seconds[] = {{"amqps", "amqp"}};
 static const char *const later[] = {"redis", "nats", NULL};
 
 int mull__is_scheme(const char *text)
@@ -62,12 +67,31 @@ int mull__has_scheme(const char *url, const char *scheme)
     return strncmp(url, scheme, length) == 0 && url[length] == ':';
 }
 
-/* is_one_of says whether a URL's scheme is in a list. */
-static int is_one_of(const char *const *schemes, const char *url)
+/* module_of writes the name of the module that a URL's scheme would be in: as a rule, its own.
+ * Empty: the URL has no scheme, or one that is too long. */
+static const char *module_of(const char *url, char name[64])
 {
-    while (*schemes && !mull__has_scheme(url, *schemes))
-        schemes++;
-    return *schemes != NULL;
+    size_t length = strcspn(url, ":");
+    int whole = url[length] && length < 64;
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds; i++)
+        if (mull__has_scheme(url, seconds[i].scheme))
+            return seconds[i].module;
+    snprintf(name, 64, "%.*s", whole ? (int)length : 0, url);
+    return name;
+}
+
+static int is_in(const char *const *modules, const char *module)
+{
+    while (*modules && strcmp(module, *modules) != 0)
+        modules++;
+    return *modules != NULL;
+}
+
+/* is_one_of says whether a URL's module is in a list. */
+static int is_one_of(const char *const *modules, const char *url)
+{
+    char name[64];
+    return is_in(modules, module_of(url, name));
 }
 
 static const mull_transport_ops *built_in(const char *url)
@@ -75,20 +99,19 @@ static const mull_transport_ops *built_in(const char *url)
     for (size_t i = 0; i < COUNT; i++)
         if (mull__has_scheme(url, transports[i]->scheme))
             return transports[i];
+    char name[64];
+    const char *module = module_of(url, name);
     for (size_t i = 0; linked[i]; i++)
-        if (mull__has_scheme(url, linked[i]->name))
+        if (strcmp(module, linked[i]->name) == 0)
             return linked[i]->transport;
     return NULL;
 }
 
-/* load asks the module of a URL's scheme. NULL: as mull__module_load. */
+/* load asks the module of a URL. NULL: as mull__module_load. */
 static const mull_transport_ops *load(const char *url, char *why, size_t size)
 {
-    char scheme[64];
-    size_t length = strcspn(url, ":");
-    int whole = url[length] && length < sizeof scheme;
-    snprintf(scheme, sizeof scheme, "%.*s", whole ? (int)length : 0, url);
-    return mull__module_load(scheme, why, size);
+    char name[64];
+    return mull__module_load(module_of(url, name), why, size);
 }
 
 const mull_transport_ops *mull__transport_for(const char *url)
@@ -114,24 +137,29 @@ void mull__transport_schemes(char *text, size_t size)
     for (size_t i = 0; i < COUNT && length < size; i++)
         length += (size_t)snprintf(text + length, size - length, "%s%s:", i ? ", " : "",
                                    transports[i]->scheme);
+    for (size_t i = 0; packaged[i] && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, ", %s:", packaged[i]);
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds && length < size; i++)
+        length += (size_t)snprintf(text + length, size - length, ", %s:", seconds[i].scheme);
     for (size_t i = 0; linked[i] && length < size; i++)
-        length += (size_t)snprintf(text + length, size - length, ", %s:", linked[i]->name);
+        if (!is_in(packaged, linked[i]->name))
+            length += (size_t)snprintf(text + length, size - length, ", %s:", linked[i]->name);
 }
 
 void mull__transport_unknown(const char *url, const char *more, char *why, size_t size)
 {
-    char known[128];
+    char known[128], name[64];
     size_t length = strcspn(url, ":");
     int scheme = length < 32 ? (int)length : 32;
     if (load(url, why, size) || why[0])
         return;
     mull__transport_schemes(known, sizeof known);
+    const char *module = module_of(url, name);
     if (is_one_of(packaged, url) && mull__modules_folders)
-        snprintf(why, size, "'%.*s:' needs the package mulligan-%.*s", scheme, url, scheme, url);
+        snprintf(why, size, "'%.*s:' needs the package mulligan-%s", scheme, url, module);
     else if (is_one_of(packaged, url))
-        snprintf(why, size,
-                 "'%.*s:' isn't linked in here; the build needs MULL_STATIC_MODULES=%.*s", scheme,
-                 url, scheme, url);
+        snprintf(why, size, "'%.*s:' isn't linked in here; the build needs MULL_STATIC_MODULES=%s",
+                 scheme, url, module);
     else if (is_one_of(later, url))
         snprintf(why, size, "'%.*s:' is not in this version yet", scheme, url);
     else if (!url[length])

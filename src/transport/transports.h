@@ -20,8 +20,8 @@ int mull__has_scheme(const char *url, const char *scheme);
  * there is none, or its module can't be loaded. Any thread. */
 const mull_transport_ops *mull__transport_for(const char *url);
 
-/* mull__transport_schemes writes what a URL may begin with, for error messages: "memory:, sqlite:",
- * cut off where it doesn't fit. */
+/* mull__transport_schemes writes what a URL may begin with, for error messages: "memory:, sqlite:"
+ * and so on, with those of our packages; cut off where it doesn't fit. */
 void mull__transport_schemes(char *text, size_t size);
 
 /* mull__transport_is_ours says whether a URL's scheme is one of mulligan's own: built in, a module

@@ -5,7 +5,9 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "json_write.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,7 +39,7 @@ static size_t cut(const char *text, size_t most)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static const char *find(const mull_header *headers, size_t count, const char *name)
+const char *mull__header_find(const mull_header *headers, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(headers[i].name, name) == 0)
@@ -70,7 +72,7 @@ static void ignore(mull__header_record *record, const char *name)
 static int64_t counter(mull__header_record *record, const mull_header *headers, size_t count,
                        const char *name, int64_t missing)
 {
-    const char *text = find(headers, count, name);
+    const char *text = mull__header_find(headers, count, name);
     if (!text)
         return missing;
     int64_t value = whole(text);
@@ -87,19 +89,28 @@ static int names(const char *header, const char *queue)
     return header && strlen(header) == length && memcmp(header, queue, length) == 0;
 }
 
+/* moment reads a moment that isn't ahead; 0: there is none, or none that can be. */
+static int64_t moment(mull__header_record *record, const mull_header *headers, size_t count,
+                      const char *name, int64_t now_ms)
+{
+    int64_t value = 0;
+    const char *text = mull__header_find(headers, count, name);
+    if (!text || (mull__timestamp_read(text, &value) == 0 && value <= now_ms))
+        return value;
+    ignore(record, name);
+    return 0;
+}
+
 static void read_counters(mull__header_record *record, const mull_header *headers, size_t count,
                           int64_t now_ms)
 {
     record->redeliveries = counter(record, headers, count, "mulligan-redeliveries", 0);
     record->calls = counter(record, headers, count, "mulligan-calls", record->redeliveries);
-    const char *first = find(headers, count, "mulligan-first-failure");
-    if (!first)
-        return;
-    if (mull__timestamp_read(first, &record->first_failure_ms) != 0 ||
-        record->first_failure_ms > now_ms) {
-        record->first_failure_ms = 0;
-        ignore(record, "mulligan-first-failure");
-    }
+    record->first_failure_ms = moment(record, headers, count, "mulligan-first-failure", now_ms);
+    record->last_failure_ms = moment(record, headers, count, "mulligan-last-failure", INT64_MAX);
+    record->held_ms = counter(record, headers, count, "mulligan-held", 0);
+    record->held_since_ms = moment(record, headers, count, "mulligan-held-since", now_ms);
+    record->error_type = mull__header_find(headers, count, "mulligan-error-type");
 }
 
 void mull__record_read(mull__header_record *record, const mull_header *headers, size_t count,
@@ -108,10 +119,10 @@ void mull__record_read(mull__header_record *record, const mull_header *headers, 
     *record = (mull__header_record){0};
     if (count == 0)
         return;
-    record->given_id = find(headers, count, "mulligan-id");
-    const char *came_from = find(headers, count, "mulligan-queue");
-    const char *counting = find(headers, count, "mulligan-counting");
-    const char *due = find(headers, count, "mulligan-due");
+    record->given_id = mull__header_find(headers, count, "mulligan-id");
+    const char *came_from = mull__header_find(headers, count, "mulligan-queue");
+    const char *counting = mull__header_find(headers, count, "mulligan-counting");
+    const char *due = mull__header_find(headers, count, "mulligan-due");
     if (due && mull__timestamp_read(due, &record->due_ms) != 0)
         record->due_ms = 0;
     record->returned = names(came_from, queue);
@@ -133,8 +144,9 @@ typedef struct piece {
 typedef struct pieces {
     piece list[PIECES_MAX];
     size_t count;
-    char redeliveries[24], calls[24], first[MULL__TIMESTAMP_SIZE], last[MULL__TIMESTAMP_SIZE],
-        due[MULL__TIMESTAMP_SIZE];
+    char redeliveries[24], calls[24], held[24];
+    char first[MULL__TIMESTAMP_SIZE], last[MULL__TIMESTAMP_SIZE], due[MULL__TIMESTAMP_SIZE],
+        held_since[MULL__TIMESTAMP_SIZE];
     char rule[NAME_MAX], chain[CHAIN_MAX];
 } pieces;
 
@@ -204,10 +216,15 @@ static void collect(pieces *p, const mull__header_values *stamp)
     put_moment(p, "mulligan-first-failure", p->first, stamp->first_failure_ms);
     put_moment(p, "mulligan-last-failure", p->last, stamp->last_failure_ms);
     put_moment(p, "mulligan-due", p->due, stamp->due_ms);
+    if (stamp->held_ms > 0)
+        put_number(p, "mulligan-held", p->held, stamp->held_ms);
+    put_moment(p, "mulligan-held-since", p->held_since, stamp->held_since_ms);
     if (stamp->error)
         put_failure(p, stamp);
     else if (stamp->keep_aside)
         put(p, "mulligan-counting", stamp->queue, NAME_MAX);
+    else
+        put(p, "mulligan-error-type", stamp->error_type, NAME_MAX);
 }
 
 /* is_kept: of ours, the record of an earlier dead letter. */
@@ -216,7 +233,8 @@ static int is_kept(const char *name, const mull__header_values *stamp)
     static const char *const rewritten[] = {"mulligan-id",           "mulligan-redeliveries",
                                             "mulligan-calls",        "mulligan-first-failure",
                                             "mulligan-last-failure", "mulligan-counting",
-                                            "mulligan-due"};
+                                            "mulligan-due",          "mulligan-held",
+                                            "mulligan-held-since"};
     if (!stamp->keep_aside || stamp->error || !mull__is_own(name))
         return 0;
     for (size_t i = 0; i < sizeof rewritten / sizeof *rewritten; i++)
@@ -225,15 +243,28 @@ static int is_kept(const char *name, const mull__header_values *stamp)
     return 1;
 }
 
+/* place_text copies the beginning of a text to `*at`, and moves that behind it. */
+static const char *place_text(char **at, const char *from, size_t length)
+{
+    char *text = memcpy(*at, from, length);
+    text[length] = 0;
+    mull__utf8_repair(text, length); /* an error's text may be anything */
+    *at += length + 1;
+    return text;
+}
+
 int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocator *allocator,
                         const mull_header *came, size_t came_count,
                         const mull__header_values *stamp)
 {
     pieces p;
     collect(&p, stamp);
-    size_t most = (stamp->keep_aside ? came_count : 0) + p.count, text_size = 0;
+    size_t most = (stamp->keep_aside ? came_count : 0) + p.count + stamp->fault_count;
+    size_t text_size = 0;
     for (size_t i = 0; i < p.count; i++)
         text_size += p.list[i].length + 1;
+    for (size_t i = 0; i < stamp->fault_count; i++)
+        text_size += strlen(stamp->faults[i].name) + cut(stamp->faults[i].value, MESSAGE_MAX) + 2;
 
     *out = mull__alloc(allocator, most * sizeof(mull_header) + text_size);
     if (!*out)
@@ -244,87 +275,40 @@ int mull__headers_write(mull_header **out, size_t *out_count, const mull_allocat
             (*out)[count++] = came[i];
     char *text = (char *)(*out + most);
     for (size_t i = 0; i < p.count; i++) {
-        memcpy(text, p.list[i].text, p.list[i].length);
-        text[p.list[i].length] = 0;
-        mull__utf8_repair(text, p.list[i].length); /* an error's text may be anything */
-        (*out)[count++] = (mull_header){.name = p.list[i].name, .value = text};
-        text += p.list[i].length + 1;
+        const char *value = place_text(&text, p.list[i].text, p.list[i].length);
+        (*out)[count++] = (mull_header){.name = p.list[i].name, .value = value};
+    }
+    for (size_t i = 0; i < stamp->fault_count; i++) {
+        const mull_header *fault = &stamp->faults[i];
+        const char *name = place_text(&text, fault->name, strlen(fault->name));
+        const char *value = place_text(&text, fault->value, cut(fault->value, MESSAGE_MAX));
+        (*out)[count++] = (mull_header){.name = name, .value = value};
     }
     *out_count = count;
     return 0;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------
- *
- * The text is written twice by the same functions: first without memory, which only counts, then
- * into as much as was counted. */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
-typedef struct text {
-    char *memory; /* NULL: only count */
-    size_t size;
-} text;
-
-static void add(text *out, const char *bytes, size_t size)
+static int add_headers(mull__json_text *out, const mull_header *headers, size_t count)
 {
-    if (out->memory)
-        memcpy(out->memory + out->size, bytes, size);
-    out->size += size;
-}
-
-static void add_escaped(text *out, unsigned char c)
-{
-    static const char named[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt",
-                      hex[] = "0123456789ABCDEF";
-    const char *found = strchr(named, c);
-    if (found)
-        add(out, (const char[]){'\\', letters[found - named]}, 2);
-    else
-        add(out, (const char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
-}
-
-static void add_string(text *out, const char *string)
-{
-    add(out, "\"", 1);
-    const char *from = string, *at = string;
-    for (; *at; at++) {
-        unsigned char c = (unsigned char)*at;
-        if (c >= 0x20 && c != '"' && c != '\\')
-            continue;
-        add(out, from, (size_t)(at - from));
-        add_escaped(out, c);
-        from = at + 1;
+    int status = mull__json_add(out, "{");
+    for (size_t i = 0; status == 0 && i < count; i++) {
+        status = mull__json_add_string(out, headers[i].name, ':');
+        if (status == 0)
+            status = mull__json_add_string(out, headers[i].value, ',');
     }
-    add(out, from, (size_t)(at - from));
-    add(out, "\"", 1);
-}
-
-static void add_headers(text *out, const mull_header *headers, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        add(out, i == 0 ? "{" : ",", 1);
-        add_string(out, headers[i].name);
-        add(out, ":", 1);
-        add_string(out, headers[i].value);
-    }
-    add(out, "}", 2); /* with its NUL */
+    out->size -= status == 0 && count > 0; /* the last comma */
+    return status == 0 ? mull__json_add(out, "}") : status;
 }
 
 int mull__headers_to_json(char **out, const mull_allocator *allocator, const mull_header *headers,
                           size_t count)
 {
-    *out = NULL;
-    if (count == 0)
-        return (*out = mull__strdup(allocator, "{}")) ? 0 : MULL_ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        if (!mull__utf8_valid(headers[i].name) || !mull__utf8_valid(headers[i].value))
-            return MULL_EINVAL;
-    text written = {0};
-    add_headers(&written, headers, count);
-    written.memory = mull__alloc(allocator, written.size);
-    if (!written.memory)
-        return MULL_ENOMEM;
-    written.size = 0;
-    add_headers(&written, headers, count);
-    *out = written.memory;
-    return 0;
+    mull__json_text written = {.allocator = allocator};
+    int status = add_headers(&written, headers, count);
+    *out = status == 0 ? written.memory : NULL;
+    if (status != 0)
+        mull__free(allocator, written.memory);
+    return status;
 }

@@ -20,11 +20,11 @@ return {
             answer as well: the rule's delay and count no longer hold.",
         words = {
             { class = "Answer", text = "What these words give." },
-            answer("retry", { "delay?", "mulligan.Duration", "0 if left out" }, "Retries after a delay, which has no \z
-                cap but 365 days.",
+            answer("retry", { "delay?", "mulligan.Duration|integer", "a whole number is milliseconds; 0 if left \z
+                out" }, "Retries after a delay, which has no cap but 365 days.",
                 'policy.retry("1s")', "retry 1000"),
-            answer("redeliver", { "delay", "mulligan.Duration", "from now" }, "Redelivers after a delay, which has \z
-                no cap but 365 days.",
+            answer("redeliver", { "delay", "mulligan.Duration|integer", "from now; a whole number is milliseconds" },
+                "Redelivers after a delay, which has no cap but 365 days.",
                 'policy.redeliver("5m")', "redeliver 300000"),
             answer("dead_letter", { "queue?", "string", "the scope's `dead_letter_queue` if left out" },
                 "Dead-letters the message. The queue that it came from is a wrong answer.",
@@ -57,7 +57,8 @@ return {
                     { "tier?", "mulligan.Tier", "of a retry or a redelivery" },
                     { "step?", "integer", "the how-manyth of the tier" },
                     { "of?", "integer", "of how many; nil where there is no end, and where an override answered" },
-                    { "rule?", "mulligan.RulePlace", "the rule that decided" },
+                    { "rule?", "mulligan.RulePlace", "the rule that decided; of reason `unrecoverable` the \z
+                        declaration" },
                     { "fallback?", "mulligan.Fallback", "what the transport could not do" },
                     { "generation", "string", "the content hash of the policy's files" },
                 },
@@ -67,7 +68,7 @@ return {
                 heading = "`verdict.rule`",
                 fields = {
                     { "file", "string", "relative to the policy's folder" },
-                    { "line", "integer", "of its `on`, `on_cause` or `default`" },
+                    { "line", "integer", "of its `on`, `on_cause`, `default` or `unrecoverable`" },
                     { "scope", "string", "`host`, `bus`, `transport:NAME` or `consumer:NAME`" },
                     { "type", "string", "the type that it is for" },
                 },
@@ -98,6 +99,7 @@ return {
                     { "exhausted", "retries and redeliveries are used up" },
                     { "max_attempts", "too many handler calls in all" },
                     { "max_age", "too long since the first failure, and a redelivery was due" },
+                    { "deadline", "the next call would begin too long after the first failure" },
                 },
             },
             {
@@ -117,13 +119,22 @@ return {
                     { "max_age_ms?", "integer", "nil: none" },
                     { "max_attempts?", "integer", "nil: none" },
                     { "unrecoverable", "string[]", "the names of the types" },
+                    { "retry", "mulligan.ConfigTier", "of the `default()` in force, whatever failed" },
+                    { "redeliver", "mulligan.ConfigTier", "of the `default()` in force, whatever failed" },
+                    { "rule?", "mulligan.ConfigRule", "of the rule that decided; nil: none did" },
+                },
+            },
+            {
+                class = "ConfigRule",
+                heading = "`config.rule`",
+                fields = {
                     { "retry", "mulligan.ConfigTier", "of the rule that decided" },
                     { "redeliver", "mulligan.ConfigTier", "of the rule that decided" },
                 },
             },
             {
                 class = "ConfigTier",
-                heading = "`config.retry`, `config.redeliver`",
+                heading = "`config.retry`, `config.redeliver`, and those of `config.rule`",
                 fields = {
                     { "attempts", 'integer|"unlimited"', "0 where the tier is off, or the transport hasn't it" },
                     { "delay_ms?", "integer", "the base delay in milliseconds" },
@@ -143,6 +154,8 @@ return {
                     { "text?", "string", "why something failed, the header that was ignored, what was loaded or why \z
                         not" },
                     { "generation?", "string", "what is in force" },
+                    { "consumer?", "string", "where it is about a consumer" },
+                    { "limit?", "mulligan.LimitStatus", "the `rate_limit` that started or ended" },
                 },
             },
             {
@@ -159,6 +172,14 @@ return {
                     { "policy_refused", "a reload changed nothing" },
                     { "transport_up", "a transport came up after the engine's start, for the first time or again; \z
                         told to the embedder only" },
+                    { "rate_limit_started", "a `rate_limit` is in force; `text` says why, and when the next call \z
+                        begins" },
+                    { "rate_limit_ended", "enough calls succeeded, the policy has it no more, or there are too many \z
+                        values; `text` says which" },
+                    { "rate_limit_forgot", "there are too many values, and what failed of one is forgotten" },
+                    { "paused", "a consumer is, and begins no more calls" },
+                    { "resumed", "it goes on" },
+                    { "concurrency_changed", "a consumer's" },
                 },
             },
         },

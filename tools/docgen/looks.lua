@@ -6,10 +6,11 @@ local function class(name, parent, fields)
     return { class = name, parent = parent, text = fields.text, fields = fields }
 end
 
+local looks_of = { rate_limits = "mulligan.RateLimitsInForce", call_limits = "mulligan.CallLimitsInForce" }
+
 local settings = { text = "Settings by name." }
 for number, row in ipairs(dofile "tools/docgen/setting_rows.lua") do
-    settings[number] = { row.field, "mulligan.SettingInForce",
-        row.kind == "rate" and "its value: `after` and `wait_ms`" or "" }
+    settings[number] = { row.field, looks_of[row.kind] or "mulligan.SettingInForce", "" }
 end
 
 return {
@@ -18,6 +19,7 @@ return {
         { "calls?", "integer", "of the handler, at most" },
         { "shortest_ms?", "integer", "from the first failure to the end, at least; nil: there is no end" },
         { "longest_ms?", "integer", "at most" },
+        { "last_call_ms?", "integer", "no call begins later" },
         { "rough", "boolean", "they hold, but may not be the least" },
     }),
 
@@ -27,6 +29,13 @@ return {
         { "generation", "string", "the content hash of the policy's files" },
         { "findings", "mulligan.Finding[]", "in the order of the files" },
         { "bounds", "mulligan.ScopeBounds[]", "of each scope" },
+        { "refused", "mulligan.Refusal[]", "what `run` would refuse, where the consumers are known" },
+    }),
+    class("Refusal", nil, {
+        text = "What `run` would refuse.",
+        { "file?", "string", "relative to the policy's folder" },
+        { "line?", "integer", "in it" },
+        { "text", "string", "what, and what would be right" },
     }),
     class("Finding", nil, {
         text = "What is wrong or suspicious.",
@@ -39,6 +48,11 @@ return {
     class("ScopeBounds", "Bounds", {
         text = "Bounds of a scope.",
         { "scope", "string", "`host`, `bus`, `transport:NAME` or `consumer:NAME`" },
+        { "overridden", "boolean", "an override is in force" },
+        { "default", "boolean", "a rule for `Error` has no matcher" },
+        { "max_attempts?", "integer", "in force; where consumers differ, the loosest" },
+        { "max_age_ms?", "integer", "likewise" },
+        { "deadline_ms?", "integer", "likewise" },
         { "rules", "mulligan.RuleBounds[]", "as they are tried" },
     }),
     class("RuleBounds", "Bounds", {
@@ -59,6 +73,7 @@ return {
         { "verdict", "mulligan.Verdict", "as `decide` gives it" },
         { "override?", "mulligan.ExplainedOverride", "where one is in force" },
         { "scopes", "mulligan.ScopeInForce[]", "nearest first" },
+        { "settings", "mulligan.SettingsInForce", "by name" },
         { "candidates", "mulligan.Candidate[]", "in the order in which they were looked at" },
         { "timeline", "mulligan.Timeline", "if every call fails with the same error" },
     }),
@@ -227,6 +242,46 @@ return {
         { "scope?", "string", "where it was set; nil: the default holds" },
         { "file?", "string", "relative to the policy's folder" },
         { "line?", "integer", "in it" },
+    }),
+
+    class("RateLimitsInForce", "SettingInForce", {
+        text = "All `rate_limit` statements of one scope.",
+        { "value", "mulligan.RateLimitInForce[]|false", "one for each `per`" },
+    }),
+    class("CallLimitsInForce", "SettingInForce", {
+        text = "All `limit` statements of one scope.",
+        { "value", "mulligan.CallLimitInForce[]|false", "one for each `per`" },
+    }),
+    class("RateLimitInForce", nil, {
+        text = "A `rate_limit` statement, defaults filled in.",
+        { "per?", '"key"|"type"|"header"', "nil: the consumer as a whole" },
+        { "header?", "string", "the name of that header" },
+        { "file", "string", "relative to the policy's folder" },
+        { "line", "integer", "in it" },
+        { "after?", "integer", "failures in a row; nil: it goes by `ratio`" },
+        { "ratio?", "number", "the failed part of the calls in the window" },
+        { "window_ms?", "integer", "of `ratio`" },
+        { "least?", "integer", "of `ratio`: so many calls in the window" },
+        { "messages", "integer", "so many different ones must be among the failures" },
+        { "within_ms?", "integer", "the failures in a row lie no further apart" },
+        { "only?", "string[]", "types that count" },
+        { "except?", "string[]", "types that don't count" },
+        { "wait_ms", "integer", "from a failed call to the next" },
+        { "max_wait_ms", "integer", "the wait doubles up to it" },
+        { "hint?", "string", "the error's field" },
+        { "successes", "integer", "so many in a row end it" },
+        { "keep", "boolean", "failures while it is limited aren't counted" },
+        { "ramp_ms?", "integer", "until all handlers work again" },
+    }),
+    class("CallLimitInForce", nil, {
+        text = "A `limit` statement, defaults filled in.",
+        { "per?", '"key"|"type"|"header"', "nil: the consumer as a whole" },
+        { "header?", "string", "the name of that header" },
+        { "file", "string", "relative to the policy's folder" },
+        { "line", "integer", "in it" },
+        { "count", "integer", "calls in `unit_ms`" },
+        { "unit_ms", "integer", "a second, a minute or an hour" },
+        { "burst", "integer", "so many at once" },
     }),
 
     -- matchers

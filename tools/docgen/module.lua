@@ -157,6 +157,8 @@ local deciding = {
             { "rule?", "mulligan.RulePlace", "the rule whose matcher failed" },
             { "text?", "string", "why, what, or which" },
             { "generation?", "string", "what is in force" },
+            { "consumer?", "string", "the name, where it is about a consumer: a limit, a pause, its concurrency" },
+            { "limit?", "mulligan.LimitStatus", "the `rate_limit` that started or ended" },
         },
     },
 }
@@ -193,7 +195,8 @@ local running = {
                 `stop_when_empty` takes them for empty", default = "`10s`" },
             { "log?", "fun(level: string, text: string)", "gets its lines" },
             { "event?", "fun(event: mulligan.ToldEvent)", "is told of verdicts that were carried out, of headers \z
-                that were ignored, of a `notify` that failed, and of transports that come up" },
+                that were ignored, of a `notify` that failed, of transports that come up, and of limits and pauses of \z
+                consumers" },
             { "stop_on_signals?", "boolean", "SIGTERM and SIGINT stop it", default = "false" },
             { "reload_on_sighup?", "boolean", "SIGHUP reloads the policy", default = "false" },
             { "reload_on_change?", "boolean", "a changed file reloads the policy", default = "false" },
@@ -207,7 +210,7 @@ local running = {
         gives nil, why, and a code." },
     engine("transport", {
         { "name", "string", "for consumers, policies and logs" },
-        { "url", "string", "`memory:` or `sqlite:FILE`" },
+        { "url", "string", "`memory:`, `sqlite:FILE` or `amqp://HOST/VHOST`" },
     }, "Opens a transport.", set_up),
     engine("consumer", { { "name", "string", "unique" }, { "options", "mulligan.ConsumerOptions", "" } },
         "Adds a consumer, before the start or while the engine runs.", set_up),
@@ -331,6 +334,24 @@ local running = {
             { "last_error?", "mulligan.LastError", "of the last call that failed" },
             { "times", "integer[]", "calls by how long they lasted: at most 1, 4, 16, 64, 256 ms, 1, 4.1, 16.4, 66 s, \z
                 4.4, 17.5 min, or longer" },
+            { "limits", "mulligan.LimitStatus[]", "each `rate_limit` in force; of values the 100 that failed longest \z
+                ago" },
+            { "limited_values", "integer", "all values that are limited" },
+        },
+    },
+    {
+        class = "LimitStatus",
+        heading = "A limit in force",
+        fields = {
+            { "per?", "string", '`"key"`, `"type"` or `"header NAME"`; nil: it is for the whole consumer' },
+            { "value?", "string", "the value of its `per`" },
+            { "file?", "string", "where its statement is, relative to the policy's folder" },
+            { "line", "integer", "of its statement" },
+            { "since_ms", "integer", "since when it is in force" },
+            { "next_ms", "integer", "the next call begins no earlier" },
+            { "waits_for_handlers", "boolean", "handlers are at work, and until they end no call begins" },
+            { "probes", "integer", "calls that it has let through" },
+            { "error_type?", "string", "of the last failure that counted" },
         },
     },
     {
@@ -366,13 +387,16 @@ local running = {
             { "queue_waiting", "its queue isn't read yet" },
             { "settling_fails", "a settlement failed, and is tried again" },
             { "paused", "by `engine:pause`, or from the beginning" },
+            { "limited", "by a `rate_limit`, until its next probe" },
+            { "ramp", "as many handlers are at work as may be after a `rate_limit`" },
+            { "rate", "a `limit` lets the next call begin later" },
             { "candidate_alone", "a message that may have killed a process is called alone, or waits for that" },
             { "concurrency", "as many of its handlers are at work as may be" },
             { "nothing_there", "no message waits" },
         },
     },
-    { alias = "Operation", choices = { { "settle" }, { "publish" }, { "depth" }, { "hold" } }, text = "What a fault \z
-        is for." },
+    { alias = "Operation", choices = { { "settle" }, { "note" }, { "publish" }, { "depth" }, { "hold" } },
+        text = "What a fault is for." },
     {
         class = "FaultOptions",
         exact = true,

@@ -36,7 +36,7 @@ m.consumer("OrderHandler", {
             word("policy", { { "path", "string", "relative to service.lua" } }, "Says which policy; once, required."),
             word("transport", {
                 { "name", "string", "for consumers, policies and logs" },
-                { "url", "string", "`memory:` or `sqlite:FILE`, relative to service.lua" },
+                { "url", "string", "`memory:`, `sqlite:FILE`, relative to service.lua, or `amqp://HOST/VHOST`" },
             }, "Says where queues are."),
             word("consumer", {
                 { "name", "string", "unique" },
@@ -58,6 +58,8 @@ m.consumer("OrderHandler", {
                         is dead-lettered unread",
                         default = "`16MiB`" },
                     { "paused?", "boolean", "it begins paused, until `engine:resume`", default = "false" },
+                    { "fault_headers?", '"mulligan"|"nservicebus"', "`\"nservicebus\"`: its dead letters have the \z
+                        headers that ServiceControl reads, too", default = '`"mulligan"`' },
                 },
             },
             word("patterns", { { "whose", '"counted"|"lua"', "" } }, "Says whose `string.find`, `match`, `gmatch` and \z

@@ -3,8 +3,9 @@
     python3 compare.py PROGRAM WORKER INSTALLED
 
 PROGRAM is mulligan's, WORKER is bench/worker, INSTALLED is where bench/peers/run puts the others.
-In the environment: MULL_PEERS_ROUNDS (5), MULL_PEERS_JOBS (20000), MULL_PEERS_LIMIT, the seconds
-after which a run is ended (180), and MULL_PEERS_ONLY, words of the names that are measured.
+Where RabbitMQ is installed, bench/rabbitmq starts one for those that need it. In the environment:
+MULL_PEERS_ROUNDS (5), MULL_PEERS_JOBS (20000), MULL_PEERS_LIMIT, the seconds after which a run is
+ended (180), and MULL_PEERS_ONLY, words of the names that are measured.
 """
 
 import ctypes
@@ -27,6 +28,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM, WORKER, INSTALLED = (os.path.abspath(path) for path in sys.argv[1:4])
 ROUNDS = int(os.environ.get("MULL_PEERS_ROUNDS", 5))
 JOBS = int(os.environ.get("MULL_PEERS_JOBS", 20000))
+RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 LIMIT = int(os.environ.get("MULL_PEERS_LIMIT", 180))
 ONLY = os.environ.get("MULL_PEERS_ONLY", "").lower().split()
 CONCURRENCY = 64
@@ -38,6 +40,9 @@ KINDS = {
     "retry": "fail, retried in process",
     "redeliver": "fail, retried through the queue",
 }
+# What a queue itself has for "at once, three times": mulligan's retry(3, 0), Celery's self.retry(countdown=0).
+AT_ONCE = ("retry", "redeliver")
+LEAST_AT_ONCE = 20  # times as many jobs as Celery on the same RabbitMQ
 CHAINS = {"succeed": "retry(3, 0)", "retry": "retry(3, 0)", "redeliver": "redeliver(3, 0)"}
 
 
@@ -64,8 +69,8 @@ def die_with_parent():
 
 
 def environment(**more):
-    """That of the installed programs: what Debian would have in /usr lies below INSTALLED/root."""
-    usr = INSTALLED + "/root/usr"
+    """That of the installed programs: what Debian would have in /usr lies below INSTALLED/debs."""
+    usr = INSTALLED + "/debs/usr"
     lib = glob.glob(usr + "/lib/*-linux-gnu")
     ruby = glob.glob(usr + "/share/rubygems-integration/all/gems/*/lib")
     for folder in [usr, *lib]:
@@ -143,7 +148,7 @@ def lines(process):
             return
 
 
-# ---- Redis ----------------------------------------------------------------------------------------
+# ---- Servers --------------------------------------------------------------------------------------
 
 
 def free_port():
@@ -173,6 +178,44 @@ def start_redis(folder):
     return server, port
 
 
+def stop_redis(server, _place):
+    end(server)
+
+
+def control(*words):
+    """What rabbitmqctl says."""
+    try:
+        ran = subprocess.run([os.environ["MULL_RABBITMQ_CONTROL"], *words], capture_output=True, text=True,
+                             timeout=LIMIT, check=True)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as why:
+        raise Failed(f"rabbitmqctl {words[0]}: {why.stderr or why}") from None
+    return ran.stdout.strip()
+
+
+def start_vhost(folder):
+    """A virtual host of its own, on the one server."""
+    name = os.path.basename(folder)
+    control("add_vhost", name)
+    control("set_permissions", "-p", name, "guest", ".*", ".*", ".*")
+    return None, f"{os.environ['MULL_RABBITMQ']}/{name}"
+
+
+def stop_vhost(_server, place):
+    control("delete_vhost", place.rsplit("/", 1)[1])
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    name: str
+    start: callable  # (folder) -> its process, if it has one of its own; the place
+    stop: callable  # (process, place)
+    pid: callable  # (process) -> whose memory counts
+
+
+REDIS = Server("Redis", start_redis, stop_redis, lambda process: process.pid)
+RABBIT = Server("RabbitMQ", start_vhost, stop_vhost, lambda _: os.environ["MULL_RABBITMQ_PID"])
+
+
 # ---- The queues -----------------------------------------------------------------------------------
 
 
@@ -184,7 +227,7 @@ class Queue:
     work: callable
     version: list
     kinds: tuple = tuple(KINDS)
-    redis: bool = True
+    server: Server = REDIS
     share: float = 1  # of JOBS: slow ones get fewer, so that a run takes seconds
 
 
@@ -201,38 +244,51 @@ def fill_lines(_kind, _count, place):
     return ["sh", "-c", 'exec "$0" send jobs --transport "$1" <jobs.txt', PROGRAM, place]
 
 
+def fill_new(_kind, _count, place):
+    """Into queues that are made before: see declare.lua."""
+    made = '"$0" run declare.lua --until-empty --quiet 1s'
+    return ["sh", "-c", made + ' && exec "$0" send jobs --transport "$1" <jobs.txt', PROGRAM, place]
+
+
 def call_worker(kind, _count, place):
     return [WORKER, place] + ([] if kind == "succeed" else [CHAINS[kind]])
 
 
-OURS = [
-    Queue("mulligan, a handler in Lua", "nothing", fill_lines,
-          lambda *_: [PROGRAM, "run", "service.lua", "--until-empty", "--log-level", "error"],
-          [PROGRAM, "--version"], redis=False),
-    Queue("mulligan, a handler in C", "nothing", fill_lines, call_worker, [PROGRAM, "--version"], redis=False),
-]
+def ours(name, server, fill):
+    run_argv = [PROGRAM, "run", "service.lua", "--until-empty", "--quiet", "1s", "--log-level", "error"]
+    version_argv = [PROGRAM, "--version"]
+    return [Queue(name + ", a handler in Lua", "nothing", fill, lambda *_: run_argv, version_argv, server=server),
+            Queue(name + ", a handler in C", "nothing", fill, call_worker, version_argv, server=server)]
+
+
+FILE, ON_RABBIT = ours("mulligan", None, fill_lines), ours("mulligan on RabbitMQ", RABBIT, fill_new)
+OURS = FILE + ON_RABBIT
 PYTHON, RUBY = "/usr/bin/python3", "ruby"
 
 
-def celery(name, *pool):
+def celery(name, server, client, loses, *pool):
     argv = [PYTHON, "-m", "celery", "-A", "peer_celery", "worker", "--loglevel", "CRITICAL", "--without-gossip",
             "--without-mingle", "--without-heartbeat", *pool]
-    return Queue(name, "a second", lambda *_: [PYTHON, HERE + "/peer_celery.py"], lambda *_: argv,
-                 [PYTHON, "-c", "import celery, redis; print(celery.__version__)"], share=0.05)
+    return Queue(name, loses, lambda *_: [PYTHON, HERE + "/peer_celery.py"], lambda *_: argv,
+                 [PYTHON, "-c", f"import celery, {client}; print(celery.__version__)"], server=server, share=0.05)
 
 
+UNSYNCED = "what isn't synced yet"
+PROCESSES, THREADS = ("--pool", "prefork"), ("--pool", "threads", "-c", str(CONCURRENCY))
 THEIRS = [
     Queue("BullMQ", "a second", script("bullmq", "fill"), script("bullmq", "work"),
           of_npm("bullmq", "require('./npm/node_modules/ioredis')"), share=0.5),
-    celery("Celery, a process a core", "--pool", "prefork"),
-    celery(f"Celery, {CONCURRENCY} threads", "--pool", "threads", "-c", str(CONCURRENCY)),
+    celery("Celery, a process a core", REDIS, "redis", "a second", *PROCESSES),
+    celery(f"Celery, {CONCURRENCY} threads", REDIS, "redis", "a second", *THREADS),
     Queue("Sidekiq", "a second", lambda *_: [RUBY, HERE + "/peer_sidekiq.rb"],
           lambda *_: [RUBY, "-rsidekiq/cli", "-e", "cli = Sidekiq::CLI.instance; cli.parse; cli.run", "--",
                       "-r", HERE + "/peer_sidekiq.rb"],
           [RUBY, "-e", "require 'sidekiq'; puts Sidekiq::VERSION"], kinds=("succeed", "retry"), share=0.5),
-    Queue("plainjob", "what isn't synced yet", script("plainjob", "fill"), script("plainjob", "work"),
+    Queue("plainjob", UNSYNCED, script("plainjob", "fill"), script("plainjob", "work"),
           of_npm("plainjob", "new (require('./npm/node_modules/better-sqlite3'))(':memory:')"),
-          kinds=("succeed", "retry"), redis=False, share=0.5),
+          kinds=("succeed", "retry"), server=None, share=0.5),
+    celery("Celery on RabbitMQ, a process a core", RABBIT, "amqp", UNSYNCED, *PROCESSES),
+    celery(f"Celery on RabbitMQ, {CONCURRENCY} threads", RABBIT, "amqp", UNSYNCED, *THREADS),
 ]
 
 
@@ -246,7 +302,9 @@ def write(path, text):
 
 def prepare(folder, kind, count):
     """What mulligan reads: a policy, and a line for each job."""
-    shutil.copy(HERE + "/service.lua", folder)
+    for name in ("service.lua", "declare.lua"):
+        shutil.copy(f"{HERE}/{name}", folder)
+    write(folder + "/declare_policy.lua", "require('mulligan.policy').bus():dead_letter_queue('none')\n")
     write(folder + "/policy.lua", f"require('mulligan.policy').bus():default():{CHAINS[kind]}\n")
     write(folder + "/jobs.txt", "".join(json.dumps({"number": number}) + "\n" for number in range(count)))
 
@@ -260,39 +318,51 @@ def told(text, kind, count):
     return f"end {count if kind == 'succeed' else 4 * count} {dead}" in text.split("\n")
 
 
-def watch(worker, folder, kind, count, server):
-    """From the first call to the last job's end: a process that stays says "end", another one ends."""
-    begin, text = None, ""
+def watch(worker, folder, kind, count, server_pid):
+    """From the first call to the last job's end: a process that stays says "end", another one ends.
+    One that waits until it is quiet says "last" at its last call, after which no more than CONCURRENCY jobs end."""
+    begin, finish, text = None, None, ""
     for line, moment, memory in lines(worker):
         text += line + "\n"
         if line == "start":
             begin = moment
+        elif line == "last":
+            finish = moment
     if line == "closed" and worker.wait(LIMIT) != 0:
         raise Failed(f"ended in {worker.returncode}")
     with open(folder + "/log", errors="replace") as log:
         if not begin or not told(text + log.read(), kind, count):
             raise Failed(f"jobs are missing: {text.strip()!r}")
-    return Run(count / (moment - begin), memory, rss(server.pid) if server else 0)
+    return Run(count / ((finish or moment) - begin), memory, rss(server_pid) if server_pid else 0)
 
 
-def run_in(folder, queue, kind, count):
-    started, place = [], f"sqlite:{folder}/jobs.db" if queue in OURS else folder + "/jobs.db"
-    prepare(folder, kind, count)
+def work_off(folder, queue, kind, count, place, server_pid):
+    started, names = [], {"PEERS_KIND": kind, "PEERS_COUNT": str(count), "PEERS_PLACE": place}
+    if queue in ON_RABBIT:
+        names["PEERS_LAST"] = str(count if kind == "succeed" else 4 * count)
     try:
-        if queue.redis:
-            server, place = start_redis(folder)
-            started.append(server)
-        names = {"PEERS_KIND": kind, "PEERS_COUNT": str(count), "PEERS_PLACE": place}
         started.append(start(queue.fill(kind, count, place), folder, **names))
         if started[-1].wait(LIMIT) != 0:
             raise Failed("can't be filled")
         started.append(start(queue.work(kind, count, place), folder, **names))
-        return watch(started[-1], folder, kind, count, started[0] if queue.redis else None)
+        return watch(started[-1], folder, kind, count, server_pid)
     except subprocess.TimeoutExpired:
         raise Failed(f"not done after {LIMIT} s") from None
     finally:
         for process in reversed(started):
             end(process)
+
+
+def run_in(folder, queue, kind, count):
+    prepare(folder, kind, count)
+    if not queue.server:
+        place = ("sqlite:" if queue in FILE else "") + folder + "/jobs.db"
+        return work_off(folder, queue, kind, count, place, None)
+    process, place = queue.server.start(folder)
+    try:
+        return work_off(folder, queue, kind, count, place, queue.server.pid(process))
+    finally:
+        queue.server.stop(process, place)
 
 
 def run(queue, kind):
@@ -328,23 +398,54 @@ def rates(queue, runs):
 
 def memory(queue, runs):
     every = [r for kind in queue.kinds for r in runs.get((queue.name, kind), [])]
-    server = " + Redis " + spread([r.server for r in every]) if queue.redis else ""
+    server = f" + {queue.server.name} {spread([r.server for r in every])}" if queue.server else ""
     return spread([r.worker for r in every]) + server
+
+
+def beside(queue):
+    """The two of mulligan that a queue is measured beside."""
+    return ON_RABBIT if queue.server is RABBIT else FILE
 
 
 def print_tables(queues, runs, times):
     print_row("jobs a second", *KINDS.values(), "RSS at the end, MB", "a power cut loses")
     print_row(*["---"] * 6)
-    for queue in OURS + queues:
+    for queue in [own for own in OURS if any(own in beside(queue) for queue in queues)] + queues:
         print_row(queue.name, *rates(queue, runs), memory(queue, runs), queue.loses)
     print()
     print_row("mulligan, times as many", *KINDS.values())
     print_row(*["---"] * 4)
     for queue in queues:
-        for own in OURS:
+        for own in beside(queue):
             print_row(f"{own.name.split(', ')[1]}, beside {queue.name}", *(
                 spread(times.get((own.name, queue.name, kind)), "{:.1f}") if kind in queue.kinds else "—"
                 for kind in KINDS))
+
+
+def print_at_once(times):
+    """Beside Celery on the same RabbitMQ. Whether that is enough."""
+    good = True
+    for (own, queue, kind), ratios in times.items():
+        if kind != AT_ONCE:
+            continue
+        enough = statistics.median(ratios) >= LEAST_AT_ONCE
+        good &= enough
+        print(f"{own}, 3 retries at once, beside {queue}: {spread(ratios, '{:.1f}')} times as many, "
+              f"at least {LEAST_AT_ONCE}{'' if enough else ': MISSED'}")
+    return good
+
+
+def note_round(runs, times, queue, pairs):
+    for kind, pair in pairs.items():
+        for name, result in pair.items():
+            if result:
+                runs.setdefault((name, kind), []).append(result)
+    compared = [(kind, kind, kind) for kind in pairs] + ([(*AT_ONCE, AT_ONCE)] if queue.server is RABBIT else [])
+    for own in beside(queue):
+        for kind, theirs, what in compared:
+            result, other = pairs[kind][own.name], pairs[theirs][queue.name]
+            if result and other:
+                times.setdefault((own.name, queue.name, what), []).append(result.rate / other.rate)
 
 
 def measure(queues):
@@ -352,32 +453,41 @@ def measure(queues):
     runs, times = {}, {}
     for number in range(ROUNDS):
         for queue in queues:
-            for kind in queue.kinds:
-                pair = {each.name: run(each, kind) for each in [*OURS, queue]}
-                for name, result in pair.items():
-                    if result:
-                        runs.setdefault((name, kind), []).append(result)
-                        if pair[queue.name] and name != queue.name:
-                            times.setdefault((name, queue.name, kind), []).append(result.rate / pair[queue.name].rate)
+            pairs = {kind: {each.name: run(each, kind) for each in [*beside(queue), queue]} for kind in queue.kinds}
+            note_round(runs, times, queue, pairs)
         print(f"round {number + 1} of {ROUNDS} is done", file=sys.stderr)
     return runs, times
 
 
+def is_wanted(queue):
+    return not ONLY or any(word in queue.name.lower() for word in ONLY)
+
+
+def start_rabbitmq():
+    """Begins again beside a RabbitMQ, where one can be had and is needed."""
+    if ("MULL_RABBITMQ" in os.environ or not os.path.exists(RABBITMQ) or
+            not any(is_wanted(queue) and queue.server is RABBIT for queue in THEIRS)):
+        return
+    argv = [HERE + "/../../rabbitmq", sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
+    os.execve(argv[0], argv, {**os.environ, "MULL_BUILD": os.path.dirname(PROGRAM)})
+
+
 def installed():
     """The others that are here; what isn't is said."""
-    redis, found = version(["redis-server", "--version"]), []
-    for queue in THEIRS:
-        if ONLY and not any(word in queue.name.lower() for word in ONLY):
-            continue
-        told = version(queue.version) if redis or not queue.redis else None
+    rabbit = control("version") if "MULL_RABBITMQ" in os.environ else None
+    servers = {"Redis": version(["redis-server", "--version"]), "RabbitMQ": rabbit}
+    found = []
+    for queue in filter(is_wanted, THEIRS):
+        told = version(queue.version) if not queue.server or servers[queue.server.name] else None
         print(f"{queue.name}: {f'version {told}' if told else 'not installed, and left out'}")
         found += [queue] if told else []
-    print(f"Redis: {redis}; Node: {version(['node', '--version'])}")
+    print(f"Redis: {servers['Redis']}; RabbitMQ: {rabbit}; Node: {version(['node', '--version'])}")
     return found
 
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    start_rabbitmq()
     queues = installed()
     if not queues:
         sys.exit("there is nothing to measure mulligan beside")
@@ -385,7 +495,9 @@ def main():
           f"medians of {ROUNDS} rounds (min–max)\n", flush=True)
     runs, times = measure(queues)
     print_tables(queues, runs, times)
-    return 0 if all((queue.name, kind) in runs for queue in OURS + queues for kind in queue.kinds) else 1
+    good = print_at_once(times)
+    return 0 if good and all((queue.name, kind) in runs for each in queues for queue in [*beside(each), each]
+                    for kind in each.kinds) else 1
 
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-"""peer_celery.py: the Celery application, and `fill`: python3 peer_celery.py fill KIND COUNT PORT."""
+"""peer_celery.py: the Celery application; by itself it fills the queue."""
 
 import multiprocessing
 import os
@@ -6,9 +6,10 @@ import sys
 
 import celery
 
-KIND, COUNT, PORT = os.environ["PEERS_KIND"], int(os.environ["PEERS_COUNT"]), os.environ["PEERS_PLACE"]
+KIND, COUNT, PLACE = os.environ["PEERS_KIND"], int(os.environ["PEERS_COUNT"]), os.environ["PEERS_PLACE"]
 
-app = celery.Celery("jobs", broker=f"redis://127.0.0.1:{PORT}/0")
+# A place is a port of Redis, or RabbitMQ's URL.
+app = celery.Celery("jobs", broker=PLACE if "://" in PLACE else f"redis://127.0.0.1:{PLACE}/0")
 app.conf.task_ignore_result = True
 app.conf.worker_prefetch_multiplier = 64  # what its documentation advises for short tasks
 app.conf.worker_redirect_stdouts = False

@@ -2,7 +2,7 @@
 local m = require "mulligan"
 
 local fails = os.getenv "PEERS_KIND" ~= "succeed"
-local started = false
+local last, calls = tonumber(os.getenv "PEERS_LAST"), 0
 
 m.policy "policy.lua"
 m.transport("jobs", os.getenv "PEERS_PLACE")
@@ -12,9 +12,12 @@ m.consumer("Job", {
     queue = "jobs",
     concurrency = math.tointeger(os.getenv "PEERS_CONCURRENCY"),
     handler = function()
-        if not started then
-            started = true
+        calls = calls + 1
+        if calls == 1 then
             io.stdout:write("start\n"):flush()
+        end
+        if calls == last then
+            io.stdout:write("last\n"):flush()
         end
         if fails then
             m.error { type = "DatabaseError", message = "deadlock detected" }

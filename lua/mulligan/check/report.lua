@@ -1,9 +1,8 @@
--- report.lua: what policy:check gives: findings with their words, in the order of the files, and
--- bounds.
+-- report.lua: what policy:check gives: findings with their words, in the order of the files; bounds;
+-- and what `run` would refuse.
 
 local core = require "mulligan.core"
 local text = require "mulligan.policy.text"
-local url = require "mulligan.url"
 local words = require "mulligan.check.words"
 
 local report = {}
@@ -12,7 +11,7 @@ local check = core.policy_functions.check
 
 local MOST_LOOKS = 20000 -- at names that may have been meant
 
-local REFUSED, DEAD_LETTERS_READ, NOT_THERE = 14, 15, 17
+local DEAD_LETTERS_READ, NOT_THERE = 15, 17
 
 local function names_of(consumers)
     local names = {}
@@ -56,10 +55,34 @@ local function before(a, b)
         return (a.file or "") < (b.file or "")
     elseif (a.line or 0) ~= (b.line or 0) then
         return (a.line or 0) < (b.line or 0)
-    elseif a.code ~= b.code then
+    elseif a.code ~= b.code then -- what is refused has none
         return a.code < b.code
     end
     return a.order < b.order
+end
+
+-- in_order sorts findings, of which each has its `order` among its like, and gives them.
+local function in_order(findings)
+    table.sort(findings, before)
+    for _, finding in ipairs(findings) do
+        finding.order = nil
+    end
+    return findings
+end
+
+-- refused gives what `run` would refuse, each thing once, in the order of the files.
+local function refused(raw)
+    local list, seen = {}, {}
+    for _, refusal in ipairs(raw) do
+        local said = { file = refusal.file, line = refusal.line, text = refusal.text }
+        local key = table.concat({ said.file or "", said.line or "", said.text }, "\0")
+        if not seen[key] then
+            seen[key] = true
+            said.order = #list
+            list[#list + 1] = said
+        end
+    end
+    return in_order(list)
 end
 
 -- not_there gives the finding of each scope that is for none of these names, the first `most` with the name that
@@ -78,8 +101,8 @@ function report.not_there(policy, consumers, transports, most)
     return findings, #found
 end
 
--- of gives { generation =, findings = { … }, bounds = { … } }; `consumers`, each with name, transport, url,
--- queue and timeout_ms, and the names of all `transports` may be nil.
+-- of gives { generation =, findings = { … }, bounds = { … }, refused = { … } }; `consumers`, each with name,
+-- transport, url, queue and timeout_ms, and the names of all `transports` may be nil.
 function report.of(policy, consumers, transports)
     transports = transports or consumers and transports_of(consumers)
     local well, raw = pcall(check, policy, consumers, transports)
@@ -95,14 +118,8 @@ function report.of(policy, consumers, transports)
         end
         add(findings, seen, finding)
     end
-    for _, refusal in ipairs(raw.refused) do
-        add(findings, seen, { kind = REFUSED, file = refusal.file, line = refusal.line, word = url.mask(refusal.text) })
-    end
-    table.sort(findings, before)
-    for _, finding in ipairs(findings) do
-        finding.order = nil
-    end
-    return { generation = raw.generation, findings = findings, bounds = raw.bounds }
+    return { generation = raw.generation, findings = in_order(findings), bounds = raw.bounds,
+        refused = refused(raw.refused) }
 end
 
 return report

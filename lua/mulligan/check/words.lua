@@ -1,5 +1,5 @@
--- words.lua: what a finding says to people. Its code is "MUL" and its kind; docs/findings/ has a page
--- for each.
+-- words.lua: what a finding says to people. Its code is "MUL" and its kind, of src/analysis/lint.h;
+-- docs/findings/ has a page for each.
 
 local duration = require "mulligan.format.duration"
 local text = require "mulligan.policy.text"
@@ -52,13 +52,51 @@ local function without_effect(finding)
     return no_effect[finding.word] or finding.word .. " does nothing; leave it out"
 end
 
+local function too_late(f)
+    local why = f.word == "deadline" and "it would begin after the deadline"
+        or "by then the message is older than max_age"
+    return ("redelivery %d can't come: %s, %s"):format(f.number, why, duration.exact(f.limit))
+end
+
 -- What a search was for that stopped.
 local searches = {
     never = "rules that can't come into play",
     misspelt = "types that look misspelt",
-    limits = "what max_age and max_attempts take from rules",
+    limits = "what max_age, deadline and max_attempts take from rules",
     max_age = "a max_age without effect",
+    override = "overrides that nothing ends",
 }
+
+local function no_default(f)
+    local rest = f.word and "left to the override" or "dead-lettered"
+    return ("%s has rules and no default: what they don't match is %s, and the rules of %s aren't asked; "
+        .. "add a default(), or include them"):format(scope(f.scope), rest, scope(f.other.scope))
+end
+
+local function no_rules(f)
+    return f.word and "the policy has no rules: what no override decides is a dead letter, and config.retry and "
+        .. "config.redeliver have 0 attempts" or "the policy has no rules: every failure is a dead letter"
+end
+
+-- What a comparison that was written as a text may have been meant to be, by its operator.
+local function at_least(number) return ("policy.at_least(%s)"):format(number) end
+local function at_most(number) return ("policy.at_most(%s)"):format(number) end
+local function is_not(number) return ("policy.is_not(%s)"):format(number) end
+
+local meant = {
+    [">="] = at_least,
+    ["<="] = at_most,
+    [">"] = function(number) return at_least(math.tointeger(number) and math.tointeger(number) + 1 or number) end,
+    ["<"] = function(number) return at_most(math.tointeger(number) and math.tointeger(number) - 1 or number) end,
+    ["!="] = is_not, ["~="] = is_not, ["<>"] = is_not,
+    ["="] = tostring, ["=="] = tostring,
+}
+
+local function compares_text(f)
+    local operator, number = f.other.type:match("^ *([<>=!~]+) *(%-?[%d.]+)")
+    return ("%s is compared with the text %s, letter by letter; did you mean %s?"):format(text.name(f.word),
+        show(f.other.type), meant[operator](math.tointeger(tonumber(number)) or number))
+end
 
 local of = {
     function(f) return ("this rule for %s can't come into play: %s has no matcher, and decides before it"):format(
@@ -67,27 +105,41 @@ local of = {
         :format(show(f.type), place(f)) end,
     unrecoverable,
     function(f) return ("this rule for %s is replaced by %s"):format(show(f.type), place(f)) end,
-    function(f) return ("%s has rules and no default: what they don't match is dead-lettered, and the rules of %s "
-        .. "aren't asked; add a default(), or include them"):format(scope(f.scope), scope(f.other.scope)) end,
+    no_default,
     function(f) return ("%s looks misspelt; did you mean %s?"):format(show(f.type), show(f.other.type)) end,
-    function(f) return ("redelivery %d can't come: by then the message is older than max_age, %s"):format(f.number,
-        duration.exact(f.limit)) end,
+    too_late,
     function(f) return ("this rule asks for up to %d calls, of which max_attempts lets %d through"):format(f.number,
         f.limit) end,
     function(f) return ("this matcher for %s can never pass"):format(show(f.type)) end,
     without_effect,
     function() return "max_age has no effect: nothing is redelivered where it holds" end,
     function(f) return ("%s has no rules that could be included"):format(scope(f.other.scope)) end,
-    function() return "the policy has no rules: every failure is a dead letter" end,
-    function(f) return "run refuses this: " .. f.word end,
-    function(f) return ("consumer %s reads the queue %s, where the dead letters of consumer %s go"):format(show(f.word),
-        show(f.other.type), show(f.other.scope)) end,
-    function(f) return ("a delay of up to %s is made of several, since transport %s can't delay for longer than %s")
-        :format(duration.about(f.number), show(f.word), duration.exact(f.limit)) end,
-    function(f) return ("there is no %s%s"):format(scope(f.scope), f.near and "; did you mean " .. show(f.near) .. "?"
-        or "") end,
-    function(f) return ("from here on check hasn't looked for %s: it would take too long"):format(searches[f.word]) end,
+    no_rules,
 }
+
+of[15] = function(f)
+    return ("consumer %s reads the queue %s, where the dead letters of consumer %s go"):format(show(f.word),
+        show(f.other.type), show(f.other.scope))
+end
+
+of[16] = function(f)
+    return ("a delay of up to %s is made of several, since transport %s can't delay for longer than %s"):format(
+        duration.about(f.number), show(f.word), duration.exact(f.limit))
+end
+
+of[17] = function(f)
+    return ("there is no %s%s"):format(scope(f.scope), f.near and "; did you mean " .. show(f.near) .. "?" or "")
+end
+
+of[18] = function(f)
+    return ("from here on check hasn't looked for %s: it would take too long"):format(searches[f.word])
+end
+
+of[19] = function()
+    return "nothing ends what this override calls again: no max_attempts, max_age or deadline is in force with it"
+end
+
+of[20] = compares_text
 
 function words.code(finding)
     return ("MUL%03d"):format(finding.kind)

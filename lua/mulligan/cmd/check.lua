@@ -23,9 +23,10 @@ local function used_by(path)
     if #problems > 0 then
         return nil, problems
     end
-    local given = { consumers = {}, transports = {}, lines = {} }
+    local given = { mulligan = path, consumers = {}, transports = {}, lines = {}, transport_lines = {} }
     for number, transport in ipairs(read.transports) do
         given.transports[number] = transport.name
+        given.transport_lines[transport.name] = transport.line
     end
     for number, consumer in ipairs(read.consumers) do
         local checked = options.read(consumer.options, options.consumer)
@@ -41,16 +42,32 @@ local function used_by(path)
     return given
 end
 
+local function folder_of(path)
+    return path:match("^(.*/)[^/]*$") or ""
+end
+
 -- place gives findings the files that they are in as seen from here: the policy's, or service.lua.
 local function place(findings, path, given)
-    local folder = path:match("^(.*/)[^/]*$") or ""
     for _, finding in ipairs(findings) do
         if finding.file then
-            finding.file = folder .. finding.file
+            finding.file = folder_of(path) .. finding.file
         elseif finding.consumer then
             finding.file, finding.line = given.mulligan, given.lines[finding.consumer]
         else
             finding.file = path
+        end
+    end
+end
+
+-- place_refused does so with what `run` would refuse: what has no file is in service.lua, and what
+-- begins with a transport on the line of that.
+local function place_refused(refused, path, given)
+    for _, problem in ipairs(refused) do
+        if problem.file then
+            problem.file = folder_of(path) .. problem.file
+        else
+            local name = problem.text:match "^transport '(.-)': "
+            problem.file, problem.line = given.mulligan, name and given.transport_lines[name]
         end
     end
 end
@@ -68,12 +85,14 @@ local function fill(list, ...)
     return json.list(list)
 end
 
+local measures = { "calls", "shortest_ms", "longest_ms", "last_call_ms" }
+
 local function as_json(result)
     fill(result.problems, "file", "line")
     fill(result.findings, "line", "consumer")
-    fill(result.bounds, "calls", "shortest_ms", "longest_ms")
+    fill(result.bounds, "max_attempts", "max_age_ms", "deadline_ms", table.unpack(measures))
     for _, scope in ipairs(result.bounds) do
-        fill(scope.rules, "calls", "shortest_ms", "longest_ms")
+        fill(scope.rules, table.unpack(measures))
     end
     cli.say(json.encode(result) .. "\n")
 end
@@ -100,7 +119,8 @@ end
 
 local function row(name, of)
     local rough = of.rough and " rough" or ""
-    return { name, (of.calls and tostring(of.calls) or "none"), time(of.shortest_ms), time(of.longest_ms) .. rough }
+    return { name, (of.calls and tostring(of.calls) or "none"), time(of.shortest_ms), time(of.longest_ms) .. rough,
+        time(of.last_call_ms) }
 end
 
 local function rule_name(rule)
@@ -109,16 +129,41 @@ local function rule_name(rule)
     return ("  %s:%d %s%s%s"):format(text.clean(rule.file), rule.line, cause, text.name(rule.type), matcher)
 end
 
+-- notes says of a scope's bounds what they come from, where that may be a surprise.
+local function notes(of)
+    local list = {}
+    local is_late = of.max_age_ms and not of.deadline_ms and (of.last_call_ms or math.maxinteger) > of.max_age_ms
+    if of.overridden then
+        list[1] = "an override is in force, so only max_attempts and deadline bound calls and time"
+    end
+    if of.overridden and not of.default then
+        list[#list + 1] = "its rules have no default(), so config.retry and config.redeliver have 0 attempts in the "
+            .. "override"
+    end
+    if is_late then
+        list[#list + 1] = ("max_age (%s) only ends redeliveries: the last call may begin %s; deadline ends calls")
+            :format(duration.exact(of.max_age_ms), of.last_call_ms and "after " .. duration.about(of.last_call_ms)
+            or "at any time")
+    end
+    return list
+end
+
 local function show_bounds(bounds, known)
-    local rows = { { "from the first failure on", "calls", "shortest", "longest" } }
+    local rows = { { "from the first failure on", "calls", "shortest", "longest", "last call" } }
     for _, scope in ipairs(bounds) do
-        rows[#rows + 1] = row(text.name(scope.scope) .. ", by any of its rules", scope)
+        local by = scope.overridden and ", whatever the override answers" or ", by any of its rules"
+        rows[#rows + 1] = row(text.name(scope.scope) .. by, scope)
         for _, rule in ipairs(scope.rules) do
             rows[#rows + 1] = row(rule_name(rule), rule)
         end
     end
     for number, line in ipairs(ansi.columns(rows, 0)) do
         cli.say((number == 1 and ansi.dim(line) or line) .. "\n")
+    end
+    for _, scope in ipairs(bounds) do
+        for _, note in ipairs(notes(scope)) do
+            cli.say(("%s: %s\n"):format(text.name(scope.scope), note))
+        end
     end
     if not known then
         cli.say(ansi.dim "where each call may take 30s; --for service.lua knows the timeouts" .. "\n")
@@ -152,18 +197,18 @@ function check.main(words)
         return refused(problems, words.format)
     end
     local found = policy:check(given and { consumers = given.consumers, transports = given.transports })
-    if given then
-        given.mulligan = words["for"]
-    end
     place(found.findings, path, given)
+    place_refused(found.refused, path, given)
+    local is_refused, code = #found.refused > 0, words.strict and #found.findings > 0 and 1 or 0
     if words.format == "json" then
-        as_json { ok = true, rules = policy:rules(), scopes = policy:scopes(), generation = found.generation,
-            problems = {}, findings = found.findings, bounds = found.bounds }
+        as_json { ok = not is_refused, rules = policy:rules(), scopes = policy:scopes(), generation = found.generation,
+            problems = found.refused, findings = found.findings, bounds = found.bounds }
     else
         show(path, policy, found, given)
+        code = is_refused and cli.complain_of(found.refused) or code
     end
     policy:close()
-    return words.strict and #found.findings > 0 and 1 or 0
+    return is_refused and 2 or code
 end
 
 return check

@@ -4,12 +4,18 @@
 -- much of it, and before each read that may wait.
 
 local cli = require "mulligan.cli"
+local core = require "mulligan.core"
 local json = require("mulligan").json
+local program = require "mulligan.program"
 local stdin = require "mulligan.lines"
 local text = require "mulligan.policy.text"
 
 local LONGEST_LINE = 16 * 1024 * 1024
 local BATCH = 64 * 1024
+local LOOK_MS, LOOKS, LOOK_LINES, LOADS = 100, 10, 1000, 3
+
+-- The options are the same for all lines, so nothing checks them for each.
+local decide_json = core.policy_functions.decide_json
 
 local decide = {}
 
@@ -44,7 +50,7 @@ local function answer(policy, given, number, line)
     elseif not line:find("%S") then
         why = "empty"
     else
-        local well, verdict, message = pcall(policy.decide_json, policy, line, given)
+        local well, verdict, message = pcall(decide_json, policy, line, given)
         if well and verdict then
             return verdict, true
         end
@@ -74,14 +80,61 @@ local function writer()
     return out
 end
 
+-- ---- Reloading ---------------------------------------------------------------------------------
+
+-- watcher gives a function that reloads the policy where its files look other than they did, or a SIGHUP came: once
+-- they are at rest, or after a second. What is said before goes out first.
+local function watcher(policy, path)
+    local seen = program.look(policy)
+    program.catch_up(policy)
+
+    -- True: they are at rest.
+    local function await_rest()
+        for _ = 1, LOOKS do
+            seen = program.look(policy)
+            program.pause(LOOK_MS)
+            if program.look(policy) == seen then
+                return true
+            end
+        end
+        return false
+    end
+
+    local function reload()
+        local well, message, _, problems = policy:reload()
+        if not well then
+            problems = #problems > 0 and problems or { { text = message } }
+            cli.complain_of(cli.seen_from_here(path, problems))
+            cli.complain("decide: generation %s goes on", policy:generation())
+        end
+    end
+
+    return function(flush)
+        local is_asked = program.hung_up()
+        if program.look(policy) == seen and not is_asked or not flush() then
+            return
+        end
+        -- What changes during a load is seen after it, as is what the new policy requires.
+        for _ = 1, LOADS do
+            local at_rest = await_rest()
+            reload()
+            if not at_rest or program.look(policy) == seen then
+                return
+            end
+        end
+    end
+end
+
 -- ---- All of it ---------------------------------------------------------------------------------
 
--- answer_all gives the exit code.
-local function answer_all(policy, given, place)
+-- answer_all gives the exit code. It calls `reload_if_changed` when it has waited for a line, and now and then where it
+-- needn't wait.
+local function answer_all(policy, given, place, reload_if_changed)
     local reader, out, code = stdin(LONGEST_LINE), writer(), 0
     while true do
         local line, word, why = reader.next(false)
-        if word == "later" then
+        local waits = word == "later"
+        if waits then
             if not out.flush() then
                 return 1
             end
@@ -96,6 +149,9 @@ local function answer_all(policy, given, place)
         end
         if word then
             return out.flush() and code or 1
+        end
+        if waits or place.line % LOOK_LINES == 0 then
+            reload_if_changed(out.flush)
         end
         place.line = place.line + 1
         local words, is_verdict = answer(policy, given, place.line, line)
@@ -121,7 +177,8 @@ function decide.main(words)
     if not policy then
         return cli.complain_of(problems)
     end
-    local code = answer_all(policy, { seed = seed, no_jitter = words.no_jitter }, place)
+    local reload_if_changed = words.watch and watcher(policy, words[1]) or function() end
+    local code = answer_all(policy, { seed = seed, no_jitter = words.no_jitter }, place, reload_if_changed)
     policy:close()
     return code
 end

@@ -8,6 +8,7 @@ local matcher = require "mulligan.format.matcher"
 local ansi = require "mulligan.format.ansi"
 local scopes = require "mulligan.format.scopes"
 local duration = require "mulligan.format.duration"
+local settings = require "mulligan.format.settings"
 local text = require "mulligan.policy.text"
 local timeline = require "mulligan.format.timeline"
 
@@ -207,6 +208,15 @@ local function add_candidates(lines, of)
     table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
 
+local function add_limits(lines, of)
+    lines[#lines + 1] = ansi.bold "limits" .. "  in force here"
+    local rows = settings.limits(folder, of.settings)
+    table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
+    if #rows == 0 then
+        lines[#lines + 1] = "  none"
+    end
+end
+
 local function title(path, of)
     local failure = of.failure
     local message = failure.message and failure.message ~= "" and " " .. text.show(failure.message) or ""
@@ -224,9 +234,11 @@ local function as_text(path, of)
     local rows = scopes.lines(folder, of.scopes)
     table.move(rows, 1, #rows, #lines + 1, lines)
     lines[#lines + 1] = ""
+    add_limits(lines, of)
+    lines[#lines + 1] = ""
     add_candidates(lines, of)
     lines[#lines + 1] = ""
-    rows = timeline.lines(of.timeline)
+    rows = timeline.lines(of.timeline, of.settings, of.failure.age_ms)
     table.move(rows, 1, #rows, #lines + 1, lines)
     return table.concat(lines, "\n") .. "\n"
 end

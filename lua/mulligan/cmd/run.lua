@@ -133,12 +133,15 @@ local function work(read, policy, engine, lines, words)
     if not well then
         return refused(read, found, message)
     end
-    program.quiet(policy, lines.unwritten "policy_loaded")
-    program.quiet(engine, lines.unwritten())
+    program.mute_policy(policy, lines.unwritten "policy_loaded")
+    program.mute(engine, lines.unwritten())
+    if lines.decided then
+        core.in_words(engine, lines.decided)
+    end
     lines.event(started(read, policy))
     warn_of_scopes(read, policy, lines)
     if policy:rules() == 0 then
-        lines.line("warning", read.policy.path .. " has no rules: every failure is a dead letter")
+        lines.line("warning", ("%s: %s"):format(read.policy.path, policy:check().findings[1].text))
     end
     local code
     well, message, code, found = engine:run()

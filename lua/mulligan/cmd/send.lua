@@ -27,7 +27,7 @@ local function url_of(transport)
     if variable then
         local value = os.getenv(variable)
         if not value or not url.is_url(value) then
-            return nil, { { text = ("send: the variable %s holds no URL"):format(variable) } }
+            return nil, { { text = ("send: the variable %s holds no URL"):format(url.mask(variable)) } }
         end
         return value
     elseif url.is_url(transport) then
@@ -144,7 +144,7 @@ local function check_files(names)
     for _, name in ipairs(names) do
         local file, why = io.open(name, "rb")
         if not file then
-            return url.mask(why) -- it may be a URL in the wrong place
+            return url.mask(name) .. why:sub(#name + 1) -- it may be a URL in the wrong place
         end
         file:close()
     end
@@ -191,7 +191,7 @@ local function pour(sink, source)
         if well then
             safe = safe + 1
         elseif not gave_up then
-            give_up("send: %s", why)
+            give_up("send: %s", sink.why or why)
         end
         sink.go_on()
     end, raised)
@@ -247,14 +247,17 @@ end
 
 -- open gives an engine with the one transport, named as its user did, for a sink: `up` is called when
 -- that comes up. What the log says of a transport that is down is kept in `down`, for an end that
--- doesn't say so itself.
+-- doesn't say so itself; in `why` what it says of a message that was refused.
 local function open(sink, transport, full)
     local down = ("transport %s is down"):format(transport)
+    local unpublished = ("transport %s: a message isn't published: "):format(transport)
     local engine, why = mulligan.engine {
         policy = assert(mulligan.load_text("")),
         log = function(level, words)
             if words:sub(1, #down) == down then
                 sink.down = words
+            elseif words:sub(1, #unpublished) == unpublished then
+                sink.why = words:sub(#unpublished + 1)
             elseif level == "error" then
                 cli.complain("%s", words)
             end
@@ -328,7 +331,7 @@ local function sink_of(transport, full, queue, given, wait)
             sink.open, bytes, outage = sink.open + 1, bytes + #body, nil
             return true
         elseif kind ~= "down" then
-            return nil, message
+            return nil, sink.why or message
         elseif waited then
             sink.down = nil
             return nil, message, true
@@ -383,7 +386,8 @@ function send.main(words)
     end
     local safe, code = pour(sink, source)
     sink.engine:close()
-    if code ~= 0 and sink.down then
+    local is_said = sink.down and sink.why and sink.down:find(sink.why, 1, true)
+    if code ~= 0 and sink.down and not is_said then
         cli.complain("%s", sink.down)
     end
     if code ~= 0 then

@@ -7,7 +7,7 @@ local json = require("mulligan").json
 local matcher = require "mulligan.format.matcher"
 local ansi = require "mulligan.format.ansi"
 local scopes = require "mulligan.format.scopes"
-local duration = require "mulligan.format.duration"
+local settings = require "mulligan.format.settings"
 local text = require "mulligan.policy.text"
 
 local command = {}
@@ -98,7 +98,8 @@ local function add_rules(lines, of)
     if last then
         add_group(lines, last, "Error: whatever no rule above matched")
     else
-        lines[#lines + 1] = ansi.yellow("  no rule for Error: whatever no rule matches is a dead letter")
+        lines[#lines + 1] = ansi.yellow("  no rule for Error: whatever no rule matches is a dead letter"
+            .. (of.settings.override.value and ", unless the override says otherwise" or ""))
     end
 end
 
@@ -132,34 +133,16 @@ end
 
 local function add_bounds(lines, of)
     lines[#lines + 1] = ""
-    lines[#lines + 1] = ansi.bold "bounds" .. "  whatever fails, by whichever of these rules: "
-        .. chain.bounds(of.bounds)
+    local by = of.settings.override.value and "whatever the override answers: " or "by whichever of these rules: "
+    lines[#lines + 1] = ansi.bold "bounds" .. "  whatever fails, " .. by .. chain.bounds(of.bounds)
 end
 
 -- ---- Settings ----------------------------------------------------------------------------------
 
-local function value_of(kind, value)
-    if value == false then
-        return "none"
-    elseif kind == "span" then
-        return duration.exact(value)
-    elseif kind == "rate" then
-        return ("after %d failures in a row, wait %s"):format(value.after, duration.exact(value.wait_ms))
-    elseif value == true then
-        return "a function"
-    end
-    return text.name(tostring(value))
-end
-
 local function add_settings(lines, of)
     lines[#lines + 1] = ""
     lines[#lines + 1] = ansi.bold "settings"
-    local rows = {}
-    for number, row in ipairs(core.settings) do
-        local setting = of.settings[row.field]
-        rows[number] = { (row.field:gsub("_ms$", "")), value_of(row.kind, setting.value),
-            setting.file and place(setting) or ansi.dim "default" }
-    end
+    local rows = settings.rows(folder, of.settings)
     table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
 

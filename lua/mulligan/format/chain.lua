@@ -98,6 +98,7 @@ local reasons = {
     exhausted = "its attempts are used up",
     max_attempts = "max_attempts is reached",
     max_age = "max_age is over",
+    deadline = "the next call would come after the deadline",
     override = "the override says so",
 }
 

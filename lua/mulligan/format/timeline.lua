@@ -3,6 +3,7 @@
 local chain = require "mulligan.format.chain"
 local ansi = require "mulligan.format.ansi"
 local duration = require "mulligan.format.duration"
+local limits = require "mulligan.format.limits"
 local text = require "mulligan.policy.text"
 
 local timeline = {}
@@ -111,11 +112,41 @@ local function total(of)
     return ("%s in all; it ends %s"):format(text.count(last.calls, "call", "calls"), when)
 end
 
--- lines gives all of it.
-function timeline.lines(of)
+local function keeps(rate_limits)
+    for _, limit in ipairs(rate_limits) do
+        if limit.keep then
+            return true
+        end
+    end
+    return false
+end
+
+-- add_limits says what may hold calls up, or ends them; `age_ms` is how long ago the first failure was.
+local function add_limits(lines, settings, age_ms)
+    local function add(line, ...)
+        lines[#lines + 1] = "  " .. line:format(...)
+    end
+    if settings.rate_limit.value then
+        local kept = keeps(settings.rate_limit.value) and ", and keep failures uncounted" or ""
+        add("a rate_limit may hold calls up%s", kept)
+    end
+    for _, limit in ipairs(settings.limit.value or {}) do
+        add("at most %s: a limit may hold calls up", limits.limit(limit))
+    end
+    local deadline = settings.deadline_ms.value
+    if deadline and deadline < age_ms then
+        add "no call any more: the deadline is over"
+    elseif deadline then
+        add("no call later than %s from now: the deadline", duration.exact(deadline - age_ms))
+    end
+end
+
+-- lines gives all of it, with the settings in force.
+function timeline.lines(of, settings, age_ms)
     local lines = {
         ansi.bold "timeline" .. "  from now on, if every call fails with the same error; handlers take no time",
     }
+    add_limits(lines, settings, age_ms)
     if #of.both.first > 0 then
         add_strip(lines, of.both)
     end

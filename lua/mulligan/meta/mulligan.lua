@@ -18,6 +18,7 @@ local Module = {}
 ---@field timeout? mulligan.Duration|false how long a call may take; `false`: any time (default: `30s`)
 ---@field max_body? integer|string bytes, or a text in `B`, `KiB`, `MiB`, `GiB`; what is larger is dead-lettered unread (default: `16MiB`)
 ---@field paused? boolean it begins paused, until `engine:resume` (default: false)
+---@field fault_headers? "mulligan"|"nservicebus" `"nservicebus"`: its dead letters have the headers that ServiceControl reads, too (default: `"mulligan"`)
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---Succeeds if it returns, fails if it raises.
@@ -144,6 +145,8 @@ local Policy = {}
 ---@field rule? mulligan.RulePlace the rule whose matcher failed
 ---@field text? string why, what, or which
 ---@field generation? string what is in force
+---@field consumer? string the name, where it is about a consumer: a limit, a pause, its concurrency
+---@field limit? mulligan.LimitStatus the `rate_limit` that started or ended
 
 ---Options of an engine
 ---@class (exact) mulligan.EngineOptions
@@ -151,7 +154,7 @@ local Policy = {}
 ---@field grace? mulligan.Duration how long a stop waits for handlers (default: `10s`)
 ---@field quiet? mulligan.Duration how long nothing happens in queues that can't be counted, until `stop_when_empty` takes them for empty (default: `10s`)
 ---@field log? fun(level: string, text: string) gets its lines
----@field event? fun(event: mulligan.ToldEvent) is told of verdicts that were carried out, of headers that were ignored, of a `notify` that failed, and of transports that come up
+---@field event? fun(event: mulligan.ToldEvent) is told of verdicts that were carried out, of headers that were ignored, of a `notify` that failed, of transports that come up, and of limits and pauses of consumers
 ---@field stop_on_signals? boolean SIGTERM and SIGINT stop it (default: false)
 ---@field reload_on_sighup? boolean SIGHUP reloads the policy (default: false)
 ---@field reload_on_change? boolean a changed file reloads the policy (default: false)
@@ -221,6 +224,20 @@ local Engine = {}
 ---@field reasons table<string, integer> dead letters and discards by their reason
 ---@field last_error? mulligan.LastError of the last call that failed
 ---@field times integer[] calls by how long they lasted: at most 1, 4, 16, 64, 256 ms, 1, 4.1, 16.4, 66 s, 4.4, 17.5 min, or longer
+---@field limits mulligan.LimitStatus[] each `rate_limit` in force; of values the 100 that failed longest ago
+---@field limited_values integer all values that are limited
+
+---A limit in force
+---@class mulligan.LimitStatus
+---@field per? string `"key"`, `"type"` or `"header NAME"`; nil: it is for the whole consumer
+---@field value? string the value of its `per`
+---@field file? string where its statement is, relative to the policy's folder
+---@field line integer of its statement
+---@field since_ms integer since when it is in force
+---@field next_ms integer the next call begins no earlier
+---@field waits_for_handlers boolean handlers are at work, and until they end no call begins
+---@field probes integer calls that it has let through
+---@field error_type? string of the last failure that counted
 
 ---A consumer's last error
 ---@class mulligan.LastError
@@ -245,6 +262,9 @@ local Engine = {}
 ---| "queue_waiting" # its queue isn't read yet
 ---| "settling_fails" # a settlement failed, and is tried again
 ---| "paused" # by `engine:pause`, or from the beginning
+---| "limited" # by a `rate_limit`, until its next probe
+---| "ramp" # as many handlers are at work as may be after a `rate_limit`
+---| "rate" # a `limit` lets the next call begin later
 ---| "candidate_alone" # a message that may have killed a process is called alone, or waits for that
 ---| "concurrency" # as many of its handlers are at work as may be
 ---| "nothing_there" # no message waits
@@ -252,6 +272,7 @@ local Engine = {}
 ---What a fault is for.
 ---@alias mulligan.Operation
 ---| "settle"
+---| "note"
 ---| "publish"
 ---| "depth"
 ---| "hold"
@@ -281,6 +302,7 @@ local Engine = {}
 ---@field calls? integer of the handler, at most
 ---@field shortest_ms? integer from the first failure to the end, at least; nil: there is no end
 ---@field longest_ms? integer at most
+---@field last_call_ms? integer no call begins later
 ---@field rough boolean they hold, but may not be the least
 
 ---What `policy:check` gives.
@@ -288,6 +310,13 @@ local Engine = {}
 ---@field generation string the content hash of the policy's files
 ---@field findings mulligan.Finding[] in the order of the files
 ---@field bounds mulligan.ScopeBounds[] of each scope
+---@field refused mulligan.Refusal[] what `run` would refuse, where the consumers are known
+
+---What `run` would refuse.
+---@class mulligan.Refusal
+---@field file? string relative to the policy's folder
+---@field line? integer in it
+---@field text string what, and what would be right
 
 ---What is wrong or suspicious.
 ---@class mulligan.Finding
@@ -300,6 +329,11 @@ local Engine = {}
 ---Bounds of a scope.
 ---@class mulligan.ScopeBounds: mulligan.Bounds
 ---@field scope string `host`, `bus`, `transport:NAME` or `consumer:NAME`
+---@field overridden boolean an override is in force
+---@field default boolean a rule for `Error` has no matcher
+---@field max_attempts? integer in force; where consumers differ, the loosest
+---@field max_age_ms? integer likewise
+---@field deadline_ms? integer likewise
 ---@field rules mulligan.RuleBounds[] as they are tried
 
 ---Bounds of a failure that one rule decides every time.
@@ -318,6 +352,7 @@ local Engine = {}
 ---@field verdict mulligan.Verdict as `decide` gives it
 ---@field override? mulligan.ExplainedOverride where one is in force
 ---@field scopes mulligan.ScopeInForce[] nearest first
+---@field settings mulligan.SettingsInForce by name
 ---@field candidates mulligan.Candidate[] in the order in which they were looked at
 ---@field timeline mulligan.Timeline if every call fails with the same error
 
@@ -481,9 +516,11 @@ local Engine = {}
 ---@class mulligan.SettingsInForce
 ---@field dead_letter_queue mulligan.SettingInForce
 ---@field max_age_ms mulligan.SettingInForce
+---@field deadline_ms mulligan.SettingInForce
 ---@field max_attempts mulligan.SettingInForce
 ---@field max_deliveries mulligan.SettingInForce
----@field rate_limit mulligan.SettingInForce its value: `after` and `wait_ms`
+---@field rate_limit mulligan.RateLimitsInForce
+---@field limit mulligan.CallLimitsInForce
 ---@field override mulligan.SettingInForce
 ---@field notify mulligan.SettingInForce
 
@@ -493,6 +530,45 @@ local Engine = {}
 ---@field scope? string where it was set; nil: the default holds
 ---@field file? string relative to the policy's folder
 ---@field line? integer in it
+
+---All `rate_limit` statements of one scope.
+---@class mulligan.RateLimitsInForce: mulligan.SettingInForce
+---@field value mulligan.RateLimitInForce[]|false one for each `per`
+
+---All `limit` statements of one scope.
+---@class mulligan.CallLimitsInForce: mulligan.SettingInForce
+---@field value mulligan.CallLimitInForce[]|false one for each `per`
+
+---A `rate_limit` statement, defaults filled in.
+---@class mulligan.RateLimitInForce
+---@field per? "key"|"type"|"header" nil: the consumer as a whole
+---@field header? string the name of that header
+---@field file string relative to the policy's folder
+---@field line integer in it
+---@field after? integer failures in a row; nil: it goes by `ratio`
+---@field ratio? number the failed part of the calls in the window
+---@field window_ms? integer of `ratio`
+---@field least? integer of `ratio`: so many calls in the window
+---@field messages integer so many different ones must be among the failures
+---@field within_ms? integer the failures in a row lie no further apart
+---@field only? string[] types that count
+---@field except? string[] types that don't count
+---@field wait_ms integer from a failed call to the next
+---@field max_wait_ms integer the wait doubles up to it
+---@field hint? string the error's field
+---@field successes integer so many in a row end it
+---@field keep boolean failures while it is limited aren't counted
+---@field ramp_ms? integer until all handlers work again
+
+---A `limit` statement, defaults filled in.
+---@class mulligan.CallLimitInForce
+---@field per? "key"|"type"|"header" nil: the consumer as a whole
+---@field header? string the name of that header
+---@field file string relative to the policy's folder
+---@field line integer in it
+---@field count integer calls in `unit_ms`
+---@field unit_ms integer a second, a minute or an hour
+---@field burst integer so many at once
 
 ---What must hold.
 ---@class mulligan.PlainMatcher
@@ -526,7 +602,7 @@ function Module.policy(path) end
 
 ---Says where queues are.
 ---@param name string for consumers, policies and logs
----@param url string `memory:` or `sqlite:FILE`, relative to service.lua
+---@param url string `memory:`, `sqlite:FILE`, relative to service.lua, or `amqp://HOST/VHOST`
 function Module.transport(name, url) end
 
 ---Says which handler takes which queue; at least one.
@@ -652,7 +728,7 @@ function Module.engine(options) end
 
 ---Opens a transport.
 ---@param name string for consumers, policies and logs
----@param url string `memory:` or `sqlite:FILE`
+---@param url string `memory:`, `sqlite:FILE` or `amqp://HOST/VHOST`
 ---@return true?
 ---@return string?
 ---@return mulligan.Code?

@@ -211,11 +211,37 @@ local Redelivered = {}
 ---| "full" # from 0 to d
 ---| number
 
----Options of `rate_limit`
+---One of `after` and `ratio` is needed.
 ---@class (exact) mulligan.RateLimit
----@field after integer failed attempts in a row, from 1
----@field wait? mulligan.Duration after each failure (default: `1s`)
+---@field after? integer it begins at so many failures in a row
+---@field ratio? number it begins when so large a part of the calls in `window` failed; above 0, at most 1
+---@field window? mulligan.Duration of `ratio`: how far it looks back (default: `"30s"`)
+---@field least? integer of `ratio`: with fewer calls in the window it doesn't begin (default: `20`)
+---@field messages? integer so many different messages must be among these failures; at most `after` or `least`, and 1000 (default: `1`)
+---@field within? mulligan.Duration of `after`: the failures must lie no further apart in all (default: however far)
+---@field only? mulligan.ErrorType|mulligan.ErrorType[] errors that count, descendants included (default: all)
+---@field except? mulligan.ErrorType|mulligan.ErrorType[] errors that don't count, descendants included; beside `only`: of those (default: none)
+---@field wait? mulligan.Duration from the end of a failed call to the next call (default: `"1s"`)
+---@field max_wait? mulligan.Duration the wait doubles with each failure up to this (default: `wait`)
+---@field hint? string a field of the error, in seconds: the wait is the longer of both (default: none)
+---@field successes? integer so many in a row end it (default: `1`)
+---@field keep? boolean failures while it is limited aren't counted against the message (default: `false`)
+---@field ramp? mulligan.Duration how long it takes after the end until all handlers work again (default: at once)
+---@field per? mulligan.Per a count and a limit for each value of this (default: one for all)
 ---@field [string] mulligan.UnknownOption there is no such option
+
+---Options of `limit`
+---@class (exact) mulligan.CallLimit
+---@field rate string calls in a second, a minute or an hour: `"100/s"`, `"100/m"`, `"100/h"`
+---@field burst? integer so many calls may come at once (default: `1`)
+---@field per? mulligan.Per a rate for each value of this (default: one for all)
+---@field [string] mulligan.UnknownOption there is no such option
+
+---What a limit counts for: the message's key, its type, or a header of it.
+---@alias mulligan.Per "key"|"type"|mulligan.Header
+
+---What `policy.header` gives.
+---@class mulligan.Header
 
 ---What `override` takes.
 ---@alias mulligan.OverrideFunction fun(failure: mulligan.Failure, verdict: mulligan.Verdict, config: mulligan.Config): mulligan.Answer?
@@ -240,14 +266,14 @@ local Redelivered = {}
 ---@field tier? mulligan.Tier of a retry or a redelivery
 ---@field step? integer the how-manyth of the tier
 ---@field of? integer of how many; nil where there is no end, and where an override answered
----@field rule? mulligan.RulePlace the rule that decided
+---@field rule? mulligan.RulePlace the rule that decided; of reason `unrecoverable` the declaration
 ---@field fallback? mulligan.Fallback what the transport could not do
 ---@field generation string the content hash of the policy's files
 
 ---`verdict.rule`
 ---@class mulligan.RulePlace
 ---@field file string relative to the policy's folder
----@field line integer of its `on`, `on_cause` or `default`
+---@field line integer of its `on`, `on_cause`, `default` or `unrecoverable`
 ---@field scope string `host`, `bus`, `transport:NAME` or `consumer:NAME`
 ---@field type string the type that it is for
 
@@ -273,6 +299,7 @@ local Redelivered = {}
 ---| "exhausted" # retries and redeliveries are used up
 ---| "max_attempts" # too many handler calls in all
 ---| "max_age" # too long since the first failure, and a redelivery was due
+---| "deadline" # the next call would begin too long after the first failure
 
 ---The message becomes a dead letter of the default queue.
 ---@alias mulligan.Fallback
@@ -285,10 +312,16 @@ local Redelivered = {}
 ---@field max_age_ms? integer nil: none
 ---@field max_attempts? integer nil: none
 ---@field unrecoverable string[] the names of the types
+---@field retry mulligan.ConfigTier of the `default()` in force, whatever failed
+---@field redeliver mulligan.ConfigTier of the `default()` in force, whatever failed
+---@field rule? mulligan.ConfigRule of the rule that decided; nil: none did
+
+---`config.rule`
+---@class mulligan.ConfigRule
 ---@field retry mulligan.ConfigTier of the rule that decided
 ---@field redeliver mulligan.ConfigTier of the rule that decided
 
----`config.retry`, `config.redeliver`
+---`config.retry`, `config.redeliver`, and those of `config.rule`
 ---@class mulligan.ConfigTier
 ---@field attempts integer|"unlimited" 0 where the tier is off, or the transport hasn't it
 ---@field delay_ms? integer the base delay in milliseconds
@@ -303,6 +336,8 @@ local Redelivered = {}
 ---@field rule? mulligan.RulePlace the rule whose matcher failed
 ---@field text? string why something failed, the header that was ignored, what was loaded or why not
 ---@field generation? string what is in force
+---@field consumer? string where it is about a consumer
+---@field limit? mulligan.LimitStatus the `rate_limit` that started or ended
 
 ---@alias mulligan.EventName
 ---| "decided" # a verdict was carried out
@@ -313,6 +348,12 @@ local Redelivered = {}
 ---| "policy_loaded" # it is in force since a reload, or, as a `notify` hears, since the start
 ---| "policy_refused" # a reload changed nothing
 ---| "transport_up" # a transport came up after the engine's start, for the first time or again; told to the embedder only
+---| "rate_limit_started" # a `rate_limit` is in force; `text` says why, and when the next call begins
+---| "rate_limit_ended" # enough calls succeeded, the policy has it no more, or there are too many values; `text` says which
+---| "rate_limit_forgot" # there are too many values, and what failed of one is forgotten
+---| "paused" # a consumer is, and begins no more calls
+---| "resumed" # it goes on
+---| "concurrency_changed" # a consumer's
 
 ---What `policy.preset` holds.
 ---@class mulligan.Presets
@@ -344,6 +385,14 @@ function PolicyWords.errors(parents) end
 ---@param n number seconds, from 0; whole milliseconds, at most 365 days
 ---@return mulligan.Duration
 function PolicyWords.seconds(n) end
+
+---Makes a duration of a number of milliseconds.
+---```lua
+---bus:on("TimeoutError"):retry(3, policy.ms(50 * 2), "constant")
+---```
+---@param n number milliseconds, whole, from 0; at most 365 days
+---@return mulligan.Duration
+function PolicyWords.ms(n) end
 
 ---The scope behind all others: for what several policies of one machine share.
 ---```lua
@@ -611,6 +660,16 @@ function Scope:dead_letter_queue(name) end
 ---@return mulligan.Ended
 function Scope:max_age(age) end
 
+---No handler call begins later than this after the first failure. A retry or a redelivery that would
+---be due later isn't made: the chain's end follows. Due exactly then is in time. Default: none.
+---```lua
+---bus:deadline("24h")
+---bus:on("TimeoutError"):redeliver()
+---```
+---@param span mulligan.Duration|false since the first failure
+---@return mulligan.Ended
+function Scope:deadline(span) end
+
 ---No more handler calls than this in all, over every delivery and whatever rules came into play; then
 ---the chain's end. Default: none.
 ---```lua
@@ -644,9 +703,9 @@ function Scope:max_deliveries(n) end
 ---@return mulligan.Ended
 function Scope:unrecoverable(type, matcher) end
 
----After so many failed attempts in a row, the consumer takes one message at a time, and waits after
----each failure; one success ends it. In this version it is checked and shown, and `run` refuses a
----policy that sets it. Default: off.
+---Slows down a consumer whose calls fail: it takes one message at a time and waits after each failure,
+---until a success. Statements with another `per` add up; one with the same `per` replaces the earlier
+---one. Default: off.
 ---```lua
 ---bus:rate_limit { after = 10, wait = "5s" }
 ---bus:on("TimeoutError"):retry()
@@ -655,10 +714,29 @@ function Scope:unrecoverable(type, matcher) end
 ---@return mulligan.Ended
 function Scope:rate_limit(options) end
 
+---Handler calls in a second, a minute or an hour, retries included. Statements with another `per` add
+---up; one with the same `per` replaces the earlier one. Default: off.
+---```lua
+---bus:limit { rate = "100/s", burst = 20 }
+---bus:on("TimeoutError"):retry()
+---```
+---@param options mulligan.CallLimit|false how many calls
+---@return mulligan.Ended
+function Scope:limit(options) end
+
+---Names a header for `per`. A message without it isn't limited there.
+---```lua
+---bus:limit { rate = "10/s", per = policy.header("tenant") }
+---bus:on("TimeoutError"):retry()
+---```
+---@param name string of a header of the message, exactly
+---@return mulligan.Header
+function PolicyWords.header(name) end
+
 ---Sees each verdict, and may answer another: `policy.retry`, `redeliver`, `dead_letter` or `discard`.
----Returning nothing keeps the verdict. No answer passes `max_age` or `max_attempts`, and of one by
----`max_deliveries` only a dead letter or a discard. Where it raises or answers anything else, the
----verdict stands, and the event `override_failed` says why. Default: none.
+---Returning nothing keeps the verdict. No answer passes `max_attempts`, `max_age` or `deadline`, and
+---of one by `max_deliveries` only a dead letter or a discard. Where it raises or answers anything
+---else, the verdict stands, and the event `override_failed` says why. Default: none.
 ---```lua
 ---bus:override(function(failure, verdict, config)
 ---    if verdict.action == "dead_letter" and failure.message.headers.tenant == "trial" then
@@ -690,7 +768,7 @@ function Scope:notify(f) end
 ---end)
 ---bus:default():retry()
 ---```
----@param delay? mulligan.Duration 0 if left out
+---@param delay? mulligan.Duration|integer a whole number is milliseconds; 0 if left out
 ---@return mulligan.Answer
 function PolicyWords.retry(delay) end
 
@@ -701,7 +779,7 @@ function PolicyWords.retry(delay) end
 ---end)
 ---bus:default():retry()
 ---```
----@param delay mulligan.Duration from now
+---@param delay mulligan.Duration|integer from now; a whole number is milliseconds
 ---@return mulligan.Answer
 function PolicyWords.redeliver(delay) end
 

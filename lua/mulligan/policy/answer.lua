@@ -1,5 +1,5 @@
 -- answer.lua: what an override returns: policy.retry, policy.redeliver, policy.dead_letter and
--- policy.discard; and policy.seconds, for their delays. They are there during the load and after it.
+-- policy.discard; and policy.seconds and policy.ms, for delays. They are there during the load and after it.
 -- A mistake in their arguments is one of the policy's during the load; after it, it is raised, and
 -- the verdict stands.
 
@@ -19,8 +19,14 @@ function raising.problem(_, _, why)
     error(why, 0)
 end
 
+-- read_delay takes milliseconds as well, which is what config has.
 local function read_delay(told, here, word, given)
-    local ms, why = duration.read(given)
+    local ms, why
+    if type(given) == "number" then
+        ms, why = duration.whole(given)
+    else
+        ms, why = duration.read(given)
+    end
     if not ms and given ~= error_value then
         told:problem(here, ("%s: delay %s"):format(word, why))
     end
@@ -62,16 +68,18 @@ function makers.discard(told, here, n, note)
     end
 end
 
--- seconds is a word that the answers need as well: it gives a span of time.
-local function seconds(told, here, n, value)
-    if dsl_object.too_many(told, here, "seconds", n, 1, "one number") or value == error_value then
-        return nil
+-- span gives a word that the answers need as well: it makes a span of time of a number of units.
+local function span(unit)
+    return function(told, here, n, value)
+        if dsl_object.too_many(told, here, unit, n, 1, "one number") or value == error_value then
+            return nil
+        end
+        local made, why = duration[unit](value)
+        if not made then
+            told:problem(here, unit .. " " .. why)
+        end
+        return made
     end
-    local span, why = duration.seconds(value)
-    if not span then
-        told:problem(here, "seconds " .. why)
-    end
-    return span
 end
 
 -- always gives a word that may be said during the load and after it; lost: something was wrong.
@@ -87,9 +95,9 @@ local function always(context, word, make)
     end
 end
 
--- words gives the four, and policy.seconds.
+-- words gives the four, policy.seconds and policy.ms.
 function answer.words(context)
-    local acts = { seconds = always(context, "seconds", seconds) }
+    local acts = { seconds = always(context, "seconds", span "seconds"), ms = always(context, "ms", span "ms") }
     for word, make in next, makers do
         acts[word] = always(context, word, function(...)
             local plain = make(...)

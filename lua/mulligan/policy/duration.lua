@@ -110,21 +110,42 @@ function duration.read(value)
     return ms
 end
 
--- seconds gives the span of n seconds as a string; else nil and what is wrong. Decimal fractions
--- aren't exact in binary, hence the tolerance.
-function duration.seconds(n)
+-- whole gives a number of milliseconds as one; else nil and what is wrong, to be said as of read.
+function duration.whole(n)
+    local ms = math.tointeger(n)
+    if n < 0 then
+        return nil, text.show(n) .. " is less than 0: " .. FORM
+    elseif n > LONGEST_MS then
+        return nil, text.show(n) .. " " .. TOO_LONG
+    elseif not ms then
+        return nil, text.show(n) .. " is no whole number of milliseconds"
+    end
+    return ms
+end
+
+-- span gives n units of so many milliseconds as a string; else nil and what is wrong. Decimal
+-- fractions aren't exact in binary, hence the tolerance.
+local function span(n, unit_ms)
     if type(n) ~= "number" then
         return nil, "takes a number, not " .. text.show(n)
     elseif n ~= n or n < 0 then
         return nil, "takes 0 or more, not " .. text.show(n)
-    elseif n * 1000 > LONGEST_MS then
+    elseif n * unit_ms > LONGEST_MS then
         return nil, text.show(n) .. " " .. TOO_LONG
     end
-    local ms = math.floor(n * 1000 + 0.5)
-    if math.abs(n * 1000 - ms) > 1e-6 then
+    local ms = math.floor(n * unit_ms + 0.5)
+    if math.abs(n * unit_ms - ms) > 1e-6 then
         return nil, text.show(n) .. " is no whole number of milliseconds"
     end
     return ("%dms"):format(ms)
+end
+
+function duration.seconds(n)
+    return span(n, 1000)
+end
+
+function duration.ms(n)
+    return span(n, 1)
 end
 
 return duration

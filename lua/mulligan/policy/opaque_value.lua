@@ -7,12 +7,13 @@ local dispatch = require "mulligan.policy.dispatch"
 local error_value = require "mulligan.policy.error_value"
 local text = require "mulligan.policy.text"
 
--- object -> { context =, kind = "value", "matcher" or "answer", word =, plain =, depth = }
+-- object -> { context =, kind = "value", "matcher", "per" or "answer", word =, plain =, depth = }
 local inside = setmetatable({}, { __mode = "k" })
 
 local purposes = {
     value = "is the value of a field, { status = %s }, and nothing else can be done with it",
     matcher = 'is a matcher, on("TimeoutError", %s), and nothing else can be done with it',
+    per = 'is what a limit counts for, limit { rate = "10/s", per = %s }, and nothing else can be done with it',
     answer = "is what an override may return, and nothing else can be done with it; a rule begins with on",
 }
 

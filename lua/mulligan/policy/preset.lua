@@ -12,6 +12,7 @@ local error_value = require "mulligan.policy.error_value"
 local opaque_value = require "mulligan.policy.opaque_value"
 local options = require "mulligan.policy.options"
 local scope = require "mulligan.policy.scope"
+local types = require "mulligan.policy.types"
 local vocabulary = require "mulligan.policy.vocabulary"
 local dsl_object = require "mulligan.policy.dsl_object"
 
@@ -39,7 +40,7 @@ end
 -- A list of types, which may be empty.
 function kinds.types(context, here, what, given)
     if options.is_table(given) then
-        return next(given) == nil or scope.read_list(context, here, what .. ": ", given) ~= nil
+        return next(given) == nil or types.read_list(context, here, what .. ": ", given) ~= nil
     elseif given ~= error_value then
         context:problem(here, ("%s must be a list of types, not %s"):format(what, opaque_value.show(given)))
     end

@@ -11,6 +11,7 @@ local options = require "mulligan.policy.options"
 local key_order = require "mulligan.policy.key_order"
 local settings = require "mulligan.policy.settings"
 local text = require "mulligan.policy.text"
+local types = require "mulligan.policy.types"
 local unlimited = require "mulligan.policy.unlimited"
 local vocabulary = require "mulligan.policy.vocabulary"
 local dsl_object = require "mulligan.policy.dsl_object"
@@ -19,32 +20,10 @@ local data_of = setmetatable({}, { __mode = "k" }) -- a scope's object -> what i
 
 -- Types -----------------------------------------------------------------------------------------
 
-local LIST = '{ "TimeoutError", "HttpError" }'
-
--- read_list reads a list of types; nil where something in it was wrong. `prefix` begins a mistake.
-function scope.read_list(context, here, prefix, given)
-    local keys = key_order.keys(given)
-    local count = keys and #keys or 0
-    if count == 0 or keys[count] ~= count then
-        context:problem(here, ("%sa list of types must be names and nothing else, %s"):format(prefix, LIST))
-        return nil
-    end
-    local seen, good = {}, true
-    for i = 1, count do
-        local name = dsl_object.name(context, here, ("%stype %d of the list"):format(prefix, i), given[i])
-        if name and seen[name] then
-            context:problem(here, ("%s%s is in the list of types twice"):format(prefix, text.show(name)))
-        end
-        good = good and name ~= nil and not seen[name]
-        seen[name or 0] = true
-    end
-    return good and table.move(given, 1, count, 1, {}) or nil
-end
-
 -- read_types gives the one type or the list of types that was given; neither where it was wrong.
 local function read_types(context, here, given)
     if options.is_table(given) then
-        return nil, scope.read_list(context, here, "", given)
+        return nil, types.read_list(context, here, "", given)
     end
     return dsl_object.name(context, here, "the error type", given)
 end
@@ -65,10 +44,10 @@ local function on(context, data, word, here, n, given_type, given_matcher)
         context:problem(here, ('%s needs an error type: %s("TimeoutError")'):format(word, word))
         return (add(context, data, rules, here))
     end
-    local type_name, types = read_types(context, here, given_type)
+    local type_name, list = read_types(context, here, given_type)
     dsl_object.too_many(context, here, word, n, 2, "a type and a matcher")
     local stage, rule = add(context, data, rules, here, type_name)
-    rule.types = types
+    rule.types = list
     if n >= 2 then
         rule.matcher = matcher.read(context, here, "the matcher", given_matcher)
     end
@@ -85,9 +64,9 @@ local function unrecoverable(context, data, word, here, n, given_type, given_mat
         context:problem(here, 'unrecoverable needs an error type: unrecoverable("ValidationError")')
     elseif not dsl_object.too_many(context, here, word, n, 2, "a type and a matcher") then
         here = context.pinned or here
-        local type_name, types = read_types(context, here, given_type)
+        local type_name, list = read_types(context, here, given_type)
         local declared = n >= 2 and matcher.read(context, here, "the matcher", given_matcher) or nil
-        for _, name in ipairs(types or { type_name }) do
+        for _, name in ipairs(list or { type_name }) do
             table.insert(data.unrecoverable, { type = name, matcher = declared, file = here.file, line = here.line })
         end
     end

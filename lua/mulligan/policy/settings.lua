@@ -1,4 +1,4 @@
--- settings.lua: the words of a scope that set one value, which `false` switches off. Which ones there
+-- settings.lua: the words of a scope that set one value, or add one, which `false` switches off. Which ones there
 -- are, and of what kind, is in src/policy/settings.h; here is what each kind takes.
 
 local settings = {}
@@ -7,12 +7,10 @@ local duration = require "mulligan.policy.duration"
 local dispatch = require "mulligan.policy.dispatch"
 local error_value = require "mulligan.policy.error_value"
 local opaque_value = require "mulligan.policy.opaque_value"
-local options = require "mulligan.policy.options"
+local limits = require "mulligan.policy.limits"
 local unlimited = require "mulligan.policy.unlimited"
 local vocabulary = require "mulligan.policy.vocabulary"
 local dsl_object = require "mulligan.policy.dsl_object"
-
-local WAIT_MS = 1000
 
 -- Each reads the value of a setting and gives it as docs/plain-rules.md has it; nil where it was
 -- wrong.
@@ -49,32 +47,13 @@ local function read_function(context, here, word, value)
     end
 end
 
-local limit_names = { "after", "wait" }
-local LIMIT = '{ after = 10, wait = "5s" }'
-
-local function read_rate_limit(context, here, word, value)
-    if value == error_value then
-        return nil
-    elseif not options.is_table(value) then
-        return context:problem(here,
-            ("%s must be a table, %s, or false, not %s"):format(word, LIMIT, opaque_value.show(value)))
-    end
-    local good = options.check(context, here, word, value, limit_names)
-    local after = value.after
-    if after == nil then
-        context:problem(here, ("%s needs after, the failures in a row that begin it: %s"):format(word, LIMIT))
-    else
-        after = dsl_object.whole(context, here, word .. ": after", after, 1)
-    end
-    local wait = value.wait == nil and WAIT_MS or read_span(context, here, word .. ": wait", value.wait)
-    return good and after and wait and { after = after, wait_ms = wait } or nil
-end
-
 local kinds = {
     queue = { read = read_queue, takes = "the name of a queue, or false" },
     span = { read = read_age, takes = 'a span of time such as "1d", or false' },
     count = { read = read_whole, takes = "a whole number, or false" },
-    rate = { read = read_rate_limit, takes = ("a table, %s, or false"):format(LIMIT) },
+    rate_limits = { read = limits.read_rate_limit, takes = ("a table, %s, or false"):format(limits.RATE_LIMIT),
+        adds_up = true },
+    call_limits = { read = limits.read_limit, takes = ("a table, %s, or false"):format(limits.LIMIT), adds_up = true },
     ["function"] = { read = read_function, takes = "a function, or false" },
 }
 
@@ -99,8 +78,9 @@ function settings.set(context, data, word, here, n, value)
     else
         read = kind.read(context, here, word, value)
     end
-    if word == "max_age" then
-        unlimited.aged(data, read, here)
+    unlimited.said(data, word, read, here)
+    if read and kind.adds_up then
+        read = limits.with(data.settings[setting.field], read)
     end
     if read ~= nil then
         data.settings[setting.field], data.places[setting.field] = read, here

@@ -1,4 +1,4 @@
--- types.lua: policy.errors { Child = "Parent", ... }.
+-- types.lua: lists of error types, and policy.errors { Child = "Parent", ... }.
 
 local types = {}
 
@@ -8,6 +8,28 @@ local text = require "mulligan.policy.text"
 local dsl_object = require "mulligan.policy.dsl_object"
 
 local ROOT = "Error"
+
+local LIST = '{ "TimeoutError", "HttpError" }'
+
+-- read_list reads a list of types; nil where something in it was wrong. `prefix` begins a mistake.
+function types.read_list(context, here, prefix, given)
+    local keys = key_order.keys(given)
+    local count = keys and #keys or 0
+    if count == 0 or keys[count] ~= count then
+        context:problem(here, ("%sa list of types must be names and nothing else, %s"):format(prefix, LIST))
+        return nil
+    end
+    local seen, good = {}, true
+    for i = 1, count do
+        local name = dsl_object.name(context, here, ("%stype %d of the list"):format(prefix, i), given[i])
+        if name and seen[name] then
+            context:problem(here, ("%s%s is in the list of types twice"):format(prefix, text.show(name)))
+        end
+        good = good and name ~= nil and not seen[name]
+        seen[name or 0] = true
+    end
+    return good and table.move(given, 1, count, 1, {}) or nil
+end
 
 -- The way from a type up to the root, as far as it is declared.
 local function way_up(context, type_name)

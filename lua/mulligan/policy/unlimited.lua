@@ -1,5 +1,5 @@
--- unlimited.lua: where attempts = "unlimited" may stand: only a max_age ends it, so one must hold in
--- each scope that has such a rule, and none may be switched off.
+-- unlimited.lua: where attempts = "unlimited" may stand: only a max_age or a deadline ends it, so one
+-- of them must hold in each scope that has such a rule, and not be switched off.
 
 local unlimited = {}
 
@@ -12,13 +12,23 @@ function unlimited.note(context, tier, here)
     context.unlimited[tier] = here
 end
 
--- aged keeps that max_age was said in a scope: with `age`, or nil where it was wrong.
-function unlimited.aged(data, age, here)
-    data.has_age = age ~= false
-    if age == false then
-        data.ageless = data.ageless or {}
-        table.insert(data.ageless, here)
+local ends = { "max_age", "deadline" }
+
+-- said keeps that a setting was said in a scope: with `value`, false, or nil where it was wrong.
+function unlimited.said(data, word, value, here)
+    if word ~= ends[1] and word ~= ends[2] then
+        return
     end
+    data.ends = data.ends or {}
+    data.ends[word] = value ~= false
+    if value == false then
+        data.endless = data.endless or {}
+        table.insert(data.endless, { word = word, here = here })
+    end
+end
+
+local function sets(data, word)
+    return data.ends and data.ends[word]
 end
 
 -- first gives the first tier without a limit in the rules that count in a scope.
@@ -57,32 +67,76 @@ local function origin(data, rule, here)
     end
 end
 
-local function is_far(data)
-    return data and (data.kind == "bus" or data.kind == "host") and data.has_age
+-- everywhere says whether a word holds for all scopes, as far as none switches it off.
+local function everywhere(scopes, word)
+    for _, data in ipairs(scopes) do
+        if (data.kind == "bus" or data.kind == "host") and sets(data, word) then
+            return true
+        end
+    end
+    return false
+end
+
+-- endless gives each place where a word was switched off: { word =, here = }.
+local function endless(scopes)
+    local all = {}
+    for _, data in ipairs(scopes) do
+        table.move(data.endless or {}, 1, #(data.endless or {}), #all + 1, all)
+    end
+    return all
+end
+
+-- suffices says whether one word alone ends all that has no limit, so that the other may be off.
+local function suffices(scopes, found, word)
+    for _, entry in ipairs(endless(scopes)) do
+        if entry.word == word then
+            return false
+        end
+    end
+    for _, entry in ipairs(everywhere(scopes, word) and {} or found) do
+        if not sets(entry.data, word) then
+            return false
+        end
+    end
+    return true
+end
+
+-- check_scope notes a rule without a limit in a scope where neither word holds.
+local function check_scope(context, scopes, entry)
+    local data = entry.data
+    for _, word in ipairs(ends) do
+        if everywhere(scopes, word) or sets(data, word) then
+            return
+        end
+    end
+    context:problem(origin(data, entry.rule, entry.here), ('attempts = "unlimited" ends by max_age or deadline only, '
+        .. 'and %s has neither; set one there, on the bus or on the host: bus:max_age("1d")'):format(
+        text.name(data.label)))
 end
 
 -- check notes what is against the rule; `scopes` are all of the load.
 function unlimited.check(context, scopes)
-    if not context.unlimited then
+    local found = {}
+    for _, data in ipairs(context.unlimited and scopes or {}) do
+        local rule, here = first(context, data)
+        if rule then
+            found[#found + 1] = { data = data, rule = rule, here = here }
+        end
+    end
+    if #found == 0 then
         return
     end
-    local everywhere, any = false, nil
-    for _, data in ipairs(scopes) do
-        everywhere = everywhere or is_far(data)
-    end
-    for _, data in ipairs(scopes) do
-        local rule, here = first(context, data)
-        any = any or here
-        if rule and not everywhere and not data.has_age and not data.stray then
-            context:problem(origin(data, rule, here), ('attempts = "unlimited" ends by max_age only, and %s has '
-                .. 'none; set it there, on the bus or on the host: bus:max_age("1d")'):format(text.name(data.label)))
+    for _, entry in ipairs(found) do
+        if not entry.data.stray then
+            check_scope(context, scopes, entry)
         end
     end
-    for _, data in ipairs(any and scopes or {}) do
-        for _, here in ipairs(data.ageless or {}) do
-            context:problem(here, ('max_age(false) can\'t stand in a policy with attempts = "unlimited" (%s:%d), which '
-                .. "ends by max_age only"):format(any.file, any.line))
-        end
+    if suffices(scopes, found, "max_age") or suffices(scopes, found, "deadline") then
+        return
+    end
+    for _, off in ipairs(endless(scopes)) do
+        context:problem(off.here, ('%s(false) can\'t stand in a policy with attempts = "unlimited" (%s:%d), which '
+            .. "ends by max_age or deadline only"):format(off.word, found[1].here.file, found[1].here.line))
     end
 end
 

@@ -5,9 +5,9 @@ local vocabulary = {}
 
 vocabulary.words = {
     policy = {
-        "errors", "host", "bus", "transport", "consumer", "seconds", "ctx", "all", "any", "none", "between", "at_least",
-        "at_most", "contains", "matches", "present", "absent", "is_not", "preset", "retry", "redeliver", "dead_letter",
-        "discard",
+        "errors", "host", "bus", "transport", "consumer", "seconds", "ms", "header", "ctx", "all", "any", "none",
+        "between", "at_least", "at_most", "contains", "matches", "present", "absent", "is_not", "preset", "retry",
+        "redeliver", "dead_letter", "discard",
     },
     scope = { "on", "on_cause", "default", "include", "unrecoverable" }, -- settings.lua adds its own
     rule = { "retry", "redeliver", "then_redeliver", "dead_letter", "then_dead_letter", "discard", "then_discard" },

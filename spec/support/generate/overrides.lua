@@ -6,9 +6,13 @@ local overrides = {}
 
 -- Answers -------------------------------------------------------------------------------------------------------------
 
+local function delay(random)
+    return random:chance(0.3) and { whole = random:pick { 0, 1, 1500, 60000, 86400000 } } or words.delay(random)
+end
+
 local answers = {
-    retry = function(random) return { delay = random:chance(0.7) and words.delay(random) or nil } end,
-    redeliver = function(random) return { delay = words.delay(random) } end,
+    retry = function(random) return { delay = random:chance(0.7) and delay(random) or nil } end,
+    redeliver = function(random) return { delay = delay(random) } end,
     dead_letter = function(random) return { queue = random:chance(0.6) and random:pick(words.QUEUES) or nil } end,
     discard = function(random) return { note = random:chance(0.6) and random:pick(words.NOTES) or nil } end,
 }
@@ -45,7 +49,7 @@ local function some_verdict(random)
     local name = random:pick { "action", "reason", "tier", "queue", "step" }
     local values = {
         action = { "retry", "redeliver", "dead_letter", "discard" },
-        reason = { "unrecoverable", "no_rule", "rule", "exhausted", "max_attempts", "max_age" },
+        reason = { "unrecoverable", "no_rule", "rule", "exhausted", "max_attempts", "max_age", "deadline" },
         tier = { "retry", "redeliver" },
         queue = { "error", "parked", "dead" },
         step = { 1, 2, 3 },
@@ -70,6 +74,7 @@ local conditions = {
     max_age = function(random) return { value = random:pick { 0, 60000, 60001, 90000 } } end,
     max_attempts = function(random) return { value = random(3) } end,
     attempts = function(random) return { name = random:pick { "retry", "redeliver" }, value = random(4) - 1 } end,
+    rule_attempts = function(random) return { name = random:pick { "retry", "redeliver" }, value = random(4) - 1 } end,
     unrecoverable = function(random)
         return { value = random:chance(0.5) and "MessageDeserializationError" or random:pick(words.TYPES) }
     end,
@@ -87,6 +92,7 @@ local CONDITION_TEXT = {
     max_age = "config.max_age_ms and config.max_age_ms >= %s",
     max_attempts = "config.max_attempts and config.max_attempts >= %s",
     attempts = "(tonumber(config[%s].attempts) or math.huge) >= %s",
+    rule_attempts = "(tonumber(config.rule[%s].attempts) or math.huge) >= %s",
     unrecoverable = '(" " .. table.concat(config.unrecoverable, " ") .. " "):find(" " .. %s .. " ", 1, true)',
 }
 

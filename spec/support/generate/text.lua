@@ -12,7 +12,10 @@ local function number(value)
 end
 
 local function literal(value)
-    if type(value) == "table" then return ("policy.seconds(%s)"):format(value.seconds) end
+    if type(value) == "table" then
+        return value.whole and tostring(value.whole) or value.ms and ("policy.ms(%d)"):format(value.ms)
+            or ("policy.seconds(%s)"):format(value.seconds)
+    end
     if type(value) == "string" then return ("%q"):format(value) end
     return type(value) == "number" and number(value) or tostring(value)
 end
@@ -161,14 +164,23 @@ end
 
 -- Other statements ----------------------------------------------------------------------------------------------------
 
-local function rate_limit_text(limit)
-    return (" { after = %d%s }"):format(limit.after, limit.wait and ", wait = " .. literal(limit.wait) or "")
+local function option_text(value)
+    if type(value) ~= "table" then return literal(value) end
+    if value.header then return ("policy.header(%q)"):format(value.header) end
+    return value[1] and "{ " .. joined(value, literal) .. " }" or literal(value)
+end
+
+local function limit_text(limit)
+    local names = {}
+    for name in pairs(limit) do names[#names + 1] = name end
+    table.sort(names)
+    return " { " .. joined(names, function(name) return name .. " = " .. option_text(limit[name]) end) .. " }"
 end
 
 local function setting_text(s)
     if s.setting == "override" and s.value then return "(" .. overrides.text(s.value, literal) .. ")" end
     if s.setting == "notify" and s.value then return "(function(event) print(event.name) end)" end
-    if s.setting == "rate_limit" and s.value then return rate_limit_text(s.value) end
+    if (s.setting == "rate_limit" or s.setting == "limit") and s.value then return limit_text(s.value) end
     return "(" .. literal(s.value) .. ")"
 end
 

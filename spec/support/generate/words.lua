@@ -73,6 +73,7 @@ end
 function words.delay(random)
     return random:pick {
         0, "1ms", "7ms", "200ms", "1.5s", "30s", "5m", "1h30m", "2d", "365d", { seconds = 3 }, { seconds = 0.25 },
+        { ms = 40 },
     }
 end
 

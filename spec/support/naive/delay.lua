@@ -7,10 +7,10 @@ local delay = {}
 
 local UNITS = { ms = 1, s = 1000, m = 60 * 1000, h = 3600 * 1000, d = 24 * 3600 * 1000 }
 
--- The milliseconds of 0, "1m30s", or { seconds = 1.5 }.
+-- The milliseconds of 0, "1m30s", { seconds = 1.5 }, { ms = 40 }, or of what only an override may say, { whole = 40 }.
 function delay.milliseconds(text)
     if text == 0 then return 0 end
-    if type(text) == "table" then return math.floor(text.seconds * 1000 + 0.5) end
+    if type(text) == "table" then return text.ms or text.whole or math.floor(text.seconds * 1000 + 0.5) end
     local sum = 0
     for number, unit in text:gmatch("([%d.]+)(%a+)") do
         sum = sum + tonumber(number) * UNITS[unit]

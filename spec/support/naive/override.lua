@@ -12,6 +12,13 @@ local saw = require "support.naive.counts".saw
 
 local override = {}
 
+-- The rule whose tiers config has: the one for Error in force that always passes.
+local function default_rule(case)
+    for _, rule in ipairs(case.rules) do
+        if rule.type == "Error" and not rule.matcher then return rule end
+    end
+end
+
 -- How many attempts of a tier the function is told: 0 where it is off, or the transport can't.
 local function told_attempts(case, rule, name)
     local can = case.failure.can or {}
@@ -26,7 +33,7 @@ local conditions = {
     counter = function(w, case) return facts.counter(case.failure, w.name) >= w.value end,
     consumer = function(w, case) return case.failure.consumer == w.value end,
     verdict = function(w, _, _, verdict) return verdict[w.name] == w.value end,
-    rule_type = function(w, _, rule) return rule.type == w.value end, -- raises where no rule decided
+    rule_type = function(w, _, _, verdict) return verdict.rule.type == w.value end, -- raises where none decided
     queue = function(w, case) return case.queue == w.value end,
     max_age = function(w, case)
         local age = rules.setting(case.reading, case.failure, "max_age")
@@ -36,7 +43,10 @@ local conditions = {
         local most = rules.setting(case.reading, case.failure, "max_attempts")
         return most and most >= w.value
     end,
-    attempts = function(w, case, rule) return told_attempts(case, rule, w.name) >= w.value end,
+    attempts = function(w, case) return told_attempts(case, default_rule(case), w.name) >= w.value end,
+    rule_attempts = function(w, case, rule)
+        return told_attempts(case, assert(rule, "no rule decided"), w.name) >= w.value
+    end,
     unrecoverable = function(w, case)
         for _, list in ipairs(rules.unrecoverable(case.reading, case.failure, case.rules)) do
             for _, declared in ipairs(list) do

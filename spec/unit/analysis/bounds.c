@@ -67,7 +67,8 @@ static mull__tier_config random_tier(const scale *s, int64_t *delays, int redeli
     return tier;
 }
 
-/* random_sketch sets max_age wherever something is unlimited, as the language asks for. */
+/* random_sketch sets max_age or deadline wherever something is unlimited, as the language asks for.
+ */
 static void random_sketch(sketch *k, const scale *s)
 {
     *k = (sketch){.count = 1 + (size_t)below(MOST_COURSES),
@@ -84,7 +85,11 @@ static void random_sketch(sketch *k, const scale *s)
     }
     if (below(3) == 0)
         k->settings.max_attempts = 1 + below(s->calls);
-    if (unlimited || below(3) == 0) {
+    if (below(3) == 0) {
+        k->settings.has_deadline = 1;
+        k->settings.deadline_ms = below(s->age_ms + 1);
+    }
+    if ((unlimited && !k->settings.has_deadline) || below(3) == 0) {
         k->settings.has_max_age = 1;
         k->settings.max_age_ms = below(s->age_ms + 1);
     }
@@ -108,11 +113,21 @@ static void show_tier(const char *name, const mull__tier_config *t)
     print_message("\n");
 }
 
+static int64_t max_age_of(const sketch *k)
+{
+    return k->settings.has_max_age ? k->settings.max_age_ms : MULL__OFF;
+}
+
+static int64_t deadline_of(const sketch *k)
+{
+    return k->settings.has_deadline ? k->settings.deadline_ms : MULL__OFF;
+}
+
 static void show(const sketch *k)
 {
-    print_message("max_attempts %" PRId64 ", max_age %" PRId64 ", a call takes up to %" PRId64 "\n",
-                  k->settings.max_attempts,
-                  k->settings.has_max_age ? k->settings.max_age_ms : MULL__OFF, k->handler_ms);
+    print_message("max_attempts %" PRId64 ", max_age %" PRId64 ", deadline %" PRId64
+                  ", a call takes up to %" PRId64 "\n",
+                  k->settings.max_attempts, max_age_of(k), deadline_of(k), k->handler_ms);
     for (size_t i = 0; i < k->count; i++) {
         print_message(" %s\n", type_names[i]);
         show_tier("retry", &k->rules[i].retry);
@@ -132,7 +147,8 @@ static mull__chain_set walks_of(const sketch *k, mull__chain chains[MOST_COURSES
         .chains = chains,
         .count = k->count,
         .max_attempts = k->settings.max_attempts ? k->settings.max_attempts : MULL__OFF,
-        .max_age_ms = k->settings.has_max_age ? k->settings.max_age_ms : MULL__OFF,
+        .max_age_ms = max_age_of(k),
+        .deadline_ms = deadline_of(k),
         .handler_ms = k->handler_ms,
         .effort = &effort,
     };
@@ -147,6 +163,7 @@ static mull__range extent_of(const sketch *k)
     mull__range range;
     assert_int_equal(mull__range_of_paths(&range, &chain_set, &a), MULL_OK);
     assert_int_equal(atomic_load(&plenty.out), 0);
+    range.last_call_ms = mull__last_call_ms(&chain_set, &range);
     return range;
 }
 
@@ -155,18 +172,23 @@ static mull__range extent_of_first(const sketch *k)
     mull__chain chains[MOST_COURSES];
     mull__chain_set chain_set = walks_of(k, chains);
     chain_set.count = 1;
-    return mull__range_of_chain(&chain_set);
+    mull__range range = mull__range_of_chain(&chain_set);
+    range.last_call_ms = mull__last_call_ms(&chain_set, &range);
+    return range;
 }
 
 static void show_extent(const char *name, mull__range e)
 {
-    print_message("%s: calls %" PRId64 ", shortest %" PRId64 ", longest %" PRId64 "%s\n", name,
-                  e.calls, e.shortest_ms, e.longest_ms, e.rough ? ", rough" : "");
+    print_message("%s: calls %" PRId64 ", shortest %" PRId64 ", longest %" PRId64
+                  ", last call %" PRId64 "%s\n",
+                  name, e.calls, e.shortest_ms, e.longest_ms, e.last_call_ms,
+                  e.rough ? ", rough" : "");
 }
 
 static int same_extent(mull__range a, mull__range b)
 {
-    return a.calls == b.calls && a.shortest_ms == b.shortest_ms && a.longest_ms == b.longest_ms;
+    return a.calls == b.calls && a.shortest_ms == b.shortest_ms && a.longest_ms == b.longest_ms &&
+           (a.last_call_ms == b.last_call_ms || a.longest_ms == MULL__FOREVER);
 }
 
 /* ---- The search ------------------------------------------------------------------------------ */
@@ -196,6 +218,7 @@ typedef struct search {
     effective *now, *next;
     mull__range range;
     int round;
+    int last_begin; /* of a call */
 } search;
 
 static int any(const bits *b)
@@ -281,6 +304,17 @@ static void note_ends(search *s, int calls, const bits *ages)
     e->longest_ms = oldest(ages) > e->longest_ms ? oldest(ages) : e->longest_ms;
 }
 
+/* widen adds to each age those up to so much later. */
+static void widen(bits *ages, int64_t left)
+{
+    for (int64_t wide = 1; left > 0; wide *= 2) {
+        int64_t by = wide < left ? wide : left;
+        bits more = later(ages, by);
+        add(ages, &more);
+        left -= by;
+    }
+}
+
 /* move puts messages to where a verdict sends them, at each age that they may then have. */
 static void move(search *s, const mull_verdict *low, const mull_verdict *high, int attempt,
                  int calls, const bits *ages)
@@ -292,27 +326,38 @@ static void move(search *s, const mull_verdict *low, const mull_verdict *high, i
     to->high = calls + 1 > to->high ? calls + 1 : to->high;
     to->low = calls + 1 < to->low ? calls + 1 : to->low;
     bits then = later(ages, low->delay_ms);
-    int64_t left = high->delay_ms + s->sketch->handler_ms - low->delay_ms;
-    for (int64_t wide = 1; left > 0; wide *= 2) {
-        int64_t by = wide < left ? wide : left;
-        bits more = later(&then, by);
-        add(&then, &more);
-        left -= by;
-    }
+    widen(&then, high->delay_ms - low->delay_ms);
+    s->last_begin = oldest(&then) > s->last_begin ? oldest(&then) : s->last_begin;
+    widen(&then, s->sketch->handler_ms);
     add(&to->at[calls + 1][retry ? attempt + 1 : 1], &then);
 }
 
 /* try_type takes the ages, all of them over max_age or none, in which this failure, of this type,
- * may be. */
+ * may be. What a deadline makes of it depends on the age: they are halved until all are decided
+ * alike. At a single age it may end what has the longest delay alone. */
 static void try_type(search *s, size_t type, int attempt, int calls, const bits *ages)
 {
     if (!any(ages))
         return;
-    mull_verdict low = ask(s, type, attempt, calls, youngest(ages), MULL__JITTER_LOW);
-    mull_verdict high = ask(s, type, attempt, calls, oldest(ages), MULL__JITTER_HIGH);
-    if (low.action == MULL_DEAD_LETTER)
+    int young = youngest(ages), old = oldest(ages);
+    mull_verdict low = ask(s, type, attempt, calls, young, MULL__JITTER_LOW);
+    mull_verdict high = ask(s, type, attempt, calls, old, MULL__JITTER_HIGH);
+    int ends = high.action == MULL_DEAD_LETTER, goes_on = low.action != MULL_DEAD_LETTER;
+    if (ends && goes_on && young < old) {
+        bits second = older(ages, young + (old - young) / 2), first = *ages;
+        for (int i = 0; i < WORDS; i++)
+            first.word[i] &= ~second.word[i];
+        try_type(s, type, attempt, calls, &first);
+        try_type(s, type, attempt, calls, &second);
+        return;
+    }
+    if (ends)
         note_ends(s, calls, ages);
-    else
+    if (ends && goes_on) {
+        high = low;
+        high.delay_ms = s->sketch->settings.deadline_ms - old;
+    }
+    if (goes_on)
         move(s, &low, &high, attempt, calls, ages);
 }
 
@@ -348,7 +393,7 @@ static mull__range search_all(const sketch *k)
     static effective layers[2];
     memset(layers, 0, sizeof layers);
     search s = {.sketch = k, .table = table_of(k), .now = &layers[0], .next = &layers[1]};
-    s.range = (mull__range){0, MULL__FOREVER, 0, 0};
+    s.range = (mull__range){.shortest_ms = MULL__FOREVER};
     s.now->at[1][1].word[0] = 1;
     s.now->low = s.now->high = 1;
     s.next->low = CALLS;
@@ -363,6 +408,7 @@ static mull__range search_all(const sketch *k)
     if (s.range.shortest_ms == MULL__FOREVER)
         s.range.longest_ms = MULL__FOREVER;
     mull__table_free(s.table);
+    s.range.last_call_ms = s.last_begin;
     return s.range;
 }
 
@@ -392,9 +438,14 @@ static void they_are_what_a_search_finds(void **state)
 }
 
 /* add_twin makes the first chain the only one, and one that does the same the second: it differs
- * in what a list, or a backoff that isn't exponential, makes nothing of. */
+ * in what a list, or a backoff that isn't exponential, makes nothing of. A line has no deadline. */
 static void add_twin(sketch *k)
 {
+    if (k->settings.has_deadline) {
+        k->settings.max_age_ms = k->settings.deadline_ms;
+        k->settings.has_max_age = 1;
+        k->settings.has_deadline = 0;
+    }
     k->count = 2;
     k->rules[1] = k->rules[0];
     k->rules[1].type = type_names[1];
@@ -445,7 +496,7 @@ static void of_one_course_the_walks_are_a_line(void **state)
 static void walk(const sketch *k, mull__table *table, mull__range bounds)
 {
     search s = {.sketch = k, .table = table};
-    int64_t attempt = 1, calls = 1, age_ms = 0;
+    int64_t attempt = 1, calls = 1, age_ms = 0, begun_ms = 0;
     uint32_t flags = below(3) == 0 ? MULL__JITTER_LOW : below(2) ? MULL__JITTER_HIGH : 0;
     size_t favourite = (size_t)below((int64_t)k->count);
     for (; calls < 20000; calls++) {
@@ -453,17 +504,19 @@ static void walk(const sketch *k, mull__table *table, mull__range bounds)
         mull_verdict verdict = ask(&s, type, attempt, calls, age_ms, flags);
         if (verdict.action == MULL_DEAD_LETTER)
             break;
-        age_ms +=
-            verdict.delay_ms + (below(3) ? below(2) * k->handler_ms : below(k->handler_ms + 1));
+        begun_ms = age_ms + verdict.delay_ms;
+        age_ms = begun_ms + (below(3) ? below(2) * k->handler_ms : below(k->handler_ms + 1));
         attempt = verdict.action == MULL_RETRY ? attempt + 1 : 1;
         s.round += verdict.action == MULL_REDELIVER;
     }
-    if (calls <= bounds.calls &&
+    if (calls <= bounds.calls && begun_ms <= bounds.last_call_ms &&
         (calls == 20000 || (age_ms >= bounds.shortest_ms && age_ms <= bounds.longest_ms)))
         return;
     show(k);
     show_extent("bounds", bounds);
-    fail_msg("a walk has %" PRId64 " calls and ends after %" PRId64 " ms", calls, age_ms);
+    fail_msg("a walk has %" PRId64 " calls, the last after %" PRId64 " ms, and ends after %" PRId64
+             " ms",
+             calls, begun_ms, age_ms);
 }
 
 static void walk_policies(const scale *s, long count)
@@ -529,12 +582,18 @@ static void gaps_stay_open(void **state)
     assert_int_equal(room[0].high_ms, 1001);
 }
 
-static void an_override_leaves_max_attempts(void **state)
+static void an_override_leaves_max_attempts_and_deadline(void **state)
 {
     (void)state;
-    mull__chain_set chain_set = {.max_attempts = MULL__OFF, .max_age_ms = 1, .handler_ms = 10};
+    mull__chain_set chain_set = {
+        .max_attempts = MULL__OFF, .max_age_ms = 1, .deadline_ms = MULL__OFF, .handler_ms = 10};
     mull__range none = mull__range_overridden(&chain_set);
     assert_true(none.calls == MULL__FOREVER && none.longest_ms == MULL__FOREVER);
+    chain_set.deadline_ms = 100;
+    mull__range late = mull__range_overridden(&chain_set);
+    assert_true(late.calls == MULL__FOREVER && late.longest_ms == 110);
+    assert_int_equal(mull__last_call_ms(&chain_set, &late), 100);
+    chain_set.deadline_ms = INT64_C(4) * MULL__DELAY_MAX_MS;
     chain_set.max_attempts = 3;
     mull__range three = mull__range_overridden(&chain_set);
     assert_int_equal(three.calls, 3);
@@ -588,7 +647,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gaps_stay_open),
-        cmocka_unit_test(an_override_leaves_max_attempts),
+        cmocka_unit_test(an_override_leaves_max_attempts_and_deadline),
         cmocka_unit_test(no_memory_is_told),
         cmocka_unit_test(they_are_what_a_search_finds),
         cmocka_unit_test(of_one_course_the_walks_are_a_line),

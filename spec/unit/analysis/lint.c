@@ -7,7 +7,7 @@
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 typedef struct heard {
-    int count, by_kind[MULL__STOPPED + 1];
+    int count, by_kind[MULL__FINDING_KINDS];
 } heard;
 
 static void hear(void *data, const mull__finding *finding)

@@ -246,7 +246,7 @@ static void long_chains_are_cut(void **state)
     facts f;
     facts_init(&f, "Long", "north");
     mull_error chain[CHAIN];
-    char types[CHAIN][8];
+    char types[CHAIN][16];
     for (int i = 0; i < CHAIN; i++) {
         snprintf(types[i], sizeof types[i], "C%d", i + 1);
         chain[i] = MULL_INIT(mull_error);

@@ -155,7 +155,7 @@ static int found(size_t count)
     probe p = {.trials = 1};
     int line = probe_judge(&p, table, &failure).rule.line;
     mull__table_free(table);
-    char expected[16] = "r2=";
+    char expected[32] = "r2=";
     if (line == 14)
         snprintf(expected, sizeof expected, "%zu14=", count);
     assert_string_equal(p.said, expected);
@@ -241,7 +241,11 @@ static mull_reason reason_for(probe *p, const char *type, const char *consumer,
     if (verdict.reason == MULL_REASON_UNRECOVERABLE) {
         assert_int_equal(verdict.action, MULL_DEAD_LETTER);
         assert_string_equal(verdict.queue, "error");
-        assert_null(verdict.rule.file);
+        assert_string_equal(verdict.rule.file, "policy.lua");
+        char passed[16]; /* the declaration that was looked at last */
+        int length = snprintf(passed, sizeof passed, "u%d=", verdict.rule.line);
+        if (p->trials)
+            assert_string_equal(p->said + strlen(p->said) - (size_t)length, passed);
     }
     mull__table_free(table);
     return verdict.reason;

@@ -16,7 +16,7 @@ typedef struct setup {
     mull__tier_config retry, redeliver;
     mull_action end;
     const char *queue, *note, *default_queue;
-    int64_t max_attempts, max_age_ms, max_deliveries; /* MULL__OFF */
+    int64_t max_attempts, max_age_ms, deadline_ms, max_deliveries; /* MULL__OFF */
     int without_override;
 } setup;
 
@@ -64,6 +64,8 @@ static void has_failed(void *data, const mull_failure *failure, const mull_verdi
     snprintf(g->why, sizeof g->why, "%s", why);
 }
 
+enum { POISON_LINE = 2 };
+
 static mull__table *table_of(const setup *s)
 {
     const mull__plain_rule rule = {.type = "Known",
@@ -74,7 +76,8 @@ static mull__table *table_of(const setup *s)
                                    .end = s->end,
                                    .queue = s->queue,
                                    .note = s->note};
-    const mull__plain_unrecoverable poison = {.type = "Poison", .file = "policy.lua", .line = 2};
+    const mull__plain_unrecoverable poison = {
+        .type = "Poison", .file = "policy.lua", .line = POISON_LINE};
     mull__plain_scope bus = {.kind = MULL__BUS,
                              .rules = &rule,
                              .rule_count = 1,
@@ -83,6 +86,8 @@ static mull__table *table_of(const setup *s)
     bus.settings = (mull__plain_settings){.dead_letter_queue = s->default_queue,
                                           .has_max_age = 1,
                                           .max_age_ms = s->max_age_ms,
+                                          .has_deadline = 1,
+                                          .deadline_ms = s->deadline_ms,
                                           .max_attempts = s->max_attempts,
                                           .max_deliveries = s->max_deliveries,
                                           .override = s->without_override ? 0 : OVERRIDE + 1};
@@ -103,6 +108,7 @@ static const setup plain = {
     .end = MULL_DEAD_LETTER,
     .max_attempts = MULL__OFF,
     .max_age_ms = MULL__OFF,
+    .deadline_ms = MULL__OFF,
     .max_deliveries = 20,
 };
 
@@ -287,6 +293,46 @@ static void no_answer_passes_a_limit(void **state)
     assert_int_equal(under(&s, &failure, &g).reason, MULL_REASON_OVERRIDE);
 }
 
+/* A call may begin when the deadline is, and no later; what was held counts as age does. */
+static void no_call_begins_behind_the_deadline(void **state)
+{
+    (void)state;
+    setup s = plain;
+    s.deadline_ms = 1000;
+    s.queue = "parked";
+    given g = {0};
+    mull_failure failure = known(1, 0);
+    failure.age_ms = 800;
+    assert_int_equal(under(&s, &failure, &g).action, MULL_RETRY); /* after 200 ms */
+    failure.held_ms = 1;
+    mull_verdict v = under(&s, &failure, &g);
+    assert_int_equal(v.action, MULL_DEAD_LETTER);
+    assert_int_equal(v.reason, MULL_REASON_DEADLINE);
+    assert_string_equal(v.queue, "parked");
+    assert_int_equal(v.tier, MULL_TIER_NONE);
+    assert_int_equal(v.step + v.of + v.delay_ms, 0);
+    assert_int_equal(v.rule.line, RULE_LINE);
+    failure.held_ms = -5000; /* is none */
+    assert_int_equal(under(&s, &failure, &g).action, MULL_RETRY);
+    failure.age_ms = 801;
+    assert_int_equal(under(&s, &failure, &g).reason, MULL_REASON_DEADLINE);
+    failure.age_ms = failure.held_ms = INT64_MAX;
+    assert_int_equal(under(&s, &failure, &g).reason, MULL_REASON_DEADLINE);
+    s.deadline_ms = MULL__OFF;
+    assert_int_equal(under(&s, &failure, &g).action, MULL_RETRY);
+    failure = known(3, 0);
+    s.deadline_ms = 299999;
+    assert_int_equal(under(&s, &failure, &g).reason, MULL_REASON_DEADLINE); /* redelivered in 5m */
+    s.max_age_ms = 0;
+    failure.age_ms = 1;
+    assert_int_equal(under(&s, &failure, &g).reason, MULL_REASON_MAX_AGE);
+    failure = known(1, 0);
+    g = ANSWER(.action = MULL_RETRY, .delay_ms = 300000);
+    assert_int_equal(under(&s, &failure, &g).reason, MULL_REASON_DEADLINE);
+    g.answer.delay_ms = 299999;
+    assert_int_equal(under(&s, &failure, &g).reason, MULL_REASON_OVERRIDE);
+}
+
 static void the_fallback_comes_last(void **state)
 {
     (void)state;
@@ -331,27 +377,70 @@ static void what_an_override_may_look_at(void **state)
     assert_int_equal(g.config.max_attempts, 50);
     assert_int_equal(g.config.max_age_ms, MULL__OFF);
     assert_string_equal(g.names, "Poison MessageDeserializationError ");
-    assert_int_equal(g.config.retry.attempts, 2);
-    assert_int_equal(g.config.retry.delay_ms, 200);
-    assert_int_equal(g.config.retry.max_delay_ms, 30000);
-    assert_int_equal(g.config.retry.backoff, MULL__EXPONENTIAL);
-    assert_false(g.config.retry.has_list);
-    assert_int_equal(g.config.redeliver.attempts, 2);
-    assert_int_equal(g.config.redeliver.delay_ms, 5000);
-    assert_int_equal(g.config.redeliver.max_delay_ms, MULL__NO_CAP);
-    assert_true(g.config.redeliver.has_list);
+    assert_true(g.config.has_rule);
+    assert_int_equal(g.config.rule_retry.attempts, 2);
+    assert_int_equal(g.config.rule_retry.delay_ms, 200);
+    assert_int_equal(g.config.rule_retry.max_delay_ms, 30000);
+    assert_int_equal(g.config.rule_retry.backoff, MULL__EXPONENTIAL);
+    assert_false(g.config.rule_retry.has_list);
+    assert_int_equal(g.config.rule_redeliver.attempts, 2);
+    assert_int_equal(g.config.rule_redeliver.delay_ms, 5000);
+    assert_int_equal(g.config.rule_redeliver.max_delay_ms, MULL__NO_CAP);
+    assert_true(g.config.rule_redeliver.has_list);
+    assert_int_equal(g.config.retry.attempts, 0); /* there is no default() */
+    assert_int_equal(g.config.redeliver.attempts, 0);
     failure.flags |= MULL_CANNOT_DELAY;
     under(&s, &failure, &g);
-    assert_int_equal(g.config.retry.attempts, 2);
-    assert_int_equal(g.config.redeliver.attempts, 0);
+    assert_int_equal(g.config.rule_retry.attempts, 2);
+    assert_int_equal(g.config.rule_redeliver.attempts, 0);
     failure.flags |= MULL_CANNOT_RETRY;
     under(&s, &failure, &g);
-    assert_int_equal(g.config.retry.attempts, 0);
+    assert_int_equal(g.config.rule_retry.attempts, 0);
     const mull_error unheard = error_of("Unheard");
     failure = failure_of(&unheard);
     under(&s, &failure, &g);
     assert_int_equal(g.seen.reason, MULL_REASON_NO_RULE);
-    assert_int_equal(g.config.retry.attempts, 0); /* of the rule that decided: none did */
+    assert_false(g.config.has_rule);
+}
+
+/* The tiers of the rule for Error without a matcher are shown, whatever decided. */
+static void the_default_is_shown_for_every_failure(void **state)
+{
+    (void)state;
+    const mull__field_test never = {
+        .subject = MULL__OF_ERROR, .name = "x", .value = {.kind = MULL__PRESENT}};
+    const mull__plain_rule rules[] = {
+        {.type = "Error",
+         .matcher = {MULL__MATCH_TESTS, .tests = &never, .test_count = 1},
+         .retry = RETRY(9)},
+        {.type = "Error", .retry = RETRY(4), .redeliver = REDELIVER(5)},
+        {.type = "Known", .retry = RETRY(2)},
+    };
+    const mull__plain_unrecoverable poison = {.type = "Poison"};
+    mull__plain_scope bus = {.kind = MULL__BUS,
+                             .rules = rules,
+                             .rule_count = COUNT(rules),
+                             .unrecoverable = &poison,
+                             .unrecoverable_count = 1};
+    bus.settings.override = OVERRIDE + 1;
+    mull__table *table = new_table(&(mull__plain){NULL, 0, &bus, 1, OVERRIDE + 1});
+    static const char *const types[] = {"Known", "Unheard", "Poison"};
+    static const int64_t of_rule[] = {2, 4, 0};
+    for (size_t i = 0; i < COUNT(types); i++) {
+        const mull_error error = error_of(types[i]);
+        mull_failure failure = failure_of(&error);
+        given g = {0};
+        judge_by(table, &failure, &g);
+        assert_int_equal(g.config.retry.attempts, 4);
+        assert_int_equal(g.config.redeliver.attempts, 5);
+        assert_int_equal(g.config.has_rule, of_rule[i] != 0);
+        if (g.config.has_rule)
+            assert_int_equal(g.config.rule_retry.attempts, of_rule[i]);
+        failure.flags |= MULL_CANNOT_RETRY;
+        judge_by(table, &failure, &g);
+        assert_int_equal(g.config.retry.attempts, 0);
+    }
+    mull__table_free(table);
 }
 
 static void where_none_is_asked(void **state)
@@ -371,7 +460,7 @@ static void where_none_is_asked(void **state)
 /* expected is the order of the language, read aloud; delays are constant and without jitter. */
 typedef struct expected {
     mull_verdict verdict;
-    int ruled;
+    int ruled, line;
 } expected;
 
 static void ends(expected *e, mull_action action, mull_reason reason, const char *queue,
@@ -403,19 +492,24 @@ static void naive_limits(expected *e, const setup *s, const mull_failure *f)
     else if (e->verdict.action == MULL_REDELIVER && s->max_age_ms != MULL__OFF &&
              f->age_ms > s->max_age_ms)
         chain_ends(e, s, MULL_REASON_MAX_AGE);
+    else if (goes_on(e) && s->deadline_ms != MULL__OFF &&
+             f->age_ms + f->held_ms + e->verdict.delay_ms > s->deadline_ms)
+        chain_ends(e, s, MULL_REASON_DEADLINE);
 }
 
 static void naive_rules(expected *e, const setup *s, const mull_failure *f)
 {
-    e->ruled = 0;
+    e->ruled = e->line = 0;
     if (f->deliveries > s->max_deliveries) {
         chain_ends(e, s, MULL_REASON_MAX_DELIVERIES);
     } else if (strcmp(f->error->type, "Poison") == 0) {
+        e->line = POISON_LINE;
         chain_ends(e, s, MULL_REASON_UNRECOVERABLE);
     } else if (strcmp(f->error->type, "Known") != 0) {
         chain_ends(e, s, MULL_REASON_NO_RULE);
     } else {
         e->ruled = 1;
+        e->line = RULE_LINE;
         if (f->attempt <= s->retry.attempts)
             e->verdict = (mull_verdict){.action = MULL_RETRY,
                                         .delay_ms = 200,
@@ -495,6 +589,7 @@ static setup random_setup(mull__rand *rand)
                .default_queue = below(rand, 2) ? "error" : "failed",
                .max_attempts = or_off(rand, 1 + (int64_t)below(rand, 5)),
                .max_age_ms = or_off(rand, (int64_t)below(rand, 3)),
+               .deadline_ms = or_off(rand, (int64_t)below(rand, 3) * 1000 + 2),
                .max_deliveries = 1 + (int64_t)below(rand, 3),
                .without_override = below(rand, 4) == 0};
     if (below(rand, 2))
@@ -536,6 +631,7 @@ static mull_failure random_failure(mull__rand *rand, mull_error *error)
     f.calls = f.attempt + f.redeliveries;
     f.deliveries = 1 + (int64_t)below(rand, 3);
     f.age_ms = (int64_t)below(rand, 4);
+    f.held_ms = (int64_t)below(rand, 3);
     if (below(rand, 3) == 0)
         f.flags |= MULL_CANNOT_RETRY;
     if (below(rand, 3) == 0)
@@ -554,7 +650,7 @@ static void compare(const mull_verdict *v, const expected *e)
     assert_int_equal(v->delay_ms, e->verdict.delay_ms);
     same_text(v->queue, e->verdict.queue);
     same_text(v->note, e->verdict.note);
-    assert_int_equal(v->rule.line, e->ruled ? RULE_LINE : 0);
+    assert_int_equal(v->rule.line, e->line);
 }
 
 /* Every reason comes up, with and without an answer; the seeds are always the same. */
@@ -597,8 +693,10 @@ int main(void)
         cmocka_unit_test(wrong_answers_leave_the_verdict),
         cmocka_unit_test(handed_out_too_often),
         cmocka_unit_test(no_answer_passes_a_limit),
+        cmocka_unit_test(no_call_begins_behind_the_deadline),
         cmocka_unit_test(the_fallback_comes_last),
         cmocka_unit_test(what_an_override_may_look_at),
+        cmocka_unit_test(the_default_is_shown_for_every_failure),
         cmocka_unit_test(where_none_is_asked),
         cmocka_unit_test(as_a_straight_reading),
     };

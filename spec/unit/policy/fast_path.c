@@ -96,6 +96,8 @@ static mull__plain_settings random_settings(world *w)
         .dead_letter_queue = queues[pick(w, COUNT(queues))],
         .has_max_age = pick(w, 2) != 0,
         .max_age_ms = pick(w, 2) ? MULL__OFF : 8000,
+        .has_deadline = !pick(w, 8),
+        .deadline_ms = pick(w, 2) ? MULL__OFF : 8000,
         .max_attempts = bounds[pick(w, COUNT(bounds))],
         .max_deliveries = bounds[pick(w, COUNT(bounds))],
         .override = pick(w, 16)  ? MULL__UNSET
@@ -164,6 +166,7 @@ static mull__settings naively(const world *w, const char *consumer, const char *
     *rule_count = 0;
     mull__settings f = {.dead_letter_queue = "error",
                         .max_age_ms = MULL__OFF,
+                        .deadline_ms = MULL__OFF,
                         .max_attempts = MULL__OFF,
                         .max_deliveries = 20,
                         .override = MULL__OFF};
@@ -177,6 +180,8 @@ static mull__settings naively(const world *w, const char *consumer, const char *
             f.dead_letter_queue = *s->dead_letter_queue ? s->dead_letter_queue : "error";
         if (s->has_max_age)
             f.max_age_ms = s->max_age_ms;
+        if (s->has_deadline)
+            f.deadline_ms = s->deadline_ms;
         if (s->max_attempts != MULL__UNSET)
             f.max_attempts = s->max_attempts;
         if (s->max_deliveries != MULL__UNSET)
@@ -199,6 +204,7 @@ static void agrees_with_a_naive_reading(const world *w, const mull__table *table
     const mull__settings given = effective.settings;
     assert_string_equal(given.dead_letter_queue, wanted.dead_letter_queue);
     assert_int_equal(given.max_age_ms, wanted.max_age_ms);
+    assert_int_equal(given.deadline_ms, wanted.deadline_ms);
     assert_int_equal(given.max_attempts, wanted.max_attempts);
     assert_int_equal(given.max_deliveries, wanted.max_deliveries);
     assert_int_equal(given.override, wanted.override);
@@ -228,6 +234,7 @@ static mull_failure random_failure(world *w, const mull_error *error)
     failure.calls = pick(w, 8) ? failure.attempt : INT64_MAX;
     failure.deliveries = pick(w, 6) ? 1 : (int64_t)pick(w, 30) + 1;
     failure.age_ms = (int64_t)pick(w, 10000);
+    failure.held_ms = pick(w, 2) ? 0 : (int64_t)pick(w, 5000);
     failure.chance = sample_random(&w->chance) << 33 ^ sample_random(&w->chance);
     failure.seed = pick(w, 3);
     if (!pick(w, 4))

@@ -208,6 +208,9 @@ typedef struct sample {
     mull__plain_unrecoverable unrecoverable[1];
     mull_rule includes[1];
     mull__replaced_rule replaced[1];
+    const char *only[1];
+    mull__rate_limit rate;
+    mull__call_limit calls;
     mull__plain_scope scopes[3];
     mull__plain plain;
     char text[1024];
@@ -224,6 +227,32 @@ static const char *sample_text(sample *s, const char *text)
     char *copy = memcpy(s->text + s->text_used, text, bytes);
     s->text_used += bytes;
     return copy;
+}
+
+static void limits_init(sample *s, mull__plain_settings *settings)
+{
+    s->only[0] = T("Parent");
+    s->rate = (mull__rate_limit){.per = {MULL__PER_HEADER, T("tenant")},
+                                 .place = {T("policy.lua"), 11},
+                                 .after = 10,
+                                 .messages = 2,
+                                 .within_ms = 60000,
+                                 .only = {.names = s->only, .count = 1},
+                                 .wait_ms = 5000,
+                                 .max_wait_ms = 5000,
+                                 .hint = T("retry_after"),
+                                 .successes = 1,
+                                 .keep = 1};
+    s->calls = (mull__call_limit){.per = {.kind = MULL__PER_KEY},
+                                  .place = {T("policy.lua"), 12},
+                                  .count = 100,
+                                  .unit_ms = 1000,
+                                  .burst = 20};
+    settings->has_deadline = 1;
+    settings->deadline_ms = 86400000;
+    settings->rate_limits_set = settings->limits_set = 1;
+    settings->rate_limit = (mull__setting_rate_limits){&s->rate, 1};
+    settings->limit = (mull__setting_call_limits){&s->calls, 1};
 }
 
 /* sample_rest: the rest of the language, in the consumer's scope. */
@@ -270,8 +299,7 @@ static void sample_rest(sample *s, mull__plain_scope *scope)
     scope->include_count = 1;
     scope->replaced = s->replaced;
     scope->replaced_count = 1;
-    scope->settings.rate_after = 10;
-    scope->settings.rate_wait_ms = 5000;
+    limits_init(s, &scope->settings);
     scope->settings.override = 1;
     scope->settings.notify = 2;
     scope->settings.places[MULL__RATE_LIMIT] = (mull__source_pos){T("policy.lua"), 11};
@@ -423,14 +451,45 @@ static void digests_differ_with_each_part(void **state)
     DIFFERS(s.scopes[2].unrecoverable_count = 0);
     DIFFERS(s.scopes[2].include_count = 0);
     DIFFERS(s.scopes[2].replaced_count = 0);
-    DIFFERS(s.scopes[2].settings.rate_after = MULL__OFF);
-    DIFFERS(s.scopes[2].settings.rate_wait_ms++);
     DIFFERS(s.scopes[2].settings.override = 2);
     DIFFERS(s.scopes[2].settings.notify = MULL__UNSET);
     DIFFERS(s.scopes[2].settings.places[MULL__RATE_LIMIT].line++);
     DIFFERS(s.scopes[2].settings.places[MULL__NOTIFY].file = "policy.lua");
     DIFFERS(s.scopes[1].settings.dead_letter_queue = "error"); /* the default, but set */
     DIFFERS(s.plain.function_count = 3);
+}
+
+static void digests_differ_with_each_limit(void **state)
+{
+    (void)state;
+    DIFFERS(s.scopes[2].settings.has_deadline = 0);
+    DIFFERS(s.scopes[2].settings.deadline_ms++);
+    DIFFERS(s.scopes[2].settings.rate_limit.count = 0);
+    DIFFERS(s.scopes[2].settings.limit.count = 0);
+    DIFFERS(s.scopes[2].settings.limits_set = 0);
+    DIFFERS(s.rate.per.kind = MULL__PER_KEY);
+    DIFFERS(s.rate.per.header = "region");
+    DIFFERS(s.rate.place.line++);
+    DIFFERS(s.rate.after++);
+    DIFFERS(s.rate.ratio = 0.5);
+    DIFFERS(s.rate.window_ms++);
+    DIFFERS(s.rate.least++);
+    DIFFERS(s.rate.messages++);
+    DIFFERS(s.rate.within_ms++);
+    DIFFERS(s.rate.only.count = 0);
+    DIFFERS(s.only[0] = "Child");
+    DIFFERS(s.rate.except = s.rate.only);
+    DIFFERS(s.rate.wait_ms++);
+    DIFFERS(s.rate.max_wait_ms++);
+    DIFFERS(s.rate.hint = NULL);
+    DIFFERS(s.rate.successes++);
+    DIFFERS(s.rate.keep = 0);
+    DIFFERS(s.rate.ramp_ms++);
+    DIFFERS(s.calls.per.kind = MULL__PER_TYPE);
+    DIFFERS(s.calls.place.file = "more.lua");
+    DIFFERS(s.calls.count++);
+    DIFFERS(s.calls.unit_ms++);
+    DIFFERS(s.calls.burst++);
 }
 
 static void a_table_keeps_nothing_of_the_plain_policy(void **state)
@@ -529,8 +588,12 @@ static void effective(void **state)
     assert_int_equal(f.max_deliveries, MULL__OFF);
     assert_int_equal(
         mull__scope_rules(mull__effective_settings_of(table, "Payments", "orders").rules), 2);
-    assert_int_equal(f.rate_limit.after, 10);
-    assert_int_equal(f.rate_limit.wait_ms, 5000);
+    assert_int_equal(f.rate_limit.count, 1);
+    assert_int_equal(f.rate_limit.items[0].after, 10);
+    assert_string_equal(table->types[f.rate_limit.items[0].only.types[0]].name, "Parent");
+    assert_int_equal(f.limit.count, 1);
+    assert_int_equal(f.limit.items[0].count, 100);
+    assert_int_equal(f.deadline_ms, 86400000);
     assert_int_equal(f.override, 1);
     assert_int_equal(f.notify, 2);
     mull__table_free(table);
@@ -572,6 +635,7 @@ int main(void)
         cmocka_unit_test(literals_for_what_every_error_has),
         cmocka_unit_test(equal_tables_have_equal_digests),
         cmocka_unit_test(digests_differ_with_each_part),
+        cmocka_unit_test(digests_differ_with_each_limit),
         cmocka_unit_test(a_table_keeps_nothing_of_the_plain_policy),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(effective),

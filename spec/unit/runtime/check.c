@@ -106,55 +106,6 @@ static int by_rule(const char *url, const mull__plain_rule *rule, int cause, sce
     return status;
 }
 
-/* ---- Rates ----------------------------------------------------------------------------------- */
-
-static mull__plain_scope limited(mull__scope_kind kind, const char *name, int64_t after, int line)
-{
-    mull__plain_scope scope = {.kind = kind, .name = name};
-    scope.settings.rate_after = after;
-    scope.settings.rate_wait_ms = 1000;
-    scope.settings.places[MULL__RATE_LIMIT] = (mull__source_pos){"policy.lua", line};
-    return scope;
-}
-
-static void a_rate_limit_is_refused_in_one_line(void **state)
-{
-    (void)state;
-    scene s;
-    mull__plain_scope scopes[] = {
-        limited(MULL__BUS, NULL, 3, 4),
-        limited(MULL__CONSUMER, "C", MULL__OFF, 5),
-        limited(MULL__CONSUMER, "D", MULL__OFF, 6),
-    };
-    assert_int_equal(start(&s, "memory:", scopes, 1), MULL_EREFUSED);
-    assert_int_equal(s.problems, 1); /* for both consumers */
-    assert_string_equal(s.file, "policy.lua");
-    assert_int_equal(s.line, 4);
-    assert_non_null(strstr(s.text, "rate_limit is not in this version yet"));
-    finish(&s);
-    assert_int_equal(start(&s, "memory:", scopes, 2), MULL_EREFUSED);
-    assert_non_null(strstr(s.text, "consumer 'D'")); /* C's is switched off */
-    finish(&s);
-    assert_int_equal(start(&s, "memory:", scopes, 3), 0);
-    finish(&s);
-    scopes[2].settings.rate_after = 9;
-    assert_int_equal(start(&s, "memory:", scopes, 3), MULL_EREFUSED);
-    assert_int_equal(s.line, 6);
-    finish(&s);
-}
-
-static void a_reload_that_limits_rates_is_refused(void **state)
-{
-    (void)state;
-    scene s;
-    const mull__plain_scope bus = limited(MULL__BUS, NULL, 3, 4);
-    const mull__plain plain = {.scopes = &bus, .scope_count = 1};
-    assert_int_equal(start(&s, "memory:", NULL, 0), 0);
-    s.plain = &plain;
-    assert_int_equal(mull_policy_reload(s.r.policy, "b", 1), MULL_EREFUSED);
-    finish(&s);
-}
-
 /* ---- Retries and claims ---------------------------------------------------------------------- */
 
 #define CLAIMS "memory:?claim_timeout=30s&hold=no"
@@ -193,6 +144,7 @@ static void cause_rules_are_looked_at_too(void **state)
     mull__plain_rule rule = DEAD_LETTER_RULE("Timeout", 8);
     rule.queue = "other";
     assert_int_equal(by_rule("memory:", &rule, 1, &s), MULL_EREFUSED);
+    assert_string_equal(s.file, "policy.lua");
     assert_int_equal(s.line, 8);
     assert_non_null(strstr(s.text, "consumer 'D' reads the queue 'other'"));
     rule.queue = "parked";
@@ -216,8 +168,6 @@ static void redeliveries_without_end_need_a_delay_as_well(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rate_limit_is_refused_in_one_line),
-        cmocka_unit_test(a_reload_that_limits_rates_is_refused),
         cmocka_unit_test(the_longest_round_knows_every_jitter_and_hints),
         cmocka_unit_test(cause_rules_are_looked_at_too),
         cmocka_unit_test(redeliveries_without_end_need_a_delay_as_well),

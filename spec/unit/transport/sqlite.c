@@ -177,81 +177,6 @@ static void a_death_is_noticed_while_running(void **state)
     close_live(&l);
 }
 
-/* ---- Claims that are taken away -------------------------------------------------------------- */
-
-static void lose_first(mull_engine *engine, mull_call call, const mull_message *message, void *data)
-{
-    live *l = data;
-    if (l->seen == 0)
-        sql(l->db, "UPDATE messages SET owner = NULL");
-    succeed(engine, call, message, data);
-}
-
-static void a_settle_without_its_claim_changes_nothing(void **state)
-{
-    (void)state;
-    live l;
-    open_live(&l, lose_first, 1);
-    publish(&l, "a", "body");
-    l.wanted = 2;
-    run_live(&l);
-    assert_int_equal(l.deliveries[0], 1);
-    assert_int_equal(l.deliveries[1], 2);
-    mull_counts counts = MULL_INIT(mull_counts);
-    mull_engine_counts(l.engine, &counts);
-    assert_int_equal(counts.done, 1);
-    assert_int_equal(count(l.db, "1"), 0);
-    close_live(&l);
-}
-
-/* lose_for_good deletes its message, and fails with it. */
-static void lose_for_good(mull_engine *engine, mull_call call, const mull_message *message,
-                          void *data)
-{
-    live *l = data;
-    note_message(l, message);
-    sql(l->db, "DELETE FROM messages");
-    mull_done(engine, call, &bad);
-}
-
-static void a_claim_that_is_lost_leaves_no_range(void **state)
-{
-    (void)state;
-    live l;
-    open_live(&l, lose_for_good, 1);
-    publish(&l, "a", "body");
-    l.wanted = 1;
-    run_live(&l);
-    check_ranges(l.db);
-    close_live(&l);
-}
-
-static void claim_again(mull_engine *engine, mull_call call, const mull_message *message,
-                        void *data)
-{
-    live *l = data;
-    if (l->seen == 0)
-        sql(l->db, "UPDATE waiting SET token = token + 1000");
-    succeed(engine, call, message, data);
-}
-
-static void a_settle_is_conditional_on_its_token(void **state)
-{
-    (void)state;
-    live l;
-    open_live(&l, claim_again, 1);
-    put_row(l.db, "a");
-    sql(l.db, "UPDATE messages SET due_ms = 1"); /* so that it waits */
-    l.wanted = 1;
-    run_live(&l);
-    assert_int_equal(count(l.db, "owner IS NOT NULL"), 1);
-    close_live(&l);
-    sqlite3 *db = look_in(); /* an owner that ends properly leaves nothing claimed or counted */
-    assert_int_equal(count(db, "owner IS NULL AND deliveries = 0"), 1);
-    assert_string_equal(ask(db, "SELECT count(*) FROM owners"), "0");
-    sqlite3_close(db);
-}
-
 /* ---- Rows that nobody here wrote ------------------------------------------------------------- */
 
 static void what_no_one_here_would_write_is_refused(void **state)
@@ -268,9 +193,11 @@ static void what_no_one_here_would_write_is_refused(void **state)
         {"UPDATE waiting SET owner = 999, token = 1, deliveries = 1", "no such owner"},
         {"UPDATE waiting SET owner = 100, token = NULL, deliveries = 1", "CHECK"},
         {"UPDATE waiting SET owner = 100, token = 1, deliveries = 0", "CHECK"},
-        {"UPDATE waiting SET body = NULL", "CHECK"},
-        {"UPDATE waiting SET body = zeroblob(4097)", "CHECK"},
-        {"UPDATE waiting SET large = 1", "CHECK"},
+        {"UPDATE waiting SET body = zeroblob(4097)", "a body stays"},
+        {"UPDATE waiting SET large = 1, body = NULL", "a body stays"},
+        {"INSERT INTO waiting (number, queue, due_ms, published_ms) VALUES (99, 1, 0, 1)", "CHECK"},
+        {"INSERT INTO ready (queue, number, published_ms, body) VALUES (1, 99, 1, zeroblob(4097))",
+         "CHECK"},
         {"UPDATE waiting SET number = 0", "CHECK"},
         {"INSERT INTO waiting (number, queue, due_ms, published_ms, body) VALUES (99, 99, 0, 1, "
          "x'')",
@@ -773,9 +700,6 @@ int main(void)
         TEST(the_one_that_kills_takes_no_neighbour_far),
         TEST(claims_of_one_that_stands_still_stay),
         TEST(a_death_is_noticed_while_running),
-        TEST(a_settle_without_its_claim_changes_nothing),
-        TEST(a_claim_that_is_lost_leaves_no_range),
-        TEST(a_settle_is_conditional_on_its_token),
         TEST(what_no_one_here_would_write_is_refused),
         TEST(a_count_that_is_off_is_put_right),
         TEST(a_count_of_what_waits_that_is_too_small_stops_nothing),

@@ -97,9 +97,99 @@ static void each_that_is_too_far_is_told_of(void **state)
     assert_int_not_equal(told, first);
 }
 
+/* ---- A mark that is far ahead ---------------------------------------------------------------- */
+
+static int on_step(void *data)
+{
+    ++*(int *)data;
+    return 0;
+}
+
+/* What another process counted by a clock that has been set back since. */
+static void a_mark_that_is_ahead_is_counted_through_once(void **state)
+{
+    (void)state;
+    enum { DELAYED = 5000 };
+    int steps = 0;
+    mull__store_unregister_owner(&store);
+    put_rows(DELAYED, "1000000");
+    sql(other, "UPDATE queues SET mark_ms = 2000000, due = delayed, delayed = 0");
+    assert_int_equal(mull__store_register_owner(&store), SQLITE_OK);
+    sqlite3_progress_handler(store.db, 1, on_step, &steps);
+    mull_depth depth = depth_of();
+    assert_int_equal(depth.delayed, DELAYED);
+    assert_int_equal(depth.ready, 0);
+    if (steps > DELAYED)
+        fail_msg("%d steps", steps);
+    check_shape(other);
+}
+
+static void a_mark_of_one_who_leaves_is_set_back(void **state)
+{
+    (void)state;
+    put_rows(5, "1000000");
+    sql(other, "UPDATE queues SET mark_ms = 2000000, due = delayed, delayed = 0");
+    mull__store_unregister_owner(&store);
+    assert_int_equal(atoi(ask(other, "SELECT mark_ms < 1000000 FROM queues")), 1);
+    check_shape(other);
+}
+
+/* ---- Very many queues ------------------------------------------------------------------------ */
+
+static size_t compared;
+
+int __real_strcmp(const char *a, const char *b);
+int __wrap_strcmp(const char *a, const char *b);
+
+int __wrap_strcmp(const char *a, const char *b)
+{
+    compared++;
+    return __real_strcmp(a, b);
+}
+
+enum { MANY = 2000 };
+
+/* publish_to_all: to each of many queues. */
+static void publish_to_all(void)
+{
+    static char names[MANY][16];
+    for (int i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "q%d", i);
+        mull_message message = MULL_INIT(mull_message);
+        message.queue = names[i];
+        const mull_outgoing outgoing = {.size = sizeof outgoing, .message = &message};
+        assert_int_equal(mull__store_publish(&store, &outgoing), SQLITE_OK);
+    }
+}
+
+static void a_queue_is_found_among_many(void **state)
+{
+    (void)state;
+    assert_int_equal(mull__store_begin(&store), SQLITE_OK);
+    publish_to_all();
+    mull__store_rollback(&store);
+    compared = 0;
+    assert_int_equal(mull__store_begin(&store), SQLITE_OK);
+    publish_to_all();
+    if (compared > 10 * MANY)
+        fail_msg("%zu names were compared", compared);
+    assert_int_equal(mull__store_commit(&store), SQLITE_OK);
+    assert_int_equal(mull__store_begin(&store), SQLITE_OK);
+    publish_to_all();
+    publish_to_all();
+    assert_int_equal(mull__store_commit(&store), SQLITE_OK);
+    assert_string_equal(ask(other, "SELECT count(*) || ' ' || min(ready) || ' ' || max(ready)"
+                                   " FROM queues"),
+                        "2000 3 3");
+    check_shape(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        STORE_TEST(a_queue_is_found_among_many),
+        STORE_TEST(a_mark_that_is_ahead_is_counted_through_once),
+        STORE_TEST(a_mark_of_one_who_leaves_is_set_back),
         STORE_TEST(each_that_is_too_far_is_told_of),
         STORE_TEST(the_last_moment_there_is_stays_one_to_come),
     };

@@ -154,26 +154,32 @@ int mull__call_protected(mull__callbacks *host, const void *address, const char 
     return -1;
 }
 
-int mull__callback_mute_events(lua_State *L)
+/* anchor keeps the second argument among the references of the first. */
+static int anchor(lua_State *L, int type, const char *name)
 {
     luaL_checktype(L, 1, LUA_TUSERDATA);
-    luaL_checktype(L, 2, LUA_TTABLE);
+    luaL_checktype(L, 2, type);
     lua_getiuservalue(L, 1, 1);
     lua_pushvalue(L, 2);
-    lua_setfield(L, -2, "quiet");
+    lua_setfield(L, -2, name);
     return 0;
+}
+
+int mull__callback_mute_events(lua_State *L)
+{
+    return anchor(L, LUA_TTABLE, "quiet");
+}
+
+int mull__callback_word_verdicts(lua_State *L)
+{
+    return anchor(L, LUA_TFUNCTION, "in_words");
 }
 
 /* is_quiet asks the anchors on top. */
 static int is_quiet(lua_State *L, const mull_event *event)
 {
-    int quiet = 0;
-    if (lua_getfield(L, -1, "quiet") == LUA_TTABLE) {
-        quiet = lua_getfield(L, -1, mull_event_name(event->kind)) != LUA_TNIL;
-        if (event->kind == MULL_EVENT_DECIDED && event->verdict)
-            quiet |= lua_getfield(L, -2, mull_action_name(event->verdict->action)) != LUA_TNIL;
-    }
-    return quiet;
+    return lua_getfield(L, -1, "quiet") == LUA_TTABLE &&
+           lua_getfield(L, -1, mull_event_name(event->kind)) != LUA_TNIL;
 }
 
 struct told {
@@ -184,8 +190,16 @@ struct told {
 static int tell(lua_State *L)
 {
     const struct told *told = lua_touserdata(L, 1);
-    if (!mull__push_references(L, told->address) || is_quiet(L, told->event) ||
-        lua_getfield(L, 2, "event") != LUA_TFUNCTION)
+    if (!mull__push_references(L, told->address) || is_quiet(L, told->event))
+        return 0;
+    if (told->event->kind == MULL_EVENT_DECIDED &&
+        lua_getfield(L, 2, "in_words") == LUA_TFUNCTION) {
+        lua_pushstring(L, mull_action_name(told->event->verdict->action));
+        mull__push_decided_words(L, told->event);
+        lua_call(L, 2, 0);
+        return 0;
+    }
+    if (lua_getfield(L, 2, "event") != LUA_TFUNCTION)
         return 0;
     mull__push_event(L, told->event);
     lua_call(L, 1, 0);

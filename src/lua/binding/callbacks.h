@@ -55,10 +55,17 @@ void mull__note_position(lua_State *L);
 void mull__callback_log(mull__callbacks *host, const void *address, mull_level level,
                         const char *text);
 
-/* mull__callback_mute_events is quiet(engine or policy, names): its event function isn't told of
- * events whose name, or the action of whose verdict, is a key of `names`. Nothing is made in Lua of
- * these. */
+/* mull__callback_mute_events is mute_policy(policy, names): its event function isn't told of events
+ * whose name is a key of `names`. Nothing is made in Lua of these. */
 int mull__callback_mute_events(lua_State *L);
+
+/* mull__callback_word_verdicts is in_words(engine, decided): from now on decided(action, words)
+ * hears of verdicts in place of the event function. Nothing else is made in Lua of these. */
+int mull__callback_word_verdicts(lua_State *L);
+
+/* mull__push_decided_words pushes the words of a verdict, for a line of the log; see log_words.c.
+ */
+void mull__push_decided_words(lua_State *L, const mull_event *event);
 
 /* mull__callback_event gives an event to the owner's event function, if it has one. */
 void mull__callback_event(mull__callbacks *host, const void *address, const mull_event *event);

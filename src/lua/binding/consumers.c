@@ -52,6 +52,15 @@ static mull__lua_consumer *remember(lua_State *L, mull__lua_engine *engine, cons
     return consumer;
 }
 
+/* writes_nservicebus: options.lua has seen to it that the word is one of them. */
+static int writes_nservicebus(lua_State *L, int table)
+{
+    lua_getfield(L, table, "fault_headers");
+    const char *word = lua_tostring(L, -1);
+    lua_pop(L, 1);
+    return word && strcmp(word, "nservicebus") == 0;
+}
+
 int mull__engine_consumer(lua_State *L)
 {
     enum { DEFAULT_TIMEOUT_MS = 30000 };
@@ -67,6 +76,7 @@ int mull__engine_consumer(lua_State *L)
     options.max_body = (size_t)mull__bounded_field(L, 3, "max_body", INT64_MAX);
     options.timeout_ms = mull__integer_field(L, 3, "timeout_ms");
     options.paused = mull__flag_field(L, 3, "paused");
+    options.nservicebus = writes_nservicebus(L, 3);
     lua_getfield(L, 3, "handler");
     luaL_checktype(L, -1, LUA_TFUNCTION);
     mull__lua_consumer *added = remember(L, engine, options.name, lua_gettop(L));

@@ -21,10 +21,37 @@ static void on_problem(const char *file, int line, const char *text, void *data)
     mull__diagnostic_keep(file, line, text, &engine->problems);
 }
 
+static int is_muted(const mull__lua_engine *engine, const mull_event *event)
+{
+    return engine->muted_kinds >> event->kind & 1 ||
+           (event->kind == MULL_EVENT_DECIDED &&
+            engine->muted_actions >> event->verdict->action & 1);
+}
+
 static void on_event(const mull_event *event, void *data)
 {
     mull__lua_engine *engine = data;
-    mull__callback_event(engine->host, engine, event);
+    if (!is_muted(engine, event))
+        mull__callback_event(engine->host, engine, event);
+}
+
+static uint32_t bit_of(lua_State *L, const char *name, int bit)
+{
+    uint32_t is_key = lua_getfield(L, 2, name) != LUA_TNIL;
+    lua_pop(L, 1);
+    return is_key << bit;
+}
+
+int mull__engine_mute(lua_State *L)
+{
+    mull__lua_engine *engine = mull__engine_at(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    engine->muted_kinds = engine->muted_actions = 0;
+    for (int kind = 0; kind < MULL_EVENT_LAST; kind++)
+        engine->muted_kinds |= bit_of(L, mull_event_name((mull_event_kind)kind), kind);
+    for (int action = MULL_RETRY; action <= MULL_DISCARD; action++)
+        engine->muted_actions |= bit_of(L, mull_action_name((mull_action)action), action);
+    return 0;
 }
 
 static void on_stopped(void *data)

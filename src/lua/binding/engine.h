@@ -2,7 +2,8 @@
  *
  *   userdata ── mull__lua_engine ── mull_engine
  *      └ anchors: log, event, policy, clock,
- *                 [consumer's address] = handler, [call] = job, [request's address] = request
+ *                 [consumer's address] = handler, [call's index] = job,
+ *                 [request's address] = request
  */
 #ifndef MULL__LUA_ENGINE_H
 #define MULL__LUA_ENGINE_H
@@ -46,7 +47,8 @@ typedef struct mull__lua_engine {
     int real_clock;
     int is_main;   /* the program's own: the state is there for its handlers */
     int was_short; /* of memory, and one waits to be called again alone; not looked at since */
-    int counts_patterns; /* in its handlers */
+    int counts_patterns;                 /* in its handlers */
+    uint32_t muted_kinds, muted_actions; /* a bit each: the event function isn't told of them */
     int stopped;
     int closing;
     int users; /* the Lua value, the engine */
@@ -59,6 +61,10 @@ mull__lua_engine *mull__engine_at(lua_State *L, int index);
  * event, quiet_ms, stop_on_signals, reload_on_sighup, reload_on_change, count_patterns, seed,
  * clock. */
 int mull__lua_engine_new(lua_State *L);
+
+/* mull__engine_mute is mute(engine, names): its event function isn't told of events whose name, or
+ * the action of whose verdict, is a key of `names`; they never get to Lua. */
+int mull__engine_mute(lua_State *L);
 
 /* mull__engine_make_main is main_engine(engine): its handlers have what memory is left now, and
  * where that is used up, it stops. It fails, with nil and why, where too little is left. */

@@ -8,6 +8,7 @@
  * A job can't be ended twice: it is forgotten when mull_done took its end. */
 #include "engine.h"
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "lua/machine/patterns.h"
 #include "lua/values/raise.h"
@@ -143,7 +144,7 @@ static void forget(mull__job *job)
     if (!lua_checkstack(L, 4) || !mull__push_references(L, job->consumer->engine))
         return;
     lua_pushnil(L); /* the key is there: this allocates nothing */
-    lua_rawseti(L, -2, (lua_Integer)job->call);
+    lua_rawseti(L, -2, mull__call_index(job->call));
     lua_pop(L, 1);
 }
 
@@ -178,29 +179,43 @@ static void push_trace(lua_State *L, lua_State *co)
     }
 }
 
+typedef struct raised {
+    mull__job *job;
+    mull__arena arena; /* for its error */
+} raised;
+
 /* report ends a call with what its coroutine raised, which is on top of its stack. */
 static int report(lua_State *L)
 {
-    mull__job *job = lua_touserdata(L, 1);
+    raised *of = lua_touserdata(L, 1);
+    mull__job *job = of->job;
     lua_xmove(job->co, L, 1);
     if (mull__is_error_value(L, 2))
         lua_pushnil(L); /* it has a stack of its own */
     else
         push_trace(L, job->co);
     close_coroutine(job);
-    mull__arena *arena = mull__arena_new(L);
     /* A __tostring runs here, which is the handler's. */
     timeout_scope before = begin_timeout_scope(job, L);
-    const mull_error *error = mull__read_error_value(L, 2, arena, lua_tostring(L, 3));
+    const mull_error *error = mull__read_error_value(L, 2, &of->arena, lua_tostring(L, 3));
     end_timeout_scope(job, L, before);
     finish(job, job->over && !mull__is_error_value(L, 2) ? &timed_out_error : error);
-    mull__arena_free(arena);
     return 0;
+}
+
+static void end_badly(mull__job *job)
+{
+    mull__lua_engine *engine = job->consumer->engine;
+    raised of = {job, {.allocator = mull__allocator_or_default((mull_allocator){NULL, NULL})}};
+    if (mull__call_protected(engine->host, engine, "a handler's error", report, &of) != 0) {
+        close_coroutine(job);
+        finish_short(job);
+    }
+    mull__arena_free(&of.arena);
 }
 
 static void end_call(mull__job *job, int status)
 {
-    mull__lua_engine *engine = job->consumer->engine;
     if (job->cancelled) {
         close_coroutine(job);
         finish(job, NULL);
@@ -212,9 +227,8 @@ static void end_call(mull__job *job, int status)
             finish_short(job); /* there was no memory for its timer */
         else
             finish(job, &unexpected_yield);
-    } else if (mull__call_protected(engine->host, engine, "a handler's error", report, job) != 0) {
-        close_coroutine(job);
-        finish_short(job);
+    } else {
+        end_badly(job);
     }
 }
 
@@ -383,7 +397,7 @@ static int make(lua_State *L)
     lua_rawgetp(L, 2, start->consumer);
     mull__push_message(L, start->message);
     lua_xmove(L, job->co, 2);
-    lua_rawseti(L, 2, (lua_Integer)start->call);
+    lua_rawseti(L, 2, mull__call_index(start->call));
     mull__callbacks *host = start->consumer->engine->host;
     job->is_first = host->jobs == 0 && mull__memory_limit_is_free(L);
     job->begun = ++host->begun;
@@ -412,10 +426,10 @@ static mull__job *job_of(mull__lua_engine *engine, mull_call call)
     lua_State *L = engine->host->L;
     if (!lua_checkstack(L, 4) || !mull__push_references(L, engine))
         return NULL;
-    lua_rawgeti(L, -1, (lua_Integer)call);
+    lua_rawgeti(L, -1, mull__call_index(call));
     mull__job *job = lua_touserdata(L, -1);
     lua_pop(L, 2);
-    return job;
+    return job && job->call == call ? job : NULL;
 }
 
 void mull__cancel(mull_engine *engine, mull_call call, void *data)

@@ -118,8 +118,11 @@ static int fail_down(lua_State *L, const mull__lua_engine *engine, const char *t
     return mull__fail(L, MULL_EDOWN, lua_tostring(L, -1));
 }
 
+/* The log's line that says why it failed comes first. */
 static void on_published(int status, void *data)
 {
+    const mull__request *asked = data;
+    mull__log_deliver_lines(asked->engine);
     mull__request_answer(data, status);
 }
 

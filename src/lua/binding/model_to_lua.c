@@ -14,8 +14,8 @@ void mull__push_list(lua_State *L)
     mull__json_mark_list(L);
 }
 
-void mull__set_list(lua_State *L, const char *field, const void *items, size_t count, size_t bytes,
-                    void (*push)(lua_State *L, const void *item))
+void mull__push_items(lua_State *L, const void *items, size_t count, size_t bytes,
+                      void (*push)(lua_State *L, const void *item))
 {
     luaL_checkstack(L, 8, NULL);
     mull__push_list(L);
@@ -23,6 +23,12 @@ void mull__set_list(lua_State *L, const char *field, const void *items, size_t c
         push(L, (const char *)items + i * bytes);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
+}
+
+void mull__set_list(lua_State *L, const char *field, const void *items, size_t count, size_t bytes,
+                    void (*push)(lua_State *L, const void *item))
+{
+    mull__push_items(L, items, count, bytes, push);
     lua_setfield(L, -2, field);
 }
 
@@ -151,6 +157,68 @@ void mull__push_rule(lua_State *L, const mull__rule *rule, const char *queue, in
     mull__set_text(L, "note", rule->note);
 }
 
+/* ---- Limits ---------------------------------------------------------------------------------- */
+
+static void push_limit(lua_State *L, const mull__per *per, const mull__source_pos *place)
+{
+    lua_newtable(L);
+    if (per->kind != MULL__PER_CONSUMER)
+        mull__set_text(L, "per", mull__per_words[per->kind]);
+    mull__set_text(L, "header", per->header);
+    mull__set_text(L, "file", place->file);
+    mull__set_integer(L, "line", place->line);
+}
+
+static void push_name(lua_State *L, const void *item)
+{
+    lua_pushstring(L, *(const char *const *)item);
+}
+
+static void set_types(lua_State *L, const char *field, const mull__type_list *list)
+{
+    if (list->count > 0)
+        mull__set_list(L, field, list->names, list->count, sizeof *list->names, push_name);
+}
+
+static void set_start(lua_State *L, const mull__rate_limit *limit)
+{
+    if (limit->after != MULL__OFF) {
+        mull__set_integer(L, "after", limit->after);
+    } else {
+        mull__set_number(L, "ratio", limit->ratio);
+        mull__set_integer(L, "window_ms", limit->window_ms);
+        mull__set_integer(L, "least", limit->least);
+    }
+    mull__set_integer(L, "messages", limit->messages);
+    if (limit->within_ms != MULL__OFF)
+        mull__set_integer(L, "within_ms", limit->within_ms);
+    set_types(L, "only", &limit->only);
+    set_types(L, "except", &limit->except);
+}
+
+void mull__push_rate_limit(lua_State *L, const void *item)
+{
+    const mull__rate_limit *limit = item;
+    push_limit(L, &limit->per, &limit->place);
+    set_start(L, limit);
+    mull__set_integer(L, "wait_ms", limit->wait_ms);
+    mull__set_integer(L, "max_wait_ms", limit->max_wait_ms);
+    mull__set_text(L, "hint", limit->hint);
+    mull__set_integer(L, "successes", limit->successes);
+    mull__set_flag(L, "keep", limit->keep);
+    if (limit->ramp_ms > 0)
+        mull__set_integer(L, "ramp_ms", limit->ramp_ms);
+}
+
+void mull__push_call_limit(lua_State *L, const void *item)
+{
+    const mull__call_limit *limit = item;
+    push_limit(L, &limit->per, &limit->place);
+    mull__set_integer(L, "count", limit->count);
+    mull__set_integer(L, "unit_ms", limit->unit_ms);
+    mull__set_integer(L, "burst", limit->burst);
+}
+
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
 static void set_limit(lua_State *L, const char *field, int64_t limit)
@@ -165,6 +233,7 @@ void mull__set_range(lua_State *L, const mull__range *range)
     set_limit(L, "shortest_ms", range->shortest_ms);
     set_limit(L, "longest_ms", range->longest_ms);
     mull__set_flag(L, "rough", range->rough);
+    set_limit(L, "last_call_ms", range->last_call_ms);
 }
 
 mull__range *mull__ranges_of_rules(const mull__scope *scope,
@@ -177,7 +246,10 @@ mull__range *mull__ranges_of_rules(const mull__scope *scope,
         const mull__rule *rule = mull__rule_at(scope, i);
         if (before)
             ranges[i] = ranges[i - 1];
-        mull__range_of_rule(&ranges[i], rule, before, mixes, effort);
+        if (mull__range_of_rule(&ranges[i], rule, before, mixes, effort)) {
+            free(ranges);
+            return NULL;
+        }
         before = rule;
     }
     return ranges;

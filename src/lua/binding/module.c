@@ -71,6 +71,7 @@ static int open_core(lua_State *L)
                                          {"sleep", mull__lua_sleep},
                                          {"send", mull__lua_send},
                                          {"error", mull__lua_error},
+                                         {"in_words", mull__callback_word_verdicts},
                                          {"moment", moment},
                                          {"policy_explain", mull__policy_explain},
                                          {"policy_table", mull__policy_table},

@@ -2,6 +2,7 @@
  * to which lua/mulligan/check/ has the words. */
 #include "analysis/lint.h"
 #include "base/alloc.h"
+#include "base/redact.h"
 #include "decide/decide.h"
 #include "lua/values/scoped_memory.h"
 #include "lua/values/values.h"
@@ -10,6 +11,7 @@
 #include "runtime/check.h"
 
 #include <lauxlib.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* report is what is kept until Lua can take it, all from malloc. */
@@ -72,6 +74,17 @@ static const char *text_at(lua_State *L, const char *field)
     return text;
 }
 
+/* wrong_url keeps what is wrong with a transport's URL, in the words of `run`. */
+static void wrong_url(report *r, const mull__worker *worker, const char *url, const char *why)
+{
+    const char *transport = worker->transport ? worker->transport : "";
+    char text[1024], name[201], shown[512]; /* somebody may have given the URL for its name */
+    mull__redact(name, sizeof name, transport, transport);
+    mull__redact(shown, sizeof shown, why, url);
+    snprintf(text, sizeof text, "transport '%s': %s", name, shown);
+    mull__diagnostic_keep(NULL, 0, worker->transport ? text : shown, &r->refused);
+}
+
 /* read_consumer reads the one on top, of which nothing but its name may be known. */
 static void read_consumer(lua_State *L, report *r, size_t at)
 {
@@ -85,7 +98,7 @@ static void read_consumer(lua_State *L, report *r, size_t at)
     worker->timeout_ms = luaL_optinteger(L, -1, 0);
     lua_pop(L, 1);
     if (url && mull__worker_probe(worker, url, why, sizeof why))
-        mull__diagnostic_keep(NULL, 0, why, &r->refused);
+        wrong_url(r, worker, url, why);
     int64_t timeout_ms = worker->timeout_ms;
     r->user_list[at] = (mull__scope_user){worker->name, worker->transport, worker->queue,
                                           timeout_ms == MULL_NEVER ? MULL__FOREVER : timeout_ms,
@@ -177,12 +190,24 @@ static void forget(report *r)
     r->ranges = NULL;
 }
 
+static void set_setting(lua_State *L, const char *field, int64_t value)
+{
+    if (value != MULL__OFF)
+        mull__set_integer(L, field, value);
+}
+
 static void push_scope(lua_State *L, const report *r, const mull__scope *scope,
                        const mull__range *range)
 {
+    const mull__effective_limits all = mull__effective_limits_all(&r->mixes);
     lua_newtable(L);
     mull__set_text(L, "scope", scope->label);
     mull__set_range(L, range);
+    mull__set_flag(L, "overridden", all.overridden);
+    mull__set_flag(L, "default", mull__has_default(scope));
+    set_setting(L, "max_attempts", all.max_attempts);
+    set_setting(L, "max_age_ms", all.max_age_ms);
+    set_setting(L, "deadline_ms", all.deadline_ms);
     lua_newtable(L);
     for (size_t i = 0; i < mull__scope_rules(scope); i++) {
         push_rule(L, scope, mull__rule_at(scope, i), &r->ranges[i]);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "decide/decide.h"
 #include "lua/values/values.h"
+#include "policy/resolve.h"
 #include "policy_module.h"
 #include "policy_views.h"
 
@@ -139,6 +140,7 @@ static void set_failure(lua_State *L, const mull_failure *failure)
 
 static void push_finding(lua_State *L, finding *f)
 {
+    const mull__table *table = mull__generation_table(f->generation);
     lua_createtable(L, 0, 8);
     f->explanation.verdict.generation = mull__generation_name(f->generation);
     mull__set_text(L, "generation", f->explanation.verdict.generation);
@@ -146,8 +148,10 @@ static void push_finding(lua_State *L, finding *f)
     mull__push_verdict(L, &f->explanation.verdict);
     lua_setfield(L, -2, "verdict");
     set_override(L, &f->explanation);
-    mull__set_scopes(L, mull__generation_table(f->generation), f->failure.consumer,
-                     f->failure.transport);
+    mull__set_scopes(L, table, f->failure.consumer, f->failure.transport);
+    const mull__effective_settings effective =
+        mull__effective_settings_of(table, f->failure.consumer, f->failure.transport);
+    mull__set_settings(L, table, &effective);
     mull__set_list(L, "candidates", f->explanation.candidates, f->explanation.candidate_count,
                    sizeof *f->explanation.candidates, push_candidate);
     set_timeline(L, &f->explanation);

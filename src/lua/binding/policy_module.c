@@ -1,14 +1,20 @@
 /* policy_module.c: load, decide, reload; see docs/lua-module.md. */
 #include "policy_module.h"
 
+#include "base/alloc.h"
+#include "base/files_look.h"
 #include "decide/decide.h"
 #include "lua/values/metatable.h"
 #include "lua/values/values.h"
 #include "policy/table_internal.h"
 #include "policy_views.h"
+#include "wire/failure_value.h"
+#include "wire/json_value.h"
+#include "wire/verdict_json.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char type_name[] = "mulligan.policy";
 
@@ -127,11 +133,22 @@ static void refuse_if_busy(lua_State *L, const mull__lua_policy *policy)
         luaL_error(L, "not possible in the policy's own log or event function");
 }
 
+/* read_plain reads a failure in JSON without Lua; 0: it isn't a plain one. */
+static int read_plain(lua_State *L, mull__arena *arena, mull_failure *failure)
+{
+    size_t size;
+    mull_value value;
+    const char *text = lua_type(L, 2) == LUA_TSTRING ? lua_tolstring(L, 2, &size) : NULL;
+    return text && mull__json_value(&value, arena, text, size) == 0 &&
+           mull__failure_of_value(failure, arena, &value) == 0;
+}
+
 int mull__policy_read_failure(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
                               mull_failure *failure)
 {
     refuse_if_busy(L, policy);
-    mull__read_failure(L, 2, arena, failure);
+    if (!read_plain(L, arena, failure))
+        mull__read_failure(L, 2, arena, failure);
     if (lua_type(L, 3) != LUA_TNIL) {
         luaL_checktype(L, 3, LUA_TTABLE);
         if (lua_getfield(L, 3, "seed") != LUA_TNIL) {
@@ -146,8 +163,25 @@ int mull__policy_read_failure(lua_State *L, mull__lua_policy *policy, mull__aren
     return policy->decider ? MULL_OK : mull_decider_new(&policy->decider, policy->policy);
 }
 
-/* decide decides on a table, or on the text of one in JSON. */
-static int decide(lua_State *L)
+/* keep copies the texts of a verdict into the arena: what is made of them may run the collector,
+ * and a finalizer that decides takes those of the decider away. */
+static int keep(mull__arena *arena, mull_verdict *verdict)
+{
+    const char **texts[] = {&verdict->queue,      &verdict->note,      &verdict->rule.file,
+                            &verdict->rule.scope, &verdict->rule.type, &verdict->generation};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (!*texts[i])
+            continue;
+        *texts[i] = mull__arena_strndup(arena, *texts[i], strlen(*texts[i]));
+        if (!*texts[i])
+            return MULL_ENOMEM;
+    }
+    return 0;
+}
+
+/* decide_at pushes the verdict on the failure at index 2, by `push`, or nil and why there is none.
+ */
+static int decide_at(lua_State *L, void (*push)(lua_State *L, const mull_verdict *verdict))
 {
     mull__lua_policy *policy = mull__policy_at(L, 1);
     lua_settop(L, 3);
@@ -157,11 +191,49 @@ static int decide(lua_State *L)
     mull_verdict verdict = MULL_INIT(mull_verdict);
     if (status == 0)
         status = mull_decide(policy->decider, &failure, &verdict);
-    mull__arena_free(arena);
+    if (status == 0)
+        status = keep(arena, &verdict);
     if (status != 0)
         return mull__fail(L, status, NULL);
-    mull__push_verdict(L, &verdict);
+    push(L, &verdict);
+    mull__arena_free(arena);
     return 1;
+}
+
+static int decide(lua_State *L)
+{
+    return decide_at(L, mull__push_verdict);
+}
+
+typedef struct verdict_text {
+    mull_allocator allocator;
+    mull__json_text json;
+} verdict_text;
+
+static int drop_text(lua_State *L)
+{
+    verdict_text *text = lua_touserdata(L, 1);
+    mull__free(&text->allocator, text->json.memory);
+    text->json.memory = NULL;
+    return 0;
+}
+
+static void push_verdict_text(lua_State *L, const mull_verdict *verdict)
+{
+    verdict_text *text = mull__scoped_userdata(L, sizeof *text, "mulligan.verdict_text", drop_text);
+    text->allocator = mull__allocator_or_default((mull_allocator){NULL, NULL});
+    text->json.allocator = &text->allocator;
+    int status = mull__verdict_to_json(&text->json, verdict);
+    if (status != 0)
+        luaL_error(L, status == MULL_EINVAL ? "a text that isn't UTF-8 can't be JSON"
+                                            : "not enough memory");
+    lua_pushlstring(L, text->json.memory, text->json.size);
+}
+
+/* decide_json decides on a text in JSON, and gives one. */
+static int decide_json(lua_State *L)
+{
+    return decide_at(L, push_verdict_text);
 }
 
 static int reload(lua_State *L)
@@ -180,6 +252,25 @@ static int reload(lua_State *L)
     else
         lua_pushliteral(L, "unchanged");
     return 1;
+}
+
+int mull__policy_look(lua_State *L)
+{
+    const mull_allocator allocator = mull__allocator_or_default((mull_allocator){NULL, NULL});
+    char *paths = mull__policy_files(mull__policy_at(L, 1)->policy, &allocator);
+    lua_pushinteger(L, (lua_Integer)mull__files_look(paths));
+    mull__free(&allocator, paths);
+    return 1;
+}
+
+int mull__policy_catch_up(lua_State *L)
+{
+    mull__lua_policy *policy = mull__policy_at(L, 1);
+    policy->collecting = 1;
+    mull__policy_reload_files(policy->policy, 1);
+    policy->collecting = 0;
+    mull__diagnostics_drop(&policy->problems);
+    return 0;
 }
 
 static int generation(lua_State *L)
@@ -253,6 +344,7 @@ static int show(lua_State *L)
 void mull__open_policy(lua_State *L)
 {
     static const luaL_Reg methods[] = {{"decide", decide},
+                                       {"decide_json", decide_json},
                                        {"reload", reload},
                                        {"generation", generation},
                                        {"rules", rules},

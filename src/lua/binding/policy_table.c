@@ -131,7 +131,7 @@ static void set_rules(lua_State *L, const char *field, size_t first, size_t coun
     lua_setfield(L, -2, field);
 }
 
-/* measure finds all bounds. Without a rule the first failure ends it. */
+/* measure finds all bounds. Without a rule the first failure ends it, but for an override. */
 static void measure(lua_State *L, view *v, const mull__effective_limits *mix)
 {
     const mull__table *table = mull__generation_table(v->generation);
@@ -141,6 +141,8 @@ static void measure(lua_State *L, view *v, const mull__effective_limits *mix)
     int64_t effort = EFFORT;
     mull__fates fates;
     v->bounds = (mull__range){.calls = 1};
+    if (!v->scope && mix->overridden)
+        mull__range_without_rules(&v->bounds, &only);
     if (!v->scope)
         return;
     int status = mull__fates_of(&fates, table, v->scope, &allocator);
@@ -222,15 +224,20 @@ static void push_function(lua_State *L, int64_t value)
     lua_pushboolean(L, value != MULL__OFF);
 }
 
-static void push_rate(lua_State *L, mull__setting_rate value)
+static void push_rate_limits(lua_State *L, mull__setting_rate_limits value)
 {
-    if (value.after == MULL__OFF) {
+    if (value.count == 0)
         lua_pushboolean(L, 0);
-        return;
-    }
-    lua_newtable(L);
-    mull__set_integer(L, "after", value.after);
-    mull__set_integer(L, "wait_ms", value.wait_ms);
+    else
+        mull__push_items(L, value.items, value.count, sizeof *value.items, mull__push_rate_limit);
+}
+
+static void push_call_limits(lua_State *L, mull__setting_call_limits value)
+{
+    if (value.count == 0)
+        lua_pushboolean(L, 0);
+    else
+        mull__push_items(L, value.items, value.count, sizeof *value.items, mull__push_call_limit);
 }
 
 /* set_setting sets the value on top, with where it was set; without a scope, the default holds. */
@@ -248,8 +255,8 @@ static void set_setting(lua_State *L, const char *name, const mull__scope *scope
     lua_setfield(L, -2, name);
 }
 
-static void set_settings(lua_State *L, const mull__table *table,
-                         const mull__effective_settings *effective)
+void mull__set_settings(lua_State *L, const mull__table *table,
+                        const mull__effective_settings *effective)
 {
     lua_newtable(L);
 #define SET(NUMBER, field, kind, ...)                                                              \
@@ -262,22 +269,6 @@ static void set_settings(lua_State *L, const mull__table *table,
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* mix_of gives the settings that the rules are in force with. */
-static mull__effective_limits mix_of(const mull__table *table,
-                                     const mull__effective_settings *effective)
-{
-    const mull__settings *settings = &effective->settings;
-    mull__effective_limits mix = {.max_age_ms = settings->max_age_ms,
-                                  .max_attempts = settings->max_attempts,
-                                  .handler_ms = MULL__HANDLER_MS,
-                                  .overridden = settings->override != MULL__OFF};
-    for (int kind = 0; kind < MULL__SCOPE_KINDS; kind++) {
-        const mull__scope *scope = mull__scope_of(table, effective, (mull__scope_kind)kind);
-        mix.unrecoverable |= scope && scope->unrecoverable.count > 0;
-    }
-    return mix;
-}
-
 /* push_table pushes all of it; the view is at `index`. */
 static void push_table(lua_State *L, view *v, const char *consumer, const char *transport,
                        int index)
@@ -285,7 +276,7 @@ static void push_table(lua_State *L, view *v, const char *consumer, const char *
     const mull__table *table = mull__generation_table(v->generation);
     const mull__effective_settings effective =
         mull__effective_settings_of(table, consumer, transport);
-    mull__effective_limits mix = mix_of(table, &effective);
+    mull__effective_limits mix = mull__effective_limits_here(table, &effective, MULL__HANDLER_MS);
     v->scope = effective.rules;
     v->queue = effective.settings.dead_letter_queue;
     measure(L, v, &mix);
@@ -307,7 +298,7 @@ static void push_table(lua_State *L, view *v, const char *consumer, const char *
                    v->scope ? v->scope->replaced_count : 0, sizeof *v->scope->replaced,
                    push_replaced);
     set_parents(L, table);
-    set_settings(L, table, &effective);
+    mull__set_settings(L, table, &effective);
 }
 
 int mull__policy_table(lua_State *L)

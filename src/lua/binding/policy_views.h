@@ -29,12 +29,20 @@ int mull__policy_check(lua_State *L);
 void mull__set_scopes(lua_State *L, const mull__table *table, const char *consumer,
                       const char *transport);
 
+/* mull__set_settings sets the field `settings` of the table on top: those in force, each with its
+ * place. */
+void mull__set_settings(lua_State *L, const mull__table *table,
+                        const mull__effective_settings *effective);
+
 /* ---- model_to_lua.c: rules as Lua tables, with the keys of docs/table.md ---- */
 
 /* mull__set_list sets, in the table on top, a list of what `push` pushes for each of `count` items
- * of so many bytes; with none it stays a list as JSON, too. mull__push_list pushes an empty one. */
+ * of so many bytes; with none it stays a list as JSON, too. mull__push_items pushes such a list,
+ * mull__push_list an empty one. */
 void mull__set_list(lua_State *L, const char *field, const void *items, size_t count, size_t bytes,
                     void (*push)(lua_State *L, const void *item));
+void mull__push_items(lua_State *L, const void *items, size_t count, size_t bytes,
+                      void (*push)(lua_State *L, const void *item));
 void mull__push_list(lua_State *L);
 
 /* mull__push_matcher pushes what docs/plain-rules.md has for a matcher; nil for none. */
@@ -46,6 +54,11 @@ void mull__push_test(lua_State *L, const void *test);
  * declaration, which has none. */
 void mull__push_rule(lua_State *L, const mull__rule *rule, const char *queue, int64_t steps);
 void mull__push_declaration(lua_State *L, const void *rule);
+
+/* mull__push_rate_limit and mull__push_call_limit push a statement; what it doesn't say and has no
+ * default is left out. */
+void mull__push_rate_limit(lua_State *L, const void *limit);
+void mull__push_call_limit(lua_State *L, const void *limit);
 
 /* The timeout of a consumer that names none: what a handler may take where none is known. */
 enum { MULL__HANDLER_MS = 30 * 1000 };

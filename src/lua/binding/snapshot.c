@@ -53,9 +53,25 @@ static void set_times(lua_State *L, const mull_consumer_snapshot *of)
     lua_setfield(L, -2, "times");
 }
 
+/* SET_LIST sets a field to the list of all that a snapshot has of something. */
+#define SET_LIST(L, of, some)                                                                      \
+    do {                                                                                           \
+        lua_newtable(L);                                                                           \
+        for (size_t i = 0; i < (of)->some##_count; i++) {                                          \
+            push_##some(L, (of)->some##s[i]);                                                      \
+            lua_rawseti(L, -2, (lua_Integer)i + 1);                                                \
+        }                                                                                          \
+        lua_setfield(L, -2, #some "s");                                                            \
+    } while (0)
+
+static void push_limit(lua_State *L, const mull_limit_status *of)
+{
+    mull__push_limit(L, of);
+}
+
 static void push_consumer(lua_State *L, const mull_consumer_snapshot *of)
 {
-    lua_createtable(L, 0, 24);
+    lua_createtable(L, 0, 26);
     mull__set_text(L, "name", of->name);
     mull__set_text(L, "transport", of->transport);
     mull__set_text(L, "queue", of->queue);
@@ -78,6 +94,8 @@ static void push_consumer(lua_State *L, const mull_consumer_snapshot *of)
     set_reasons(L, of);
     set_last_error(L, of);
     set_times(L, of);
+    SET_LIST(L, of, limit);
+    set_count(L, "limited_values", of->limited_values);
 }
 
 static void push_rule(lua_State *L, const mull_rule_snapshot *of)
@@ -90,17 +108,6 @@ static void push_rule(lua_State *L, const mull_rule_snapshot *of)
     set_count(L, "dead_lettered", of->dead_lettered);
     set_count(L, "discarded", of->discarded);
 }
-
-/* SET_LIST sets a field to the list of all that a snapshot has of something. */
-#define SET_LIST(L, of, some)                                                                      \
-    do {                                                                                           \
-        lua_newtable(L);                                                                           \
-        for (size_t i = 0; i < (of)->some##_count; i++) {                                          \
-            push_##some(L, (of)->some##s[i]);                                                      \
-            lua_rawseti(L, -2, (lua_Integer)i + 1);                                                \
-        }                                                                                          \
-        lua_setfield(L, -2, #some "s");                                                            \
-    } while (0)
 
 /* push_snapshot may raise, for want of memory. */
 static int push_snapshot(lua_State *L)

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Lines come in bursts, and to wake a thread for each costs more than to write it. */
+enum { GATHER_MS = 1 };
 
 typedef struct line {
     struct line *next;
@@ -58,18 +62,20 @@ static int may_go_on(int fd)
     return errno == EINTR;
 }
 
-static int put_out(mull__writer *w, const char *text, size_t size)
+/* put_out gives how much of it is written. */
+static size_t put_out(mull__writer *w, const char *text, size_t size)
 {
-    for (size_t done = 0; done < size;) {
+    size_t done = 0;
+    while (done < size) {
         ssize_t written = write(w->fd, text + done, size - done);
         if (written < 0 && may_go_on(w->fd))
             continue;
         if (written <= 0)
-            return -1;
+            break;
         done += (size_t)written;
         w->torn = text[done - 1] != '\n';
     }
-    return 0;
+    return done;
 }
 
 /* tell_lost says how many lines are lost, if any are; where even that can't be written, they stay
@@ -83,24 +89,78 @@ static void tell_lost(mull__writer *w)
     mull__timestamp_write(mull__wall_ms(), moment);
     snprintf(text, sizeof text, "%.*s%s%.*s%" PRIu64 "%s\n", (int)(time - w->notice), w->notice,
              moment, (int)(count - time) - 6, time + 6, w->lost, count + 7);
-    if ((!w->torn || put_out(w, "\n", 1) == 0) && put_out(w, text, strlen(text)) == 0)
+    if ((!w->torn || put_out(w, "\n", 1) == 1) && put_out(w, text, strlen(text)) == strlen(text))
         w->lost = 0;
 }
 
-/* take takes what is next; NULL: lines that found no room are all there is to tell of. */
+/* joins says whether a line is written together with those before it: in a pipe, other processes'
+ * lines don't get into what is no longer than PIPE_BUF; and what was lost is told between lines. */
+static int joins(const line *l, size_t size)
+{
+    return l && l->lost_before == 0 && size + l->size <= PIPE_BUF;
+}
+
+/* take takes the lines that are next; NULL: those that found no room are all there is to tell of.
+ */
 static line *take(mull__writer *w)
 {
-    line *l = w->first;
-    if (l) {
-        w->first = l->next;
-        w->end = w->first ? w->end : &w->first;
-        w->lost += l->lost_before;
-    } else {
+    line *first = w->first, *last = first;
+    if (!first) {
         w->lost += w->lost_last;
         w->lost_last = 0;
         w->tells = 0;
+        return NULL;
     }
-    return l;
+    for (size_t size = first->size; joins(last->next, size); last = last->next)
+        size += last->next->size;
+    w->first = last->next;
+    w->end = w->first ? w->end : &w->first;
+    w->lost += first->lost_before;
+    last->next = NULL;
+    return first;
+}
+
+/* write_all writes lines in one write, where the descriptor takes them at once. */
+static void write_all(mull__writer *w, const line *lines)
+{
+    char together[PIPE_BUF];
+    const char *text = lines->text;
+    size_t size = lines->size;
+    if (lines->next) {
+        size = 0;
+        for (const line *l = lines; l; size += l->size, l = l->next)
+            memcpy(together + size, l->text, l->size);
+        text = together;
+    }
+    size_t done = w->lost > 0 ? 0 : put_out(w, text, size);
+    for (const line *l = lines; l; l = l->next) {
+        w->lost += done < l->size;
+        done -= done < l->size ? done : l->size;
+    }
+}
+
+static size_t free_all(line *lines)
+{
+    size_t freed = 0;
+    while (lines) {
+        line *next = lines->next;
+        freed += room_of(lines);
+        free(lines);
+        lines = next;
+    }
+    return freed;
+}
+
+/* wait_for_lines, once there is one, waits GATHER_MS for others, whose putters wake nobody. */
+static void wait_for_lines(mull__writer *w)
+{
+    if (w->first || w->tells)
+        return;
+    while (!w->first && !w->tells)
+        pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+    poll(NULL, 0, GATHER_MS);
+    pthread_mutex_lock(&w->lock);
 }
 
 /* work keeps the order: what was lost before a line is told before it is written. */
@@ -109,19 +169,18 @@ static void *work(void *data)
     mull__writer *w = data;
     pthread_mutex_lock(&w->lock);
     for (;;) {
-        while (!w->first && !w->tells)
-            pthread_cond_wait(&w->changed, &w->lock);
-        line *l = take(w);
+        wait_for_lines(w);
+        line *lines = take(w);
         w->is_busy = 1;
         pthread_mutex_unlock(&w->lock);
         tell_lost(w);
-        if (l && (w->lost > 0 || put_out(w, l->text, l->size) != 0))
-            w->lost++;
+        if (lines)
+            write_all(w, lines);
+        size_t freed = free_all(lines);
         pthread_mutex_lock(&w->lock);
-        w->waiting -= l ? room_of(l) : 0;
+        w->waiting -= freed;
         w->dealt++;
         w->is_busy = 0;
-        free(l);
     }
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* stderr_queue.h: lines for a descriptor that may stand still, or fail: a pipe that nobody reads, a
- * full disk. They wait in a queue of bounded size for a thread that writes them, each in one write
- * where the descriptor takes it at once.
+ * full disk. They wait in a queue of bounded size for a thread that writes them, as many in one
+ * write as a pipe takes whole, or one that is longer.
  *
  *   put ── line ── line ── line ──> thread ── write
  *    └ a line that finds no room is lost, and counted with those that couldn't be written

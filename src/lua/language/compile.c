@@ -114,26 +114,33 @@ static int word_of(reader *r, const char *name, const char *const *words)
     return place;
 }
 
-/* each reads the list in field `name` into an array of `bytes` each, with `read` called for every
- * item while it is on top. NULL: there is no list. */
+/* items reads the list on top into an array of `bytes` each, with `read` called for every item
+ * while it is on top. NULL: it is no list. */
+static void *items(reader *r, size_t *count, size_t bytes, void (*read)(reader *r, void *item))
+{
+    lua_State *L = r->L;
+    *count = 0;
+    if (!lua_istable(L, -1))
+        return NULL;
+    *count = (size_t)lua_rawlen(L, -1);
+    char *list = take(r, *count, bytes);
+    for (size_t i = 0; i < *count; i++) {
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        read(r, list + i * bytes);
+        lua_pop(L, 1);
+    }
+    return list;
+}
+
+/* each does the same with the list in field `name`. */
 static void *each(reader *r, size_t *count, const char *name, size_t bytes,
                   void (*read)(reader *r, void *item))
 {
-    lua_State *L = r->L;
-    char *items = NULL;
-    luaL_checkstack(L, 8, "a result too deep");
-    *count = 0;
-    if (lua_getfield(L, -1, name) == LUA_TTABLE) {
-        *count = (size_t)lua_rawlen(L, -1);
-        items = take(r, *count, bytes);
-        for (size_t i = 0; i < *count; i++) {
-            lua_rawgeti(L, -1, (lua_Integer)i + 1);
-            read(r, items + i * bytes);
-            lua_pop(L, 1);
-        }
-    }
-    lua_pop(L, 1);
-    return items;
+    luaL_checkstack(r->L, 8, "a result too deep");
+    lua_getfield(r->L, -1, name);
+    void *list = items(r, count, bytes, read);
+    lua_pop(r->L, 1);
+    return list;
 }
 
 /* ---- Matchers -------------------------------------------------------------------------------- */
@@ -304,12 +311,69 @@ static void read_function(reader *r, int64_t *value)
     *value = lua_isboolean(r->L, -1) ? MULL__OFF : lua_tointeger(r->L, -1) + 1;
 }
 
-static void read_rate(reader *r, mull__setting_rate *value)
+static void read_name(reader *r, void *item)
 {
-    if (lua_istable(r->L, -1))
-        *value = (mull__setting_rate){integer_of(r, "after", 1), integer_of(r, "wait_ms", 0)};
-    else
-        *value = (mull__setting_rate){MULL__OFF, 0};
+    *(const char **)item = text(r);
+}
+
+static void read_types(reader *r, mull__type_list *list, const char *name)
+{
+    list->names = each(r, &list->count, name, sizeof *list->names, read_name);
+    list->types = take(r, list->count, sizeof *list->types);
+}
+
+static mull__per per_of(reader *r)
+{
+    return (mull__per){(mull__per_kind)word_of(r, "per", mull__per_words), text_of(r, "header")};
+}
+
+static mull__source_pos own_place_of(reader *r)
+{
+    return (mull__source_pos){text_of(r, "file"), (int)integer_of(r, "line", 0)};
+}
+
+static void read_rate_limit(reader *r, void *item)
+{
+    mull__rate_limit *limit = item;
+    *limit = (mull__rate_limit){
+        .per = per_of(r),
+        .place = own_place_of(r),
+        .after = integer_of(r, "after", MULL__OFF),
+        .ratio = number_of(r, "ratio"),
+        .window_ms = integer_of(r, "window_ms", 0),
+        .least = integer_of(r, "least", 0),
+        .messages = integer_of(r, "messages", 1),
+        .within_ms = integer_of(r, "within_ms", MULL__OFF),
+        .wait_ms = integer_of(r, "wait_ms", 0),
+        .max_wait_ms = integer_of(r, "max_wait_ms", 0),
+        .hint = text_of(r, "hint"),
+        .successes = integer_of(r, "successes", 1),
+        .keep = scalar_of(r, "keep").as.boolean,
+        .ramp_ms = integer_of(r, "ramp_ms", 0),
+    };
+    read_types(r, &limit->only, "only");
+    read_types(r, &limit->except, "except");
+}
+
+static void read_call_limit(reader *r, void *item)
+{
+    *(mull__call_limit *)item = (mull__call_limit){
+        .per = per_of(r),
+        .place = own_place_of(r),
+        .count = integer_of(r, "count", 1),
+        .unit_ms = integer_of(r, "unit_ms", 0),
+        .burst = integer_of(r, "burst", 1),
+    };
+}
+
+static void read_rate_limits(reader *r, mull__setting_rate_limits *value)
+{
+    value->items = items(r, &value->count, sizeof *value->items, read_rate_limit);
+}
+
+static void read_call_limits(reader *r, mull__setting_call_limits *value)
+{
+    value->items = items(r, &value->count, sizeof *value->items, read_call_limit);
 }
 
 /* read_queue leaves `value`, its default, where it is `false`. */
@@ -324,7 +388,7 @@ static mull__source_pos place_of(reader *r, const char *name)
 {
     mull__source_pos place = {0};
     if (lua_getfield(r->L, -2, name) == LUA_TTABLE)
-        place = (mull__source_pos){text_of(r, "file"), (int)integer_of(r, "line", 0)};
+        place = own_place_of(r);
     lua_pop(r->L, 1);
     return place;
 }

@@ -168,7 +168,7 @@ static void set_limit(lua_State *L, const char *name, int64_t limit)
 
 static void push_config(lua_State *L, const mull__config *config)
 {
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 7);
     mull__set_text(L, "dead_letter_queue", config->dead_letter_queue);
     set_limit(L, "max_age_ms", config->max_age_ms);
     set_limit(L, "max_attempts", config->max_attempts);
@@ -180,6 +180,12 @@ static void push_config(lua_State *L, const mull__config *config)
     lua_setfield(L, -2, "unrecoverable");
     set_tier(L, "retry", &config->retry);
     set_tier(L, "redeliver", &config->redeliver);
+    if (config->has_rule) {
+        lua_createtable(L, 0, 2);
+        set_tier(L, "retry", &config->rule_retry);
+        set_tier(L, "redeliver", &config->rule_redeliver);
+        lua_setfield(L, -2, "rule");
+    }
     mull__proxy_wrap(L);
 }
 

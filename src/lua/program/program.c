@@ -4,6 +4,7 @@
 #include "lua/binding/engine.h"
 #include "lua/binding/memory_limit.h"
 #include "lua/binding/module.h"
+#include "lua/binding/policy_module.h"
 #include "lua/binding/stderr_output.h"
 
 #include <errno.h>
@@ -16,20 +17,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2 };
 
-static void do_nothing(int signal_number)
+static volatile sig_atomic_t is_hung_up; /* a SIGHUP came that no engine took */
+
+static void note(int signal_number)
 {
-    (void)signal_number;
+    if (signal_number == SIGHUP)
+        is_hung_up = 1;
 }
 
 /* survive keeps a signal from ending us. It isn't ignored, or what a handler starts would inherit
  * that. */
 static void survive(int signal_number)
 {
-    if (signal(signal_number, do_nothing) == SIG_IGN)
+    if (signal(signal_number, note) == SIG_IGN)
         signal(signal_number, SIG_IGN);
 }
 
@@ -130,6 +135,31 @@ static int read_stdin(lua_State *L)
     return 1;
 }
 
+/* hung_up() says whether a SIGHUP came since it was last asked. */
+static int hung_up(lua_State *L)
+{
+    int was = is_hung_up;
+    if (was)
+        is_hung_up = 0;
+    lua_pushboolean(L, was);
+    return 1;
+}
+
+/* pause(ms) waits, whatever signal comes. */
+static int pause_ms(lua_State *L)
+{
+    struct timespec until;
+    lua_Integer ms = luaL_checkinteger(L, 1);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
+    }
+    return 0;
+}
+
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
@@ -140,7 +170,12 @@ static int open_program(lua_State *L)
                                          {"is_worker", is_worker},
                                          {"writes_to_terminal", writes_to_terminal},
                                          {"read_stdin", read_stdin},
-                                         {"quiet", mull__callback_mute_events},
+                                         {"hung_up", hung_up},
+                                         {"pause", pause_ms},
+                                         {"look", mull__policy_look},
+                                         {"catch_up", mull__policy_catch_up},
+                                         {"mute", mull__engine_mute},
+                                         {"mute_policy", mull__callback_mute_events},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
     mull__memory_limit_push(L);
@@ -177,8 +212,8 @@ int mull__program(int argc, char **argv)
 {
     survive(SIGPIPE); /* who reads our output may go: a write says so */
     int runs = argc > 1 && strcmp(argv[1], "run") == 0;
-    if (runs)
-        survive(SIGHUP); /* it means a reload, and none is needed before the first load */
+    if (runs || (argc > 1 && strcmp(argv[1], "decide") == 0))
+        survive(SIGHUP); /* it means a reload */
     int code = EXIT_USAGE;
     lua_State *L = luaL_newstate();
     if (!L) {

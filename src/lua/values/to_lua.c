@@ -183,10 +183,25 @@ void mull__push_verdict(lua_State *L, const mull_verdict *verdict)
     mull__set_text(L, "generation", verdict->generation);
 }
 
+void mull__push_limit(lua_State *L, const mull_limit_status *limit)
+{
+    luaL_checkstack(L, 4, NULL);
+    lua_createtable(L, 0, 9);
+    mull__set_text(L, "per", limit->per);
+    mull__set_text(L, "value", limit->value);
+    mull__set_text(L, "file", limit->file);
+    mull__set_integer(L, "line", limit->line);
+    mull__set_integer(L, "since_ms", limit->since_ms);
+    mull__set_integer(L, "next_ms", limit->next_ms);
+    mull__set_flag(L, "waits_for_handlers", limit->waits_for_handlers);
+    mull__set_integer(L, "probes", (int64_t)limit->probes);
+    mull__set_text(L, "error_type", limit->error_type);
+}
+
 void mull__push_event(lua_State *L, const mull_event *event)
 {
     luaL_checkstack(L, 6, NULL);
-    lua_createtable(L, 0, 6);
+    lua_createtable(L, 0, 8);
     mull__set_text(L, "name", mull_event_name(event->kind));
     if (event->failure) {
         mull__push_failure(L, event->failure);
@@ -199,4 +214,9 @@ void mull__push_event(lua_State *L, const mull_event *event)
     mull__set_rule(L, event->rule);
     mull__set_text(L, "text", event->text);
     mull__set_text(L, "generation", event->generation);
+    mull__set_text(L, "consumer", event->consumer);
+    if (event->limit) {
+        mull__push_limit(L, event->limit);
+        lua_setfield(L, -2, "limit");
+    }
 }

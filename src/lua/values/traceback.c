@@ -2,7 +2,6 @@
 #include "traceback.h"
 
 #include <lauxlib.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Of a deeper stack only the innermost and the outermost levels are shown. */
@@ -30,10 +29,14 @@ static int levels_of(lua_State *of)
 
 static void add_place(luaL_Buffer *out, const char *file, int line)
 {
-    char number[16];
+    char number[16], *at = number + sizeof number;
     luaL_addstring(out, file);
-    if (line > 0)
-        luaL_addlstring(out, number, (size_t)snprintf(number, sizeof number, ":%d", line));
+    if (line <= 0)
+        return;
+    for (; line > 0; line /= 10)
+        *--at = (char)('0' + line % 10);
+    *--at = ':';
+    luaL_addlstring(out, at, (size_t)(number + sizeof number - at));
 }
 
 static void add_name(luaL_Buffer *out, const lua_Debug *at)

@@ -21,7 +21,8 @@
 /* ---- Out of Lua ------------------------------------------------------------------------------ */
 
 /* mull__read_failure reads a table with the keys of `mulligan decide`, or its text in JSON, in
- * whose place it leaves the table. An unknown key raises. */
+ * whose place it leaves the table; a plain text is read without one, by wire/failure_value.h. An
+ * unknown key raises. */
 void mull__read_failure(lua_State *L, int index, mull__arena *arena, mull_failure *failure);
 
 /* mull__read_error_value reads what a handler raised, and raises only for want of memory: an error
@@ -79,6 +80,7 @@ void mull__push_facts(lua_State *L, const mull_message *message);
 void mull__push_value(lua_State *L, const mull_value *value);
 void mull__push_failure(lua_State *L, const mull_failure *failure);
 void mull__push_verdict(lua_State *L, const mull_verdict *verdict);
+void mull__push_limit(lua_State *L, const mull_limit_status *limit);
 void mull__push_event(lua_State *L, const mull_event *event);
 
 /* mull__set_failure_counters sets in the table on top where a failure was, and its counters. */

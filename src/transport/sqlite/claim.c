@@ -23,7 +23,7 @@ void mull__claim_free(const mull_allocator *allocator, mull__claim *claim)
 }
 
 /* The columns of MULL__CLAIM_COLUMNS. */
-enum { NUMBER, DELIVERIES, ID, TYPE, KEY, HEADERS, BODY, LARGE, BYTES };
+enum { NUMBER, DELIVERIES, ID, TYPE, KEY, HEADERS, PUBLISHED, BODY, LARGE, BYTES };
 
 /* place copies a column to `*end` and moves that behind it; NULL stays NULL. */
 static const char *place(char **end, sqlite3_stmt *row, int column)
@@ -82,6 +82,7 @@ static int read_claim(mull__store *store, mull__list *claims, sqlite3_stmt *row,
                            .number = sqlite3_column_int64(row, NUMBER),
                            .token = ++store->token,
                            .queue = queue,
+                           .published_ms = sqlite3_column_int64(row, PUBLISHED),
                            .large = sqlite3_column_int64(row, LARGE)};
     mull__list_push(claims, &claim->link);
     char *end = (char *)(claim + 1);

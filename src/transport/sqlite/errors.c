@@ -25,6 +25,12 @@ int mull__is_full(sqlite3 *db, int code)
     return error == ENOSPC || error == EDQUOT;
 }
 
+int mull__is_taken(int code)
+{
+    return code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_ROWID ||
+           code == SQLITE_CONSTRAINT_TRIGGER; /* of bodies */
+}
+
 static void say_full(const mull__store *store, const char *words, char *why, size_t size)
 {
     const char *right = "make some, and it goes on";

@@ -1,6 +1,7 @@
-/* headers.c: headers out of a row, where they are a JSON object, by SQLite's own reader of JSON. It
- * takes more than headers may be, and what is too much is refused here: other values than strings
- * and objects of them, NULs, bytes and halves of surrogate pairs that are no UTF-8. */
+/* headers.c: headers out of a row, where they are a JSON object. One without escapes and spaces, as
+ * mulligan writes it, is read here; any other by SQLite's own reader of JSON. That takes more than
+ * headers may be, and what is too much is refused here: other values than strings and objects of
+ * them, NULs, bytes and halves of surrogate pairs that are no UTF-8. */
 #include "base/alloc.h"
 #include "base/utf8.h"
 #include "store.h"
@@ -56,6 +57,40 @@ static int take_all(sqlite3_stmt *read, mull_header *headers, size_t *count, cha
     return sqlite3_reset(read);
 }
 
+/* take_plain copies a string of JSON that has no escape, from `*at` to `*end`, and moves both
+ * behind it. NULL: it is something else. */
+static const char *take_plain(char **end, const char **at)
+{
+    const unsigned char *from = (const unsigned char *)*at + 1, *to = from;
+    if (**at != '"')
+        return NULL;
+    while (*to >= 0x20 && *to != '"' && *to != '\\')
+        to++;
+    if (*to != '"')
+        return NULL;
+    size_t size = (size_t)(to - from);
+    char *start = memcpy(*end, from, size);
+    start[size] = 0;
+    *end += size + 1;
+    *at = (const char *)to + 1;
+    return mull__utf8_valid(start) ? start : NULL;
+}
+
+/* take_all_plain reads an object of such strings; 0: it is something else. */
+static int take_all_plain(const char *at, mull_header *headers, size_t *count, char *end)
+{
+    do {
+        at++; /* behind the brace, or a comma */
+        mull_header header = {.name = take_plain(&end, &at)};
+        if (header.name && *at == ':' && at++)
+            header.value = take_plain(&end, &at);
+        if (!header.value)
+            return 0;
+        headers[(*count)++] = header;
+    } while (*at == ',');
+    return at[0] == '}' && !at[1];
+}
+
 /* most_headers is how many there can be: each but the last has a comma behind it. */
 static size_t most_headers(const char *text)
 {
@@ -78,8 +113,12 @@ int mull__store_headers(mull__store *store, const char *text, mull_header **out,
     mull_header *block = mull__alloc(&store->allocator, most * sizeof *block + strlen(text));
     if (!block)
         return SQLITE_NOMEM;
-    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_HEADERS, "t", text);
-    int code = take_all(read, block, count, (char *)(block + most));
+    char *end = (char *)(block + most);
+    int code = SQLITE_OK;
+    if (!take_all_plain(text, block, count, end)) {
+        *count = 0;
+        code = take_all(mull__store_bind(store, MULL__SQL_HEADERS, "t", text), block, count, end);
+    }
     if (code == SQLITE_OK) {
         *out = block;
     } else {

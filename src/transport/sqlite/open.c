@@ -34,13 +34,8 @@ __attribute__((format(printf, 2, 3))) static int complain(const complaint *to, c
     return MULL_EIO;
 }
 
-static int complain_of(const complaint *to, mull__store *store, int code)
+static int complain_of_code(const complaint *to, sqlite3 *db, int code)
 {
-    sqlite3 *db = store->db;
-    if (!mull__wal_is_intact(store))
-        return complain(to,
-                        "its -wal was cut short while others use it, and with that what was not "
-                        "yet in the file is lost; end them, and try again");
     if (mull__is_full(db, code))
         return complain(to, "its disk is full, and there is no room for it; make some elsewhere on "
                             "that, and try again");
@@ -71,6 +66,16 @@ static int complain_of(const complaint *to, mull__store *store, int code)
     }
 }
 
+/* complain_of looks at the log first, which makes its index where there is none. */
+static int complain_of(const complaint *to, mull__store *store, int code)
+{
+    if (!mull__wal_is_intact(store))
+        return complain(to,
+                        "its -wal was cut short while others use it, and with that what was not "
+                        "yet in the file is lost; end them, and try again");
+    return complain_of_code(to, store->db, code);
+}
+
 /* ---- Is it a place for a database? ----------------------------------------------------------- */
 
 static int check_folder(const complaint *to)
@@ -90,23 +95,43 @@ static int check_folder(const complaint *to)
     return 0;
 }
 
+/* has_pages says whether a journal has what a database was before an upgrade. That of a new file
+ * says that there was nothing; a power cut may leave it without the file. */
+static int has_pages(const char *journal)
+{
+    static const unsigned char magic[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    enum { PAGES_BEFORE = 16, HEADER = 20 };
+    unsigned char header[HEADER] = {0};
+    FILE *in = fopen(journal, "rb");
+    if (!in)
+        return 1;
+    size_t length = fread(header, 1, HEADER, in);
+    fclose(in);
+    return length == HEADER && memcmp(header, magic, sizeof magic) == 0 &&
+           memcmp(header + PAGES_BEFORE, "\0\0\0", 4) != 0;
+}
+
 /* check_log: where a database was moved away without its log, or emptied, opening it would cost
- * what is in the log. */
-static int check_log(const complaint *to)
+ * what is in the log; where it was moved away without the journal of an upgrade, what it was. */
+static int check_log(const complaint *to, const char *end)
 {
     struct stat status;
     char log[4096];
-    int length = snprintf(log, sizeof log, "%s-wal", to->path);
+    int is_journal = strcmp(end, "-journal") == 0;
+    int length = snprintf(log, sizeof log, "%s%s", to->path, end);
     if (length < 0 || (size_t)length >= sizeof log || stat(log, &status) != 0 ||
         status.st_size == 0)
         return 0;
     int there = stat(to->path, &status) == 0;
-    if (there && status.st_size > 0)
-        return 0; /* another process made both just now, the log last */
+    if (there && (status.st_size > 0 || is_journal))
+        return 0; /* another process made both just now: the log last, a journal before any page */
+    if (is_journal && !has_pages(log))
+        return 0;
     return complain(to,
-                    "%s, but its log %s %s, with messages in it: put the file back, or remove "
+                    "%s, but its %s %s %s, with messages in it: put the file back, or remove "
                     "that as well",
-                    there ? "is empty" : "isn't there", log, there ? "isn't" : "is");
+                    there ? "is empty" : "isn't there", is_journal ? "journal" : "log", log,
+                    there ? "isn't" : "is");
 }
 
 static int check_place(const complaint *to)
@@ -124,7 +149,9 @@ static int check_place(const complaint *to)
     } else if (errno != ENOENT) {
         return complain(to, "%s", strerror(errno));
     }
-    return check_log(to) != 0 ? MULL_EIO : check_folder(to);
+    if (check_log(to, "-wal") != 0 || check_log(to, "-journal") != 0)
+        return MULL_EIO;
+    return check_folder(to);
 }
 
 /* ---- Is it our database? --------------------------------------------------------------------- */
@@ -242,7 +269,7 @@ static int check_objects(const complaint *to, mull__store *store)
             "the %s '%s' in it; drop that, and try again",
             (const char *)sqlite3_column_text(read, 0), (const char *)sqlite3_column_text(read, 1));
     code = code == SQLITE_OK ? sqlite3_finalize(read) : code;
-    return code == SQLITE_OK ? status : complain_of(to, store, code);
+    return code == SQLITE_OK ? status : complain_of_code(to, store->db, code);
 }
 
 static int upgrade(const complaint *to, mull__store *store, identity *of)
@@ -260,7 +287,7 @@ static int upgrade(const complaint *to, mull__store *store, identity *of)
     }
     if (code == SQLITE_OK)
         code = identify(store->db, of);
-    return code == SQLITE_OK ? 0 : complain_of(to, store, code);
+    return code == SQLITE_OK ? 0 : complain_of_code(to, store->db, code);
 }
 
 /* make_ready looks before it writes: what isn't ours isn't touched. */
@@ -350,6 +377,9 @@ void mull__store_close(mull__store *store)
     mull__free(&store->allocator, store->others);
     mull__free(&store->allocator, store->headers);
     mull__free(&store->allocator, store->queues);
+    mull__free(&store->allocator, store->buckets);
+    store->buckets = NULL;
+    store->queue_count = store->queue_room = 0;
     store->queues = NULL;
     store->others = NULL;
     store->headers = NULL;

@@ -8,6 +8,9 @@
 
 #include <unistd.h>
 
+/* Clocks of processes differ by less. */
+#define MARK_AHEAD_MS INT64_C(1000)
+
 static int remember(mull__store *store, int64_t owner)
 {
     if (store->other_count == store->other_room) {
@@ -48,8 +51,17 @@ static int insert_new(mull__store *store, int64_t *owner)
         code = mull__store_number(store, owner);
         if (code == SQLITE_OK)
             code = insert_row(store, *owner);
-    } while (code == SQLITE_CONSTRAINT_PRIMARYKEY || code == SQLITE_CONSTRAINT_ROWID);
+    } while (mull__is_taken(code));
     return code;
+}
+
+/* set_marks_back counts anew where a mark is far ahead of the clock, or each depth would. Whoever
+ * set it goes by a clock that was set back, or did; so this is where owners come and go, and not in
+ * each transaction, where two such owners would count by turns. */
+static int set_marks_back(mull__store *store)
+{
+    return mull__store_run(store, MULL__SQL_MARK_BACK, "ii", MARK_AHEAD_MS,
+                           mull_port_wall(store->port));
 }
 
 /* remove_owner frees an owner's claims, and takes out its row. `counted`: it died, so the hand-outs
@@ -64,10 +76,22 @@ static int remove_owner(mull__store *store, int64_t owner, int64_t counted)
             store, steps[i],
             steps[i] == MULL__SQL_OWNER_MOVE || steps[i] == MULL__SQL_OWNER_FREE ? "ii" : "i",
             owner, counted);
-    return code == SQLITE_OK ? mull__store_run(store, MULL__SQL_OWNER_DELETE, "i", owner) : code;
+    if (code == SQLITE_OK)
+        code = mull__store_run(store, MULL__SQL_OWNER_DELETE, "i", owner);
+    return code == SQLITE_OK ? set_marks_back(store) : code;
 }
 
-static int become(mull__store *store)
+/* free_nameless: what was claimed, and no range says by whom, as in a file that was repaired, is
+ * claimed by nobody who lives to end it. It may be what killed its owner, so it counts as a death.
+ */
+static int free_nameless(mull__store *store, int *freed)
+{
+    int code = mull__store_run(store, MULL__SQL_NAMELESS_MOVE, "");
+    *freed = code == SQLITE_OK ? sqlite3_changes(store->db) : 0;
+    return *freed ? mull__store_run(store, MULL__SQL_NAMELESS_MOVED, "") : code;
+}
+
+static int become(mull__store *store, int *freed)
 {
     int64_t owner = 0;
     int code = read_owners(store);
@@ -78,18 +102,27 @@ static int become(mull__store *store)
     if (code == SQLITE_OK)
         mull__lock_mark(store,
                         store->other_count ? store->others[store->other_count - 1].owner : 0);
+    if (code == SQLITE_OK)
+        code = free_nameless(store, freed);
+    if (code == SQLITE_OK)
+        code = set_marks_back(store);
     return code == SQLITE_OK ? mull__store_commit(store) : code;
 }
 
 int mull__store_register_owner(mull__store *store)
 {
-    int code = mull__store_begin(store);
+    int freed = 0, code = mull__store_begin(store);
     if (code == SQLITE_OK)
-        code = become(store);
+        code = become(store, &freed);
     if (code != SQLITE_OK) {
         mull__store_rollback(store);
         if (store->owner)
             mull__lock_release(store);
+    } else if (freed) {
+        mull__store_log(store, MULL_WARNING,
+                        "%d message(s) were claimed, and their claims are lost; they are free "
+                        "again, and that counts",
+                        freed);
     }
     return code;
 }

@@ -22,8 +22,11 @@
 #define MULL__SCHEMA_APPLICATION 1836412012
 #define MULL__SCHEMA_VERSION     2
 
-/* Set on each connection. FULL: a commit is on the disk before it is answered. */
-#define MULL__SCHEMA_CONNECTION "PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;"
+/* Set on each connection. FULL: a commit is on the disk before it is answered. The cache fills up
+ * in a long queue, whatever it is for: what is claimed is read once. Some builds of SQLite
+ * overwrite what is deleted, which costs a third of the rate. */
+#define MULL__SCHEMA_CONNECTION                                                                    \
+    "PRAGMA synchronous = FULL; PRAGMA cache_size = -6000; PRAGMA secure_delete = OFF;"
 
 /* A body of up to so many bytes is in its message's row. */
 #define MULL__BODY_IN_ROW      4096
@@ -43,14 +46,14 @@
     "    type TEXT,\n"                                                                             \
     "    key TEXT,\n"                                                                              \
     "    headers TEXT NOT NULL DEFAULT '{}',\n"                                                    \
-    "    published_ms INTEGER NOT NULL,\n"                                                         \
-    "    body BLOB CHECK (length(body) <= " MULL__BODY_IN_ROW_TEXT "),\n"                          \
-    "    large INTEGER CHECK ((large IS NULL) = (body IS NOT NULL)), -- in bodies\n"
+    "    published_ms INTEGER NOT NULL,\n"
+#define MULL__LARGE  "    large INTEGER CHECK ((large IS NULL) = (body IS NOT NULL)), -- in bodies\n"
 #define MULL__COPIED "id, type, key, headers, published_ms, body, large"
 #define MULL__NUMBER "CHECK (number > 0 AND number < " MULL__NUMBERS_END ")"
 
-/* The partial indexes of `waiting` cover what is fresh, what is poison candidate, what is claimed
- * and what is a dead letter, so that none of them grows with what the others hold. */
+/* No CHECK of `waiting` calls a function, or SQLite would keep a journal of each statement that
+ * fires its triggers. Its partial indexes cover what is fresh, what is poison candidate, what is
+ * claimed and what is a dead letter, so that none of them grows with what the others hold. */
 #define MULL__SCHEMA_TABLES                                                                        \
     "CREATE TABLE queues (\n"                                                                      \
     "    queue INTEGER PRIMARY KEY,\n"                                                             \
@@ -64,6 +67,7 @@
     "CREATE TABLE ready (\n"                                                                       \
     "    queue INTEGER NOT NULL,\n"                                                                \
     "    number INTEGER NOT NULL " MULL__NUMBER ",\n" MULL__MESSAGE                                \
+    "    body BLOB CHECK (length(body) <= " MULL__BODY_IN_ROW_TEXT "),\n" MULL__LARGE              \
     "    PRIMARY KEY (queue, number)\n"                                                            \
     ") STRICT, WITHOUT ROWID;\n"                                                                   \
     "CREATE TABLE ranges (\n"                                                                      \
@@ -83,6 +87,7 @@
     "    deliveries INTEGER NOT NULL DEFAULT 0\n"                                                  \
     "        CHECK (deliveries >= (owner IS NOT NULL)\n"                                           \
     "            AND deliveries <= " MULL__DELIVERIES_MAX_TEXT "),\n" MULL__MESSAGE                \
+    "    body BLOB, -- as in ready\n" MULL__LARGE                                                  \
     "    dead_ms INTEGER, -- this and the rest: of a dead letter\n"                                \
     "    dead_from TEXT CHECK ((dead_from IS NULL) = (dead_ms IS NULL)),\n"                        \
     "    consumer TEXT CHECK (consumer IS NULL OR dead_ms IS NOT NULL),\n"                         \
@@ -97,7 +102,7 @@
     "CREATE INDEX waiting_claimed ON waiting (owner, queue)\n"                                     \
     "    WHERE owner IS NOT NULL;\n"                                                               \
     "CREATE INDEX waiting_dead ON waiting\n"                                                       \
-    "    (queue, consumer, error_type, reason, rule, dead_from, dead_ms)\n"                        \
+    "    (consumer, error_type, reason, rule, dead_from, queue, dead_ms)\n"                        \
     "    WHERE dead_ms IS NOT NULL;\n"
 #define MULL__SCHEMA_REST                                                                          \
     "CREATE TABLE IF NOT EXISTS bodies ( -- schema 1 had it, with other names\n"                   \
@@ -147,17 +152,25 @@
     " due - (OLD.due_ms <= mark_ms)),"                                                             \
     " delayed = iif(delayed < (OLD.due_ms > mark_ms), " MULL__OLD_DELAYED ","                      \
     " delayed - (OLD.due_ms > mark_ms)) WHERE queue = OLD.queue AND OLD.owner IS NULL;"
-#define MULL__REFUSE_IT " BEGIN SELECT RAISE(ABORT, '"
-#define MULL__REFUSED   "'); END;\n"
-#define MULL__NO_OWNER  "NEW.owner NOT NULL AND NEW.owner NOT IN (SELECT owner FROM owners)"
+/* What our own statements could run into on any day ends the transaction, as these do by OR
+ * ROLLBACK: to undo one of them alone, SQLite would copy each page before it changes it. */
+#define MULL__REFUSE_IT  " BEGIN SELECT RAISE(ABORT, '"
+#define MULL__REFUSE_ALL " BEGIN SELECT RAISE(ROLLBACK, '"
+#define MULL__REFUSED    "'); END;\n"
+#define MULL__NO_OWNER   "NEW.owner NOT NULL AND NEW.owner NOT IN (SELECT owner FROM owners)"
 #define MULL__LOST                                                                                 \
-    " SELECT RAISE(ABORT, 'no such owner or queue') WHERE " MULL__NO_OWNER                         \
+    " SELECT RAISE(ROLLBACK, 'no such owner or queue') WHERE " MULL__NO_OWNER                      \
     " OR NEW.queue NOT IN (SELECT queue FROM queues);"
 /* OR REPLACE deletes without a trigger. */
 #define MULL__ONCE                                                                                 \
     "CREATE TRIGGER counter_once BEFORE INSERT ON counter WHEN EXISTS (SELECT 1 FROM "             \
     "counter)" MULL__REFUSE_IT "it stays" MULL__REFUSED                                            \
-    "CREATE TRIGGER queues_once BEFORE INSERT ON queues"                                           \
+    "CREATE TRIGGER bodies_once BEFORE INSERT ON bodies WHEN EXISTS (SELECT 1 FROM bodies"         \
+    " WHERE body = NEW.body)" MULL__REFUSE_IT "a body stays as it is" MULL__REFUSED                \
+    "CREATE TRIGGER waiting_stay BEFORE UPDATE OF body, large ON waiting" MULL__REFUSE_IT          \
+    "a body stays as it is" MULL__REFUSED                                                          \
+    "CREATE TRIGGER bodies_stay BEFORE UPDATE ON bodies" MULL__REFUSE_IT                           \
+    "a body stays as it is" MULL__REFUSED "CREATE TRIGGER queues_once BEFORE INSERT ON queues"     \
     " WHEN EXISTS (SELECT 1 FROM queues WHERE name = NEW.name OR queue = NEW.queue)"               \
     " BEGIN SELECT RAISE(IGNORE); END;\n"
 #define MULL__SCHEMA_TRIGGERS                                                                      \
@@ -168,23 +181,23 @@
 #define MULL__SCHEMA_GUARDS                                                                        \
     "CREATE TRIGGER ranges_new BEFORE INSERT ON ranges WHEN " MULL__NO_OWNER                       \
     " OR EXISTS (SELECT 1 FROM ranges WHERE queue = NEW.queue AND first <= NEW.last"               \
-    " AND last >= NEW.first)" MULL__REFUSE_IT "no such owner, or claimed already" MULL__REFUSED    \
+    " AND last >= NEW.first)" MULL__REFUSE_ALL "no such owner, or claimed already" MULL__REFUSED   \
     "CREATE TRIGGER ranges_grow BEFORE UPDATE ON ranges WHEN NEW.queue <> OLD.queue"               \
-    " OR NEW.first <> OLD.first OR NEW.owner <> OLD.owner OR NEW.last < OLD.last" MULL__REFUSE_IT  \
+    " OR NEW.first <> OLD.first OR NEW.owner <> OLD.owner OR NEW.last < OLD.last" MULL__REFUSE_ALL \
     "a range only grows" MULL__REFUSED                                                             \
     "CREATE TRIGGER ranges_end BEFORE DELETE ON ranges WHEN EXISTS (SELECT 1 FROM ready"           \
-    " WHERE queue = OLD.queue AND number BETWEEN OLD.first AND OLD.last)" MULL__REFUSE_IT          \
+    " WHERE queue = OLD.queue AND number BETWEEN OLD.first AND OLD.last)" MULL__REFUSE_ALL         \
     "messages are claimed by it" MULL__REFUSED "CREATE TRIGGER owners_end BEFORE DELETE ON owners" \
     " WHEN EXISTS (SELECT 1 FROM waiting WHERE owner = OLD.owner)"                                 \
     " OR EXISTS (SELECT 1 FROM ranges WHERE owner = OLD.owner)" MULL__REFUSE_IT                    \
     "it has claims" MULL__REFUSED                                                                  \
     "CREATE TRIGGER owners_stay BEFORE UPDATE OF owner ON owners" MULL__REFUSE_IT                  \
     "an owner is what it is" MULL__REFUSED "CREATE TRIGGER counter_grows BEFORE UPDATE ON counter" \
-    " WHEN NEW.next < OLD.next OR NEW.next > OLD.next + 4294967296" MULL__REFUSE_IT                \
+    " WHEN NEW.next < OLD.next OR NEW.next > OLD.next + 4294967296" MULL__REFUSE_ALL               \
     "it only grows" MULL__REFUSED                                                                  \
     "CREATE TRIGGER counter_stays BEFORE DELETE ON counter" MULL__REFUSE_IT                        \
     "it stays" MULL__REFUSED "CREATE TRIGGER queues_grow BEFORE UPDATE OF queue, head ON queues"   \
-    " WHEN NEW.queue <> OLD.queue OR NEW.head < OLD.head" MULL__REFUSE_IT                          \
+    " WHEN NEW.queue <> OLD.queue OR NEW.head < OLD.head" MULL__REFUSE_ALL                         \
     "head only grows" MULL__REFUSED "CREATE TRIGGER queues_end BEFORE DELETE ON queues"            \
     " WHEN EXISTS (SELECT 1 FROM ready WHERE queue = OLD.queue)"                                   \
     " OR EXISTS (SELECT 1 FROM waiting WHERE queue = OLD.queue)"                                   \
@@ -250,7 +263,7 @@
     " DELETE FROM waiting WHERE number = OLD.number;\nEND;\n"
 #define MULL__SCHEMA_OVERVIEWS                                                                     \
     "CREATE VIEW dead_letters AS SELECT number, name AS queue, dead_from, consumer, error_type,"   \
-    " reason, rule, dead_ms FROM waiting JOIN queues USING (queue) WHERE dead_ms IS NOT NULL;\n"   \
+    " reason, rule, dead_ms FROM waiting LEFT JOIN queues USING (queue) WHERE dead_ms NOT NULL;\n" \
     "CREATE VIEW depths AS " MULL__DEPTHS                                                          \
     "(SELECT *, unixepoch() * 1000 AS now_ms FROM queues) AS q) AS q;\n"
 
@@ -259,13 +272,17 @@
     MULL__SCHEMA_TABLES, MULL__SCHEMA_WAITING, MULL__SCHEMA_REST, MULL__SCHEMA_TRIGGERS,           \
         MULL__SCHEMA_GUARDS, MULL__SCHEMA_VIEWS, MULL__SCHEMA_CHANGES, MULL__SCHEMA_OVERVIEWS
 
+/* What is inserted: the columns before, and those of MULL__COPIED. */
+#define MULL__VALUES "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?20, ?21"
+enum { MULL__AT_BODY = 20, MULL__AT_LARGE };
+
 /* What a claim reads, in this order. */
 #define MULL__CLAIM_COLUMNS                                                                        \
-    "SELECT number, deliveries, id, type, key, headers, m.body, large, bytes"                      \
+    "SELECT number, deliveries, id, type, key, headers, published_ms, m.body, large, bytes"        \
     " FROM waiting AS m LEFT JOIN bodies AS b ON b.body = large"                                   \
     " WHERE queue = ?1 AND owner IS NULL AND "
 #define MULL__CLAIM_READY                                                                          \
-    "SELECT number, 0, id, type, key, headers, m.body, large, bytes"                               \
+    "SELECT number, 0, id, type, key, headers, published_ms, m.body, large, bytes"                 \
     " FROM ready AS m LEFT JOIN bodies AS b ON b.body = large WHERE queue = ?1 AND number > ?3"
 
 /* A settle finds its message by this, or not at all. */
@@ -273,10 +290,18 @@
 #define MULL__STAMP   "id = coalesce(id, ?4), headers = ?5"
 #define MULL__UNCLAIM " SET owner = NULL, token = NULL, " MULL__STAMP ", "
 
+#define MULL__FROM_TO " FROM ready WHERE queue = ?1 AND number BETWEEN ?2 AND ?3"
+
 /* The rows of `ready` that owner ?1 has claimed. */
 #define MULL__RANGED                                                                               \
     " FROM ranges AS g CROSS JOIN ready AS r ON r.queue = g.queue AND number BETWEEN first"        \
     " AND last WHERE g.owner = ?1"
+
+/* The rows of `ready` that were claimed, and that no range names: the one that did was lost. */
+#define MULL__NAMELESS                                                                             \
+    " FROM queues AS q CROSS JOIN ready AS r ON r.queue = q.queue AND number <= head"              \
+    " WHERE number > coalesce((SELECT last FROM ranges AS g WHERE g.queue = r.queue"               \
+    " AND first <= number ORDER BY first DESC LIMIT 1), 0)"
 
 /* MULL__STATEMENTS lists every statement: its name and its text. ?1, ?2, ... as the text says;
  * times are milliseconds since 1970. */
@@ -288,10 +313,10 @@
     X(VERSION, "PRAGMA data_version")                                                              \
     X(SIZE, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")              \
     X(COUNTER_READ, "SELECT next FROM counter")                                                    \
-    X(COUNTER_WRITE, "UPDATE counter SET next = ?1")                                               \
+    X(COUNTER_WRITE, "UPDATE OR ROLLBACK counter SET next = ?1")                                   \
     X(QUEUE, "SELECT queue, head, ready FROM queues WHERE name = ?1")                              \
     X(QUEUE_NEW, "INSERT INTO queues (name) VALUES (?1)")                                          \
-    X(QUEUE_WRITE, "UPDATE queues SET head = ?2, ready = ?3 WHERE queue = ?1")                     \
+    X(QUEUE_WRITE, "UPDATE OR ROLLBACK queues SET head = ?2, ready = ?3 WHERE queue = ?1")         \
     X(QUEUE_COUNT, "SELECT count(*) FROM ready WHERE queue = ?1 AND number > ?2")                  \
     X(MARK, "UPDATE queues AS q SET mark_ms = ?2, (due, delayed) ="                                \
             " (SELECT iif(came > delayed, " MULL__NOW_DUE ", due + came),"                         \
@@ -299,20 +324,27 @@
             " FROM (SELECT " MULL__CAME " AS came FROM (SELECT ?2 AS now_ms)))"                    \
             " WHERE queue = ?1 AND delayed > 0 AND mark_ms < ?2"                                   \
             " AND (SELECT min(due_ms)" MULL__FRESH " AND due_ms > q.mark_ms) <= ?2")               \
-    X(READY, "INSERT INTO ready (queue, number, " MULL__COPIED ")"                                 \
-             " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                       \
-    X(DELAYED, "INSERT INTO waiting (queue, number, " MULL__COPIED ", due_ms)"                     \
-               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")                                \
-    X(BODY, "INSERT OR REPLACE INTO bodies (body, bytes) VALUES (?1, ?2)")                         \
+    X(MARK_BACK, "UPDATE queues AS q SET mark_ms = ?2, due = " MULL__NOW_DUE                       \
+                 ", delayed = " MULL__NOW_DELAYED " WHERE mark_ms > ?2 + ?1")                      \
+    X(READY, "INSERT INTO ready (queue, number, " MULL__COPIED ") VALUES (" MULL__VALUES ")")      \
+    X(DELAYED, "INSERT OR ROLLBACK INTO waiting (queue, number, " MULL__COPIED ", due_ms)"         \
+               " VALUES (" MULL__VALUES ", ?8)")                                                   \
+    X(BURIED, "INSERT OR ROLLBACK INTO waiting (queue, number, " MULL__COPIED                      \
+              ", due_ms, dead_ms, dead_from,"                                                      \
+              " error_type, reason, rule, consumer)"                                               \
+              " VALUES (" MULL__VALUES ", ?8, ?9, ?10, ?11, ?12, ?13, ?14)")                       \
+    X(BODY, "INSERT INTO bodies (body, bytes) VALUES (?1, ?2)")                                    \
     X(CLAIM_SUSPECT, MULL__CLAIM_COLUMNS "deliveries > 0 AND due_ms <= ?3"                         \
                                          " ORDER BY deliveries, number LIMIT ?2")                  \
     X(CLAIM_DUE, MULL__CLAIM_COLUMNS "deliveries = 0 AND due_ms <= ?3"                             \
                                      " ORDER BY due_ms, number LIMIT ?2")                          \
     X(CLAIM_READY, MULL__CLAIM_READY " ORDER BY number LIMIT ?2")                                  \
-    X(CLAIM, "UPDATE waiting SET owner = ?2, token = ?3,"                                          \
-             " deliveries = min(deliveries + 1, " MULL__DELIVERIES_MAX_TEXT ") WHERE number = ?1") \
-    X(EXTEND, "UPDATE ranges SET last = ?4 WHERE queue = ?1 AND owner = ?2 AND last = ?3 - 1")     \
-    X(RANGE, "INSERT INTO ranges (queue, owner, first, last) VALUES (?1, ?2, ?3, ?4)")             \
+    X(CLAIM,                                                                                       \
+      "UPDATE OR ROLLBACK waiting SET owner = ?2, token = ?3,"                                     \
+      " deliveries = deliveries + (deliveries < " MULL__DELIVERIES_MAX_TEXT ") WHERE number = ?1") \
+    X(EXTEND,                                                                                      \
+      "UPDATE OR ROLLBACK ranges SET last = ?4 WHERE queue = ?1 AND owner = ?2 AND last = ?3 - 1") \
+    X(RANGE, "INSERT OR ROLLBACK INTO ranges (queue, owner, first, last) VALUES (?1, ?2, ?3, ?4)") \
     X(RANGES_END, "DELETE FROM ranges WHERE owner = ?1 AND NOT EXISTS (SELECT 1 FROM ready AS r"   \
                   " WHERE r.queue = ranges.queue AND number BETWEEN first AND last)")              \
     X(HEADERS, "SELECT key, atom FROM json_each(?1)")                                              \
@@ -321,6 +353,8 @@
                 " AND due_ms > ?2 UNION ALL SELECT min(due_ms)" MULL__NAMED MULL__IS_SUSPECT       \
                 " AND due_ms > ?2 AND ?3)")                                                        \
     X(END_READY, "DELETE FROM ready WHERE queue = ?1 AND number = ?2")                             \
+    X(COUNT_READY, "SELECT count(*)" MULL__FROM_TO)                                                \
+    X(END_RUN, "DELETE" MULL__FROM_TO)                                                             \
     X(END, "DELETE FROM waiting" MULL__CLAIMED)                                                    \
     X(END_BODY, "DELETE FROM bodies WHERE body = ?1")                                              \
     X(NOTE_READY, "UPDATE ready SET id = coalesce(id, ?3), headers = ?4"                           \
@@ -330,23 +364,18 @@
       "INSERT INTO waiting (number, queue, due_ms, owner, token, deliveries, " MULL__COPIED        \
       ") SELECT number, queue, 0, ?3, ?4, 1, " MULL__COPIED                                        \
       " FROM ready WHERE queue = ?1 AND number = ?2")                                              \
-    X(PUT_OFF_READY, "INSERT INTO waiting (number, queue, due_ms, " MULL__COPIED                   \
-                     ", dead_ms, dead_from, error_type, reason, rule, consumer)"                   \
-                     " SELECT ?7, ?3, ?6, coalesce(id, ?4), type, key, ?5, published_ms, body,"    \
-                     " large, nullif(?8, -1), iif(?8 = -1, NULL,"                                  \
-                     " (SELECT name FROM queues AS q WHERE q.queue = r.queue)), ?9, ?10, ?11, ?12" \
-                     " FROM ready AS r WHERE queue = ?2 AND number = ?1")                          \
     X(RETURN,                                                                                      \
       "UPDATE waiting SET owner = NULL, token = NULL, deliveries = deliveries - 1" MULL__CLAIMED)  \
-    X(GIVE_BACK, "UPDATE waiting" MULL__UNCLAIM "deliveries = deliveries - 1,"                     \
-                 " due_ms = coalesce(nullif(?6, 0), due_ms)" MULL__CLAIMED)                        \
-    X(REDELIVER,                                                                                   \
-      "UPDATE waiting" MULL__UNCLAIM "deliveries = 0, due_ms = ?6, number = ?7" MULL__CLAIMED)     \
-    X(DEAD_LETTER, "UPDATE waiting" MULL__UNCLAIM "deliveries = 0, due_ms = ?6, number = ?7,"      \
-                   " dead_from = "                                                                 \
-                   "(SELECT name FROM queues AS q WHERE q.queue = waiting.queue),"                 \
-                   " queue = ?8, dead_ms = ?9, error_type = ?10, reason = ?11,"                    \
-                   " rule = ?12, consumer = ?13" MULL__CLAIMED)                                    \
+    X(GIVE_BACK, "UPDATE OR ROLLBACK waiting" MULL__UNCLAIM "deliveries = deliveries - 1,"         \
+                 " due_ms = iif(?6 > 0, ?6, due_ms)" MULL__CLAIMED)                                \
+    X(REDELIVER, "UPDATE OR ROLLBACK waiting" MULL__UNCLAIM                                        \
+                 "deliveries = 0, due_ms = ?6, number = ?7" MULL__CLAIMED)                         \
+    X(DEAD_LETTER,                                                                                 \
+      "UPDATE OR ROLLBACK waiting" MULL__UNCLAIM "deliveries = 0, due_ms = ?6, number = ?7,"       \
+      " dead_from = "                                                                              \
+      "(SELECT name FROM queues AS q WHERE q.queue = waiting.queue),"                              \
+      " queue = ?8, dead_ms = ?9, error_type = ?10, reason = ?11,"                                 \
+      " rule = ?12, consumer = ?13" MULL__CLAIMED)                                                 \
     X(REQUEUE, "INSERT INTO ready (queue, number, " MULL__COPIED ")"                               \
                " SELECT queue, ?7, coalesce(id, ?4), type, key, ?5, published_ms, body, large"     \
                " FROM waiting" MULL__CLAIMED " AND dead_ms IS NULL")                               \
@@ -357,11 +386,11 @@
            " UNION ALL"                                                                            \
            " SELECT number, due_ms" MULL__NAMED MULL__IS_SUSPECT " AND due_ms > ?2)"               \
            " ORDER BY due_ms, number LIMIT 20)")                                                   \
-    X(QUEUES, "SELECT name, CASE WHEN EXISTS"                                                      \
-              " (SELECT 1 FROM ready AS r WHERE r.queue = q.queue AND number > head)"              \
-              " OR (?1 AND EXISTS (SELECT 1" MULL__SUSPECT "))"                                    \
-              " THEN 0 ELSE (SELECT min(due_ms)" MULL__FRESH ") END AS first_ms"                   \
-              " FROM queues AS q WHERE first_ms IS NOT NULL")                                      \
+    X(LOOK, "SELECT CASE WHEN EXISTS"                                                              \
+            " (SELECT 1 FROM ready AS r WHERE r.queue = q.queue AND number > head)"                \
+            " OR (?2 AND EXISTS (SELECT 1" MULL__SUSPECT "))"                                      \
+            " THEN 0 ELSE (SELECT min(due_ms)" MULL__FRESH ") END FROM queues AS q"                \
+            " WHERE name = ?1")                                                                    \
     X(OWNER_NEW, "INSERT INTO owners (owner, pid, since_ms) VALUES (?1, ?2, ?3)")                  \
     X(OWNER_THERE, "SELECT 1 FROM owners WHERE owner = ?1")                                        \
     X(OWNERS, "SELECT owner FROM owners ORDER BY owner")                                           \
@@ -372,6 +401,10 @@
     X(OWNER_RANGES, "DELETE FROM ranges WHERE owner = ?1")                                         \
     X(OWNER_FREE, "UPDATE waiting SET owner = NULL, token = NULL,"                                 \
                   " deliveries = deliveries - 1 + ?2 WHERE owner = ?1")                            \
-    X(OWNER_DELETE, "DELETE FROM owners WHERE owner = ?1")
+    X(OWNER_DELETE, "DELETE FROM owners WHERE owner = ?1")                                         \
+    X(NAMELESS_MOVE, "INSERT INTO waiting (number, queue, due_ms, deliveries, " MULL__COPIED ")"   \
+                     " SELECT number, r.queue, 0, 1, " MULL__COPIED MULL__NAMELESS)                \
+    X(NAMELESS_MOVED,                                                                              \
+      "DELETE FROM ready WHERE (queue, number) IN (SELECT r.queue, number" MULL__NAMELESS ")")
 
 #endif

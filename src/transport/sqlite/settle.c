@@ -9,7 +9,8 @@ static int bind_bytes(sqlite3_stmt *into, int at, const mull_message *message)
                                message->body_size, SQLITE_STATIC);
 }
 
-/* insert_body gives the number of a body that goes into `bodies`; 0: into the row. */
+/* insert_body gives the number of a body that goes into `bodies`; 0: into the row. Its message's,
+ * or the next one that is free: somebody else may have written a row. */
 static int insert_body(mull__store *store, const mull_message *message, int64_t number,
                        int64_t *large)
 {
@@ -17,11 +18,34 @@ static int insert_body(mull__store *store, const mull_message *message, int64_t 
     if (!*large)
         return SQLITE_OK;
     int code = bind_bytes(store->statements[MULL__SQL_BODY], 2, message);
-    return code == SQLITE_OK ? mull__store_run(store, MULL__SQL_BODY, "i", number) : code;
+    if (code == SQLITE_OK)
+        code = mull__store_run(store, MULL__SQL_BODY, "i", *large);
+    while (mull__is_taken(code)) {
+        code = mull__store_number(store, large);
+        if (code == SQLITE_OK)
+            code = mull__store_run(store, MULL__SQL_BODY, "i", *large);
+    }
+    return code;
 }
 
-/* The parameters of READY and DELAYED. */
-enum { AT_BODY = 8, AT_LARGE = 9, AT_DUE = 10 };
+/* bind_body binds a body, or the number of one in `bodies`, to a statement with MULL__VALUES. */
+static int bind_body(mull__store *store, mull__statement statement, const mull_message *message,
+                     int64_t large)
+{
+    sqlite3_stmt *into = store->statements[statement];
+    int code =
+        large ? sqlite3_bind_null(into, MULL__AT_BODY) : bind_bytes(into, MULL__AT_BODY, message);
+    if (code != SQLITE_OK)
+        return code;
+    return large ? sqlite3_bind_int64(into, MULL__AT_LARGE, large)
+                 : sqlite3_bind_null(into, MULL__AT_LARGE);
+}
+
+static void count_ready(mull__queue *queue)
+{
+    queue->ready++;
+    queue->changed = 1;
+}
 
 /* insert_row: a message that isn't due yet waits; any other is ready, behind all that are. */
 static int insert_row(mull__store *store, const mull_outgoing *outgoing, mull__queue *queue,
@@ -29,27 +53,19 @@ static int insert_row(mull__store *store, const mull_outgoing *outgoing, mull__q
 {
     const mull_message *message = outgoing->message;
     int64_t number, large, due_ms = mull__store_due(store, outgoing->due_ms);
+    mull__statement statement = due_ms > 0 ? MULL__SQL_DELAYED : MULL__SQL_READY;
     int code = mull__store_number(store, &number);
     if (code == SQLITE_OK)
         code = insert_body(store, message, number, &large);
+    if (code == SQLITE_OK)
+        code = bind_body(store, statement, message, large);
     if (code != SQLITE_OK)
         return code;
-    mull__statement statement = due_ms > 0 ? MULL__SQL_DELAYED : MULL__SQL_READY;
-    sqlite3_stmt *row = store->statements[statement];
-    if (large)
-        code = sqlite3_bind_null(row, AT_BODY);
-    else
-        code = bind_bytes(row, AT_BODY, message);
-    if (code == SQLITE_OK)
-        code = large ? sqlite3_bind_int64(row, AT_LARGE, large) : sqlite3_bind_null(row, AT_LARGE);
-    if (code == SQLITE_OK && due_ms > 0)
-        code = sqlite3_bind_int64(row, AT_DUE, due_ms);
-    queue->ready += due_ms == 0;
-    queue->changed |= due_ms == 0;
-    return code == SQLITE_OK
-               ? mull__store_run(store, statement, "iitttti", queue->queue, number, message->id,
-                                 message->type, message->key, headers, mull_port_wall(store->port))
-               : code;
+    if (due_ms == 0)
+        count_ready(queue);
+    return mull__store_run(store, statement, due_ms > 0 ? "iittttii" : "iitttti", queue->queue,
+                           number, message->id, message->type, message->key, headers,
+                           mull_port_wall(store->port), due_ms);
 }
 
 int mull__store_publish(mull__store *store, const mull_outgoing *outgoing)
@@ -70,46 +86,38 @@ int mull__store_publish(mull__store *store, const mull_outgoing *outgoing)
     return code;
 }
 
-/* found says whether a statement found the claim that it is about. */
-static int found(const mull__store *store, int code, int *status)
+/* found says whether the statement just run found the claim that it is about. */
+static int found(const mull__store *store, int code)
 {
-    *status = code == SQLITE_OK && sqlite3_changes(store->db) == 0 ? MULL_ELOST : 0;
-    return code == SQLITE_OK && *status == 0;
+    return code == SQLITE_OK && sqlite3_changes(store->db) > 0;
 }
 
-static int end_row(mull__store *store, const mull__claim *claim, int *status)
+static int status_of(const mull__store *store, int code)
 {
-    int code = claim->queue
-                   ? mull__store_run(store, MULL__SQL_END_READY, "ii", claim->queue, claim->number)
-                   : mull__store_run(store, MULL__SQL_END, "iii", claim->number, store->owner,
-                                     claim->token);
-    found(store, code, status);
-    return code;
+    return code == SQLITE_OK && !found(store, code) ? MULL_ELOST : 0;
+}
+
+static int end_row(mull__store *store, const mull__claim *claim)
+{
+    return claim->queue
+               ? mull__store_run(store, MULL__SQL_END_READY, "ii", claim->queue, claim->number)
+               : mull__store_run(store, MULL__SQL_END, "iii", claim->number, store->owner,
+                                 claim->token);
 }
 
 /* end takes a message out of the file, and puts in what its handler sent. */
 static int end(mull__store *store, const mull__claim *claim, const mull_settlement *settlement,
                int *status)
 {
-    int code = end_row(store, claim, status);
-    if (code != SQLITE_OK || *status != 0)
+    int code = end_row(store, claim);
+    *status = status_of(store, code);
+    if (!found(store, code))
         return code;
     if (claim->large)
         code = mull__store_run(store, MULL__SQL_END_BODY, "i", claim->large);
     for (size_t i = 0; i < settlement->send_count && code == SQLITE_OK; i++)
         code = mull__store_publish(store, &settlement->sends[i]);
     return code;
-}
-
-/* leave_ready makes a claim of a range one of `waiting`, with the claim's token. */
-static int leave_ready(mull__store *store, const mull__claim *claim, int *status)
-{
-    *status = 0;
-    if (!claim->queue)
-        return SQLITE_OK;
-    int code = mull__store_run(store, MULL__SQL_LEAVE_READY, "iiii", claim->queue, claim->number,
-                               store->owner, claim->token);
-    return found(store, code, status) ? end_row(store, claim, status) : code;
 }
 
 /* headers_of gives a settled message's headers as a row has them, to be freed. All are UTF-8: those
@@ -155,73 +163,75 @@ static int note(mull__store *store, const settled *to)
                         : run_settled(store, MULL__SQL_NOTE, "iiitt", to, 0);
 }
 
-/* put_off_ready moves a message out of its range, as it is to be, in one step. */
-static int put_off_ready(mull__store *store, const settled *to, int64_t queue, int *status)
+/* move_ready takes a claim out of `ready` and inserts it elsewhere from memory. `types` says how
+ * many of the values the statement takes. */
+static int move_ready(mull__store *store, const settled *to, mull__statement statement,
+                      const char *types, int64_t queue)
 {
     const mull__claim *claim = to->claim;
-    const mull_settlement *why = to->settlement;
-    int dead = why->kind == MULL_SETTLE_DEAD_LETTER;
-    int code = mull__store_run(store, MULL__SQL_PUT_OFF_READY, "iiittiiitttt", claim->number,
-                               claim->queue, queue, why->id, to->headers, to->due_ms, to->number,
-                               dead ? mull_port_wall(store->port) : -1,
-                               dead ? why->error_type : NULL, dead ? why->reason : NULL,
-                               dead ? why->rule : NULL, dead ? why->consumer : NULL);
-    return found(store, code, status) ? end_row(store, claim, status) : code;
+    const mull_message *message = &claim->message;
+    const mull_settlement *settlement = to->settlement;
+    int code = end_row(store, claim);
+    if (!found(store, code))
+        return code;
+    code = bind_body(store, statement, message, claim->large);
+    if (code != SQLITE_OK)
+        return code;
+    return mull__store_run(store, statement, types, queue, to->number,
+                           message->id ? message->id : settlement->id, message->type, message->key,
+                           to->headers, claim->published_ms, to->due_ms,
+                           mull_port_wall(store->port), message->queue, settlement->error_type,
+                           settlement->reason, settlement->rule, settlement->consumer);
 }
 
-/* redeliver: at once is to the end of `ready`, but for what was a dead letter and says so. */
-static int redeliver(mull__store *store, settled *to, int *status)
+/* requeue is a redelivery at once: to the end of `ready`, but for what was a dead letter, which
+ * stays in `waiting` and says so. */
+static int requeue(mull__store *store, settled *to)
 {
     mull__queue *queue;
-    if (to->due_ms > 0)
-        return run_settled(store, MULL__SQL_REDELIVER, "iiittii", to, 0);
-    int code = leave_ready(store, to->claim, status);
-    if (code != SQLITE_OK || *status != 0)
-        return code;
-    code = mull__store_number(store, &to->number);
+    int code = mull__store_number(store, &to->number);
     if (code == SQLITE_OK)
         code = mull__store_queue(store, &queue, to->claim->message.queue, 1);
     if (code == SQLITE_OK)
-        code = run_settled(store, MULL__SQL_REQUEUE, "iiittii", to, 0);
-    if (!found(store, code, status))
-        return code == SQLITE_OK ? run_settled(store, MULL__SQL_REDELIVER, "iiittii", to, 0) : code;
-    queue->ready++;
-    queue->changed = 1;
-    return mull__store_run(store, MULL__SQL_END, "iii", to->claim->number, store->owner,
-                           to->claim->token);
+        code = to->claim->queue ? move_ready(store, to, MULL__SQL_READY, "iitttti", queue->queue)
+                                : run_settled(store, MULL__SQL_REQUEUE, "iiittii", to, 0);
+    if (found(store, code)) {
+        count_ready(queue);
+        return to->claim->queue ? code : end_row(store, to->claim);
+    }
+    return code == SQLITE_OK && !to->claim->queue
+               ? run_settled(store, MULL__SQL_REDELIVER, "iiittii", to, 0)
+               : code;
 }
 
-static int bury(mull__store *store, settled *to, int *status)
+static int bury(mull__store *store, settled *to)
 {
     mull__queue *queue;
     int code = mull__store_queue(store, &queue, to->settlement->queue, 1);
     if (code == SQLITE_OK)
         code = mull__store_number(store, &to->number);
-    if (code == SQLITE_OK && to->claim->queue)
-        return put_off_ready(store, to, queue->queue, status);
-    return code == SQLITE_OK
-               ? run_settled(store, MULL__SQL_DEAD_LETTER, "iiittiiiitttt", to, queue->queue)
-               : code;
+    if (code != SQLITE_OK)
+        return code;
+    return to->claim->queue
+               ? move_ready(store, to, MULL__SQL_BURIED, "iittttiiittttt", queue->queue)
+               : run_settled(store, MULL__SQL_DEAD_LETTER, "iiittiiiitttt", to, queue->queue);
 }
 
 /* keep carries out a settlement that keeps the message. */
-static int keep(mull__store *store, settled *to, int *status)
+static int keep(mull__store *store, settled *to)
 {
     mull_settle_kind kind = to->settlement->kind;
-    int at_once = kind == MULL_SETTLE_REDELIVER && to->due_ms == 0;
-    int code;
     if (kind == MULL_SETTLE_NOTE)
-        code = note(store, to);
-    else if (kind == MULL_SETTLE_DEAD_LETTER)
-        code = bury(store, to, status);
-    else if (to->claim->queue && !at_once)
-        code = put_off_ready(store, to, to->claim->queue, status);
-    else if (kind == MULL_SETTLE_GIVE_BACK)
-        code = run_settled(store, MULL__SQL_GIVE_BACK, "iiitti", to, 0);
-    else
-        code = redeliver(store, to, status);
-    found(store, code, status);
-    return code;
+        return note(store, to);
+    if (kind == MULL_SETTLE_DEAD_LETTER)
+        return bury(store, to);
+    if (kind == MULL_SETTLE_REDELIVER && to->due_ms == 0)
+        return requeue(store, to);
+    if (to->claim->queue)
+        return move_ready(store, to, MULL__SQL_DELAYED, "iittttii", to->claim->queue);
+    return kind == MULL_SETTLE_GIVE_BACK
+               ? run_settled(store, MULL__SQL_GIVE_BACK, "iiitti", to, 0)
+               : run_settled(store, MULL__SQL_REDELIVER, "iiittii", to, 0);
 }
 
 static int move(mull__store *store, const mull__claim *claim, const mull_settlement *settlement,
@@ -233,7 +243,8 @@ static int move(mull__store *store, const mull__claim *claim, const mull_settlem
         return SQLITE_OK;
     settled to = {claim, settlement, headers, mull__store_due(store, settlement->due_ms),
                   claim->number};
-    int code = keep(store, &to, status);
+    int code = keep(store, &to);
+    *status = status_of(store, code);
     mull__free(&store->allocator, headers);
     return code;
 }
@@ -259,14 +270,60 @@ int mull__store_settle(mull__store *store, const mull__claim *claim,
     return code;
 }
 
+/* acknowledged gives the claim that a job ends by deleting its row of `ready`, and nothing else;
+ * NULL: the job does something else. */
+static const mull__claim *acknowledged(mull__link *link)
+{
+    mull__job *job = MULL__ENTRY(link, mull__job, link);
+    const mull__claim *claim = MULL__ENTRY(job, mull__claim, job);
+    if (job->kind != MULL__JOB_SETTLE || !claim->queue || claim->large)
+        return NULL;
+    const mull_settlement *settlement = claim->settlement;
+    int gone = settlement->kind == MULL_SETTLE_ACK || settlement->kind == MULL_SETTLE_DISCARD;
+    return gone && settlement->send_count == 0 ? claim : NULL;
+}
+
+mull__link *mull__store_run_of(mull__list *jobs, mull__link *first)
+{
+    mull__link *last = first, *link = first;
+    const mull__claim *before = acknowledged(first);
+    while (before && (link = mull__list_after(jobs, link))) {
+        const mull__claim *claim = acknowledged(link);
+        if (!claim || claim->queue != before->queue || claim->number != before->number + 1)
+            break;
+        before = claim;
+        last = link;
+    }
+    return last;
+}
+
+int mull__store_end_run(mull__store *store, mull__link *first, mull__link *last, int *ended)
+{
+    const mull__claim *from = acknowledged(first), *to = acknowledged(last);
+    int64_t there = 0;
+    int code = mull__store_ask(&there, mull__store_bind(store, MULL__SQL_COUNT_READY, "iii",
+                                                        from->queue, from->number, to->number));
+    *ended = code == SQLITE_OK && there == to->number - from->number + 1;
+    if (!*ended)
+        return code;
+    store->ended = 1;
+    return mull__store_run(store, MULL__SQL_END_RUN, "iii", from->queue, from->number, to->number);
+}
+
 int mull__store_claim_ends(const mull_settlement *settlement, int status)
 {
     return status == MULL_ELOST || (status == 0 && settlement->kind != MULL_SETTLE_NOTE);
 }
 
+/* A claim of a range becomes one of `waiting` first, with the claim's token. */
 int mull__store_unclaim(mull__store *store, const mull__claim *claim)
 {
-    int status, code = leave_ready(store, claim, &status);
+    int code = SQLITE_OK;
+    if (claim->queue)
+        code = mull__store_run(store, MULL__SQL_LEAVE_READY, "iiii", claim->queue, claim->number,
+                               store->owner, claim->token);
+    if (claim->queue && found(store, code))
+        code = end_row(store, claim);
     if (code == SQLITE_OK)
         code = mull__store_run(store, MULL__SQL_RETURN, "iii", claim->number, store->owner,
                                claim->token);

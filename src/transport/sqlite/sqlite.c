@@ -324,15 +324,16 @@ typedef struct sqlite_place {
     size_t most_bytes; /* of bodies that may be claimed */
 } sqlite_place;
 
-/* sqlite_option reads what follows the path. */
+/* sqlite_option reads what follows the path. The number begins with a digit: sscanf would also take
+ * a space or a sign. */
 static int sqlite_option(sqlite_place *place, const char *text)
 {
     static const char name[] = "?claimed=";
+    const char *number = text + sizeof name - 1;
     int end = 0;
     long long bytes = 0;
-    if (strncmp(text, name, sizeof name - 1) != 0 ||
-        sscanf(text + sizeof name - 1, "%18lld%n", &bytes, &end) != 1 || bytes < 1 ||
-        text[sizeof name - 1 + (size_t)end])
+    if (strncmp(text, name, sizeof name - 1) != 0 || number[0] < '0' || number[0] > '9' ||
+        sscanf(number, "%18lld%n", &bytes, &end) != 1 || bytes < 1 || number[end])
         return MULL_EINVAL;
     place->most_bytes = (size_t)bytes;
     return 0;

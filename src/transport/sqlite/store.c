@@ -1,6 +1,7 @@
 /* store.c: statements and transactions; see store.h. */
 #include "store.h"
 #include "base/alloc.h"
+#include "base/hash.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -113,12 +114,25 @@ int mull__store_number(mull__store *store, int64_t *number)
     return SQLITE_OK;
 }
 
-static mull__queue *known_queue(mull__store *store, const char *name)
+static size_t *bucket_of(mull__store *store, uint64_t hash)
 {
-    for (size_t i = store->queue_count; i-- > 0;)
-        if (strcmp(store->queues[i].name, name) == 0)
-            return &store->queues[i];
+    return &store->buckets[hash & (store->queue_room - 1)];
+}
+
+static mull__queue *known_queue(mull__store *store, const char *name, uint64_t hash)
+{
+    size_t at = store->queue_count ? *bucket_of(store, hash) : 0;
+    for (; at; at = store->queues[at - 1].next)
+        if (store->queues[at - 1].hash == hash && strcmp(store->queues[at - 1].name, name) == 0)
+            return &store->queues[at - 1];
     return NULL;
+}
+
+static void forget_queues(mull__store *store)
+{
+    for (size_t i = 0; i < store->queue_count; i++)
+        *bucket_of(store, store->queues[i].hash) = 0;
+    store->queue_count = 0;
 }
 
 /* read_queue: `queue` stays 0 where there is no row. */
@@ -140,26 +154,48 @@ static int make_queue(mull__store *store, mull__queue *queue)
     return code;
 }
 
+static void put_into_bucket(mull__store *store, size_t at)
+{
+    size_t *bucket = bucket_of(store, store->queues[at].hash);
+    store->queues[at].next = *bucket;
+    *bucket = at + 1;
+}
+
+static int grow_queues(mull__store *store)
+{
+    size_t room = store->queue_room ? store->queue_room * 2 : 8;
+    mull__queue *queues = mull__grow(&store->allocator, store->queues, room, sizeof *queues);
+    if (!queues)
+        return SQLITE_NOMEM;
+    store->queues = queues;
+    size_t *buckets = mull__zalloc(&store->allocator, room, sizeof *buckets);
+    if (!buckets)
+        return SQLITE_NOMEM;
+    mull__free(&store->allocator, store->buckets);
+    store->buckets = buckets;
+    store->queue_room = room;
+    for (size_t i = 0; i < store->queue_count; i++)
+        put_into_bucket(store, i);
+    return SQLITE_OK;
+}
+
 static int add_queue(mull__store *store, const mull__queue *queue)
 {
-    if (store->queue_count == store->queue_room) {
-        size_t room = store->queue_room ? store->queue_room * 2 : 8;
-        mull__queue *queues = mull__grow(&store->allocator, store->queues, room, sizeof *queues);
-        if (!queues)
-            return SQLITE_NOMEM;
-        store->queues = queues;
-        store->queue_room = room;
-    }
-    store->queues[store->queue_count++] = *queue;
+    int code = store->queue_count == store->queue_room ? grow_queues(store) : SQLITE_OK;
+    if (code != SQLITE_OK)
+        return code;
+    store->queues[store->queue_count] = *queue;
+    put_into_bucket(store, store->queue_count++);
     return SQLITE_OK;
 }
 
 int mull__store_queue(mull__store *store, mull__queue **out, const char *name, int make)
 {
-    *out = known_queue(store, name);
+    uint64_t hash = mull__hash_text(name);
+    *out = known_queue(store, name, hash);
     if (*out)
         return SQLITE_OK;
-    mull__queue queue = {.name = name};
+    mull__queue queue = {.name = name, .hash = hash};
     int code = read_queue(store, &queue);
     if (code == SQLITE_OK && !queue.queue && make)
         code = make_queue(store, &queue);
@@ -176,7 +212,7 @@ int mull__store_begin(mull__store *store)
     store->state.next = 0;
     store->state.next_used = 0;
     store->publishes = store->refused = store->ended = 0;
-    store->queue_count = 0;
+    forget_queues(store);
     store->before = store->state;
     int code = mull__store_run(store, MULL__SQL_BEGIN, "");
     if (code != SQLITE_OK)

@@ -41,6 +41,8 @@ typedef struct mull__queue {
     const char *name; /* borrowed until the transaction is over */
     int64_t head, ready;
     int changed;
+    uint64_t hash; /* of its name */
+    size_t next;   /* in its bucket, from 1 on; 0: none */
 } mull__queue;
 
 enum { MULL__LOCK_FILES = 16 };
@@ -91,9 +93,10 @@ typedef struct mull__store {
         int64_t poison_candidate; /* the token of the poison candidate that is out; 0: none is */
         int next_used;
     } state, before;
-    mull__queue *queues; /* those that this transaction has touched */
-    size_t queue_count, queue_room;
-    int ended; /* a message of a range of ours has, in this transaction */
+    mull__queue *queues;            /* those that this transaction has touched */
+    size_t *buckets;                /* ... by their names: the first of each, from 1 on; 0: none */
+    size_t queue_count, queue_room; /* a power of two, of both */
+    int ended;                      /* a message of a range of ours has, in this transaction */
 
     mull__db_files place;
     mull__last_frame last_frame;
@@ -140,9 +143,10 @@ typedef struct mull__claim {
     mull_message message;
     mull__link link;
     int64_t number, token;
-    int64_t queue;        /* in `ready` of that queue; 0: in `waiting` */
-    int64_t large;        /* its body in `bodies`; 0: none */
-    size_t bytes;         /* of its body */
+    int64_t queue; /* in `ready` of that queue; 0: in `waiting` */
+    int64_t large; /* its body in `bodies`; 0: none */
+    int64_t published_ms;
+    size_t bytes;         /* of its body; 0: no settle can end it */
     mull_header *headers; /* a block of their own; all other text is behind the struct */
     struct mull__reader *reader;
     mull__job job;
@@ -250,6 +254,9 @@ int mull__wal_has_room(mull__store *store);
 /* mull__is_full says whether a bad code means that there is no room. */
 int mull__is_full(sqlite3 *db, int code);
 
+/* mull__is_taken says whether a bad code means that there is a row with the number of a new one. */
+int mull__is_taken(int code);
+
 /* mull__error_describe says in `why` what a bad code means, and what would be right. 1: it is
  * broken for good, and left as it is; 0: it is worth trying again. */
 int mull__error_describe(mull__store *store, int code, char *why, size_t size);
@@ -351,6 +358,14 @@ int mull__store_publish(mull__store *store, const mull_outgoing *outgoing);
  * transaction is to be taken back. */
 int mull__store_settle(mull__store *store, const mull__claim *claim,
                        const mull_settlement *settlement, int *status);
+
+/* mull__store_run_of gives the last job of a run: jobs that end claims of `ready` whose numbers
+ * follow one another, and do nothing else. `first`: it is alone. */
+mull__link *mull__store_run_of(mull__list *jobs, mull__link *first);
+
+/* mull__store_end_run carries out a run by one statement. `*ended`: 0 where one of its claims was
+ * lost, and nothing changed. */
+int mull__store_end_run(mull__store *store, mull__link *first, mull__link *last, int *ended);
 
 /* mull__store_claim_ends says whether a settlement with that status is the end of its claim. */
 int mull__store_claim_ends(const mull_settlement *settlement, int status);

@@ -37,7 +37,8 @@ static const char *const before[] = {"ALTER TABLE messages RENAME TO old_message
 
 static const char *const after[] = {
     "DELETE FROM bodies WHERE body NOT IN (SELECT number FROM old_messages)",
-    "UPDATE bodies SET body = 1 + " LAST " WHERE body = 0",
+    "INSERT INTO bodies SELECT 1 + " LAST ", bytes FROM bodies WHERE body = 0",
+    "DELETE FROM bodies WHERE body = 0",
     "UPDATE old_messages SET number = 1 + " LAST " WHERE number = 0",
     "INSERT INTO queues (name) SELECT DISTINCT queue FROM old_messages",
     "INSERT INTO ready (queue, number, " MULL__COPIED ")"

@@ -1,8 +1,7 @@
 /* worker.c: the thread: when it works, and what is in one transaction. See worker.h; what the loop
- * calls is in worker_loop.c, but for start and join. */
+ * calls is in worker_loop.c. */
 #include "worker.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -35,9 +34,11 @@ static mull__reader *next(mull__worker *worker, mull__reader *after)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
+/* ring unlocks first: the loop takes the mutex as soon as it is awake. */
 static void ring(mull__worker *worker)
 {
     worker->unread = 1;
+    uv_mutex_unlock(&worker->mutex);
     uv_async_send(worker->async);
 }
 
@@ -55,7 +56,6 @@ static void post_state(mull__worker *worker, mull_health health)
     worker->answers.state_news = 1;
     worker->answers.health = health;
     ring(worker);
-    uv_mutex_unlock(&worker->mutex);
 }
 
 static void post(mull__worker *worker)
@@ -66,22 +66,23 @@ static void post(mull__worker *worker)
             due_ms = reader->next_due_ms;
     uv_mutex_lock(&worker->mutex);
     mull__answers *answers = &worker->answers;
-    if (worker->batch.count || worker->claims.count || answers->wakes != worker->seen ||
-        answers->due_ms != due_ms) {
-        mull__list_append(&answers->jobs, &worker->batch);
-        mull__list_append(&answers->claims, &worker->claims);
-        answers->wakes = worker->seen;
-        answers->due_ms = due_ms;
-        ring(worker);
+    if (!worker->batch.count && !worker->claims.count && answers->wakes == worker->seen &&
+        answers->due_ms == due_ms) {
+        uv_mutex_unlock(&worker->mutex);
+        return;
     }
-    uv_mutex_unlock(&worker->mutex);
+    mull__list_append(&answers->jobs, &worker->batch);
+    mull__list_append(&answers->claims, &worker->claims);
+    answers->wakes = worker->seen;
+    answers->due_ms = due_ms;
+    ring(worker);
 }
 
 /* ---- Another process writes ------------------------------------------------------------------ */
 
-/* busy waits a little, again and again: 0.05 ms at first, since the gap between two commits of a
- * process that has much to do is short, and SQLite gives no turns. */
-static int busy(void *data, int count)
+/* mull__worker_busy waits a little, again and again: 0.05 ms at first, since the gap between two
+ * commits of a process that has much to do is short, and SQLite gives no turns. */
+int mull__worker_busy(void *data, int count)
 {
     mull__worker *worker = data;
     uint64_t now = uv_hrtime();
@@ -104,7 +105,7 @@ static int busy(void *data, int count)
     return 1;
 }
 
-/* ---- One transaction ------------------------------------------------------------------------- */
+/* ---- Readers --------------------------------------------------------------------------------- */
 
 static int has_credit(const mull__reader *reader)
 {
@@ -128,8 +129,9 @@ static int any(mull__worker *worker, int (*is)(const mull__reader *))
  * gets one message, however large: it waits neither for others nor for ever. */
 static size_t room_for(const mull__worker *worker, const mull__reader *reader)
 {
-    if (worker->bytes < worker->most_bytes)
-        return worker->most_bytes - worker->bytes;
+    size_t bytes = worker->bytes + worker->leaving;
+    if (bytes < worker->most_bytes)
+        return worker->most_bytes - bytes;
     return reader->out == 0;
 }
 
@@ -169,10 +171,69 @@ static void wake_settled_queues(mull__worker *worker, const mull_settlement *set
         wake_queue(worker, settlement->queue);
 }
 
+/* ---- What is asked for ----------------------------------------------------------------------- */
+
+static int has_returns(const mull__worker *worker)
+{
+    return worker->returns.count &&
+           (worker->closing || worker->health == MULL_BROKEN || uv_hrtime() >= worker->retry_at);
+}
+
+/* read_inbox: with the mutex. */
+static void read_inbox(mull__worker *worker)
+{
+    if (has_returns(worker))
+        mull__list_append(&worker->batch, &worker->returns);
+    mull__list_append(&worker->batch, &worker->again);
+    mull__list_append(&worker->batch, &worker->inbox);
+    mull__list_append(&worker->readers, &worker->arrivals);
+    worker->seen = worker->wakes;
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        reader->credit = reader->given;
+}
+
+/* sort_jobs leaves in the batch what is to be written. */
+static void sort_jobs(mull__worker *worker)
+{
+    for (size_t left = worker->batch.count; left > 0; left--) {
+        mull__job *job = MULL__ENTRY(mull__list_pop(&worker->batch), mull__job, link);
+        mull__list *to = &worker->batch;
+        if (job->kind == MULL__JOB_DEPTH)
+            to = &worker->counts;
+        if (job->kind == MULL__JOB_END) {
+            mull__list_remove(&worker->readers, &MULL__ENTRY(job, mull__reader, job)->link);
+            to = &worker->done;
+        }
+        mull__list_push(to, &job->link);
+    }
+}
+
+/* wake_due: the loop's timer says when, but for a wall clock that is set ahead. */
+static void wake_due(mull__worker *worker)
+{
+    int64_t now_ms = mull__store_now(&worker->store);
+    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
+        if (reader->next_due_ms <= now_ms)
+            wake(reader);
+}
+
+/* take takes what is asked for by now. */
+static void take(mull__worker *worker)
+{
+    uv_mutex_lock(&worker->mutex);
+    read_inbox(worker);
+    uv_mutex_unlock(&worker->mutex);
+    sort_jobs(worker);
+    wake_due(worker);
+}
+
+/* ---- One transaction ------------------------------------------------------------------------- */
+
 static void end_claim(mull__worker *worker, const mull__claim *claim)
 {
     claim->reader->out--;
     worker->bytes -= claim->bytes;
+    worker->leaving += claim->bytes;
 }
 
 static int settle(mull__worker *worker, mull__claim *claim)
@@ -193,7 +254,6 @@ static int settle(mull__worker *worker, mull__claim *claim)
 
 static int do_job(mull__worker *worker, mull__job *job)
 {
-    job->status = 0;
     switch (job->kind) {
     case MULL__JOB_PUBLISH: {
         mull__publish_job *publishing = MULL__ENTRY(job, mull__publish_job, job);
@@ -273,18 +333,39 @@ static int claim_all(mull__worker *worker)
     return SQLITE_OK;
 }
 
-static int do_batch(mull__worker *worker)
+/* do_run does the jobs from `first` to `last`, at once if it can. */
+static int do_run(mull__worker *worker, mull__link *first, mull__link *last)
 {
-    mull__link *link = mull__list_first(&worker->batch);
-    for (; link; link = mull__list_after(&worker->batch, link)) {
+    int ended = 0, code = SQLITE_OK;
+    worker->doing = NULL;
+    if (first != last)
+        code = mull__store_end_run(&worker->store, first, last, &ended);
+    for (mull__link *link = first; code == SQLITE_OK;
+         link = mull__list_after(&worker->batch, link)) {
         mull__job *job = MULL__ENTRY(link, mull__job, link);
         worker->doing = job;
-        int code = do_job(worker, job);
-        if (code != SQLITE_OK)
-            return code;
+        job->status = 0;
+        if (ended)
+            end_claim(worker, MULL__ENTRY(job, mull__claim, job));
+        else
+            code = do_job(worker, job);
+        if (link == last)
+            break;
     }
-    worker->doing = NULL;
-    return SQLITE_OK;
+    return code;
+}
+
+static int do_batch(mull__worker *worker)
+{
+    int code = SQLITE_OK;
+    mull__link *last, *first = mull__list_first(&worker->batch);
+    for (; first && code == SQLITE_OK; first = mull__list_after(&worker->batch, last)) {
+        last = mull__store_run_of(&worker->batch, first);
+        code = do_run(worker, first, last);
+    }
+    if (code == SQLITE_OK)
+        worker->doing = NULL;
+    return code;
 }
 
 static int try_all(mull__worker *worker)
@@ -292,6 +373,8 @@ static int try_all(mull__worker *worker)
     mull__store *store = &worker->store;
     int64_t number;
     int code = mull__store_begin(store);
+    if (code == SQLITE_OK && worker->claiming && worker->most == SIZE_MAX)
+        take(worker); /* others may have kept the file for long */
     if (code == SQLITE_OK && worker->unwritable && worker->batch.count == 0)
         code = mull__store_number(store, &number); /* to see whether it can be written to again */
     if (code == SQLITE_OK)
@@ -375,6 +458,7 @@ static int do_all(mull__worker *worker)
     for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
         reader->out_before = reader->out;
     worker->bytes_before = worker->bytes;
+    worker->leaving = 0;
     worker->doing = NULL;
     while (worker->batch.count > worker->most) {
         mull__link *last = worker->batch.head.previous;
@@ -424,6 +508,15 @@ static void report_refusal(mull__worker *worker)
     worker->refuses = 1;
 }
 
+/* stop_counting: a message whose settle is refused may stay here for good, and then holds up
+ * nobody.
+ */
+static void stop_counting(mull__worker *worker, mull__claim *claim)
+{
+    worker->bytes -= claim->bytes;
+    claim->bytes = 0;
+}
+
 /* do_what_is_small: what is too large for SQLite never fits, and is refused alone. */
 static int do_what_is_small(mull__worker *worker)
 {
@@ -431,6 +524,8 @@ static int do_what_is_small(mull__worker *worker)
     while ((code = do_what_fits(worker)) == SQLITE_TOOBIG && worker->doing) {
         undo(worker);
         worker->doing->status = MULL_EREFUSED;
+        if (worker->doing->kind == MULL__JOB_SETTLE)
+            stop_counting(worker, MULL__ENTRY(worker->doing, mull__claim, job));
         mull__list_remove(&worker->batch, &worker->doing->link);
         mull__list_push(&worker->done, &worker->doing->link);
     }
@@ -486,29 +581,33 @@ static void count_all(mull__worker *worker)
 
 /* ---- When to work ---------------------------------------------------------------------------- */
 
-enum { QUEUES_LOOKED_AT = 16 }; /* where there are more, all readers look */
+/* look_for wakes a reader where its queue has something that it doesn't know of. */
+static int look_for(mull__worker *worker, mull__reader *reader, int64_t now_ms)
+{
+    int64_t due_ms = -1, no_candidate_is_out = !worker->store.state.poison_candidate;
+    int code = mull__store_ask(&due_ms, mull__store_bind(&worker->store, MULL__SQL_LOOK, "ti",
+                                                         reader->queue, no_candidate_is_out));
+    int known = due_ms > now_ms && due_ms == reader->next_due_ms;
+    if (due_ms >= 0 && !known)
+        wake(reader);
+    return code;
+}
 
-/* poll_queues asks the file which queues have something, which is cheaper than to ask for each of
- * many readers. */
-static int poll_queues(mull__worker *worker)
+/* look_for_all asks for the queues that are read here, not for all that the file has, and for those
+ * alone that had nothing when they were last claimed from. */
+static int look_for_all(mull__worker *worker)
 {
     mull__store *store = &worker->store;
-    int64_t now_ms = mull__store_now(store), no_candidate_is_out = !store->state.poison_candidate;
-    sqlite3_stmt *read = mull__store_bind(store, MULL__SQL_QUEUES, "i", no_candidate_is_out);
-    for (int left = QUEUES_LOOKED_AT; sqlite3_step(read) == SQLITE_ROW; left--) {
-        const char *queue = (const char *)sqlite3_column_text(read, 0); /* NULL: no memory */
-        int64_t due_ms = sqlite3_column_int64(read, 1);
-        if (!queue || left == 0) {
-            wake_queue(worker, NULL);
-            break;
-        }
-        for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader)) {
-            int known = due_ms > now_ms && due_ms == reader->next_due_ms;
-            if (!known && strcmp(reader->queue, queue) == 0)
-                wake(reader);
-        }
-    }
-    return sqlite3_reset(read);
+    int64_t now_ms = mull__store_now(store);
+    int code = mull__store_run(store, MULL__SQL_BEGIN_READING, "");
+    if (code != SQLITE_OK)
+        return code;
+    mull__reader *reader = next(worker, NULL);
+    for (; reader && code == SQLITE_OK; reader = next(worker, reader))
+        if (reader->dry)
+            code = look_for(worker, reader, now_ms);
+    int ended = mull__store_run(store, MULL__SQL_ROLLBACK, ""); /* nothing was written */
+    return code != SQLITE_OK ? code : ended;
 }
 
 /* look asks whether others wrote or died. Where it can't, the transaction that follows will say
@@ -518,7 +617,7 @@ static void look(mull__worker *worker)
     int news = 0;
     int code = mull__store_poll(&worker->store, &news);
     if (code == SQLITE_OK && news & MULL__NEWS_WRITTEN)
-        code = poll_queues(worker);
+        code = look_for_all(worker);
     if (code != SQLITE_OK || news & MULL__NEWS_OWNER_DIED)
         wake_queue(worker, NULL);
 }
@@ -566,31 +665,6 @@ static void watch(mull__worker *worker, int claiming)
         mull__lock_refresh(&worker->store);
 }
 
-/* sort_jobs leaves in the batch what is to be written. */
-static void sort_jobs(mull__worker *worker)
-{
-    for (size_t left = worker->batch.count; left > 0; left--) {
-        mull__job *job = MULL__ENTRY(mull__list_pop(&worker->batch), mull__job, link);
-        mull__list *to = &worker->batch;
-        if (job->kind == MULL__JOB_DEPTH)
-            to = &worker->counts;
-        if (job->kind == MULL__JOB_END) {
-            mull__list_remove(&worker->readers, &MULL__ENTRY(job, mull__reader, job)->link);
-            to = &worker->done;
-        }
-        mull__list_push(to, &job->link);
-    }
-}
-
-/* wake_due: the loop's timer says when, but for a wall clock that is set ahead. */
-static void wake_due(mull__worker *worker)
-{
-    int64_t now_ms = mull__store_now(&worker->store);
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
-        if (reader->next_due_ms <= now_ms)
-            wake(reader);
-}
-
 /* is_to_be_tried: while it is down, nobody asks for what would show that it works again. */
 static int is_to_be_tried(const mull__worker *worker)
 {
@@ -627,13 +701,8 @@ static void work(mull__worker *worker)
     if (worker->counts.count)
         count_all(worker);
     mull__list_append(&worker->batch, &worker->done);
+    worker->leaving = 0;
     post(worker);
-}
-
-static int has_returns(const mull__worker *worker)
-{
-    return worker->returns.count &&
-           (worker->closing || worker->health == MULL_BROKEN || uv_hrtime() >= worker->retry_at);
 }
 
 static int has_work(mull__worker *worker)
@@ -655,18 +724,6 @@ static uint64_t pause_for(mull__worker *worker)
     if (worker->retry_at > now)
         return worker->retry_at - now;
     return is_to_be_tried(worker) || wants_to_claim(worker) ? NOT_AT_ALL : LOOK_EVERY;
-}
-
-static void read_inbox(mull__worker *worker)
-{
-    if (has_returns(worker))
-        mull__list_append(&worker->batch, &worker->returns);
-    mull__list_append(&worker->batch, &worker->again);
-    mull__list_append(&worker->batch, &worker->inbox);
-    mull__list_append(&worker->readers, &worker->arrivals);
-    worker->seen = worker->wakes;
-    for (mull__reader *reader = next(worker, NULL); reader; reader = next(worker, reader))
-        reader->credit = reader->given;
 }
 
 /* await waits for work and takes it; 0: it is time to end. */
@@ -710,54 +767,12 @@ static void finish(mull__worker *worker)
     uv_mutex_lock(&worker->mutex);
     worker->answers.finished = 1;
     ring(worker);
-    uv_mutex_unlock(&worker->mutex);
 }
 
-static void run(void *data)
+void mull__worker_run(void *data)
 {
     mull__worker *worker = data;
     while (await(worker))
         work(worker);
     finish(worker);
-}
-
-/* ---- Start and end --------------------------------------------------------------------------- */
-
-/* create_thread: signals are for the embedder's threads. */
-static int create_thread(mull__worker *worker)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = uv_thread_create(&worker->thread, run, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
-int mull__worker_start(mull__worker *worker, const char *path, size_t most_bytes, uv_async_t *async)
-{
-    mull__list *const lists[] = {&worker->inbox,        &worker->arrivals,      &worker->readers,
-                                 &worker->batch,        &worker->counts,        &worker->done,
-                                 &worker->again,        &worker->returns,       &worker->claims,
-                                 &worker->answers.jobs, &worker->answers.claims};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
-        mull__list_init(lists[i]);
-    worker->path = path;
-    worker->most_bytes = most_bytes;
-    worker->async = async;
-    worker->health = MULL_UP;
-    worker->most = SIZE_MAX;
-    worker->answers.due_ms = INT64_MAX;
-    sqlite3_busy_handler(worker->store.db, busy, worker);
-    if (uv_mutex_init(&worker->mutex) == 0 && uv_cond_init(&worker->cond) == 0 &&
-        create_thread(worker) == 0)
-        return 0;
-    return MULL_EIO; /* on Linux, mutexes and conditions need no memory to be given back */
-}
-
-void mull__worker_join(mull__worker *worker)
-{
-    uv_thread_join(&worker->thread);
-    uv_cond_destroy(&worker->cond);
-    uv_mutex_destroy(&worker->mutex);
 }

@@ -91,6 +91,7 @@ typedef struct mull__worker {
     mull__list claims;          /* of this transaction */
     mull__job *doing;           /* one of the batch; NULL: none */
     size_t bytes, bytes_before; /* ... and what their bodies have */
+    size_t leaving;             /* ... and those of claims that end in it: still in memory */
     size_t most_bytes;          /* of bodies that may be out, but for the last one's */
     uint64_t seen;              /* of the wakes */
     int ending;                 /* it is being closed: claim nothing more */
@@ -126,5 +127,9 @@ void mull__worker_answers_seen(mull__worker *worker);
  * `drain_ms`. */
 void mull__worker_close(mull__worker *worker, int64_t drain_ms);
 void mull__worker_join(mull__worker *worker);
+
+/* The thread, and how it waits for others that write: SQLite's busy handler. */
+void mull__worker_run(void *worker);
+int mull__worker_busy(void *worker, int count);
 
 #endif
