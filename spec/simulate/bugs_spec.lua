@@ -5,6 +5,6 @@ local planted = require "support.planted"
 
 local tree = planted.tree("bugs", "spec/simulate/bugs", "include src spec/simulate spec/unit/plain.h")
 
-describe("the simulator, as it was planted", function()
+describe("the simulator, with a bug planted,", function()
     tree:finds_by_seed "simulate"
 end)

@@ -7,7 +7,7 @@ local process = require "support.process"
 local tree = planted.tree("amqp-bugs", "spec/simulate/amqp/bugs",
     "include src spec/simulate/amqp spec/simulate/seeds.c spec/simulate/seeds.h")
 
-describe("the simulator of the RabbitMQ module, as it was planted", function()
+describe("the simulator of the RabbitMQ module, with a bug planted,", function()
     if not process.read(process.build .. "/modules/amqp.so") then
         it("finds bugs", function()
             pending "there is no librabbitmq"
