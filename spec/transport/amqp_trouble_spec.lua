@@ -61,7 +61,9 @@ end)
 local RULES = [[
 local bus = require("mulligan.policy").bus()
 bus:on("Later"):redeliver { "300ms" }
-require("mulligan.policy").consumer("Reader of error"):dead_letter_queue("lost")
+for consumer, queue in pairs { error = "lost", careless = "short", brittle = "fleeting letters" } do
+    require("mulligan.policy").consumer("Reader of " .. consumer):dead_letter_queue(queue)
+end
 ]]
 
 -- run runs an engine at `url` until given.done(seen) holds, and gives what it saw: `log`, as lines "level text";
@@ -362,6 +364,38 @@ m.consumer("Reader", { transport = "orders", queue = "work", handler = function(
             { queues = { "fleeting" } }))
         assert.truthy(told(plain "guest:guest", "it is a stream, from which no message can be taken",
             { queues = { "river" } }))
+    end)
+
+    -- failing gives a consumer's queue one message, whose handler fails.
+    local function failing(queue)
+        return {
+            queues = { queue },
+            up = function(engine)
+                engine:publish("orders", queue, "it fails")
+            end,
+            handler = function()
+                error { type = "Broken" }
+            end,
+        }
+    end
+
+    it("warns of a dead-letter queue that drops messages, and puts them there", function()
+        declare("short", true, '{<<"x-queue-type">>, longstr, <<"quorum">>}, {<<"x-max-length">>, long, 1}')
+        told(plain "guest:guest", "the queue 'short' has x-max-length 1: the broker drops messages there, "
+            .. "whatever the policy says", failing "careless")
+        process.await("the dead letter", function()
+            return server:depths()["short"] == 1
+        end)
+    end)
+
+    it("puts no dead letter into a queue that isn't durable: its message is parked", function()
+        declare("fleeting letters", false, "")
+        local line = told(plain "guest:guest", "the queue 'fleeting letters'", failing "brittle")
+        assert.truthy(line:find("it isn't durable, so its messages are gone after a restart", 1, true), line)
+        assert.equal(0, server:depths()["fleeting letters"])
+        process.await("the message", function()
+            return server:depths()["brittle"] == 1
+        end)
     end)
 
     it("bounds what is claimed, where a consumer may claim more than AMQP has a number for", function()

@@ -106,13 +106,13 @@ static int differs(const char *what)
 static void a_queue_is_durable_and_has_a_limit_that_is_none(void **state)
 {
     (void)state;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_string_equal(declared("orders"),
                         "orders durable x-queue-type=quorum x-delivery-limit=2147483647");
     assert_int_equal(answered(0, NULL), 1);
     assert_true(declaration.is_quorum);
     t.options.classic = 1;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_string_equal(declared("orders"), "orders durable x-queue-type=classic");
     assert_int_equal(answered(0, NULL), 1);
     assert_false(declaration.is_quorum);
@@ -123,7 +123,7 @@ static void undeclared_it_is_only_looked_for(void **state)
 {
     (void)state;
     t.options.declare = 0;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_string_equal(declared("orders"), "orders durable passive");
     assert_int_equal(answered(0, NULL), 1);
     assert_false(declaration.is_quorum);
@@ -137,7 +137,7 @@ static void a_name_that_is_too_long_is_refused(void **state)
     char name[300];
     memset(name, 'n', sizeof name);
     name[256] = 0;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     t.session = p.session;
     assert_int_equal(mull__amqp_declare_send(&t, &declaration, name), MULL_EREFUSED);
     assert_int_equal(p.out_size, 0);
@@ -148,7 +148,7 @@ static void a_name_that_is_too_long_is_refused(void **state)
 static void what_differs_is_learnt_one_by_one(void **state)
 {
     (void)state;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(
         differs("'x-queue-type' for queue 'orders' in vhost '/': received 'quorum' but "
                 "current is 'classic'"),
@@ -172,7 +172,9 @@ static void what_differs_is_learnt_one_by_one(void **state)
                         "x-single-active-consumer=true x-dead-letter-exchange=");
     assert_int_equal(answered(0, NULL), 1);
     assert_false(declaration.is_quorum);
-    assert_string_equal(logged, "info: the queue 'orders' is there already, and used as it is: "
+    assert_string_equal(logged, "warning: the queue 'orders' has x-max-length 5: the broker "
+                                "dead-letters messages there, whatever the policy says"
+                                "info: the queue 'orders' is there already, and used as it is: "
                                 "x-queue-type classic, x-delivery-limit none, x-max-length 5, "
                                 "x-single-active-consumer true, x-dead-letter-exchange ''");
 }
@@ -183,7 +185,7 @@ static void a_delivery_limit_is_warned_of(void **state)
     static const char none[] = "'x-delivery-limit' for queue 'orders' in vhost '/': received the "
                                "value '2147483647' of type 'signedint' but current is none";
     t.session.server_major = 3;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(differs("'x-delivery-limit' for queue 'orders' in vhost '/': received "
                              "'2147483647' but current is '7'"),
                      0);
@@ -191,15 +193,73 @@ static void a_delivery_limit_is_warned_of(void **state)
     assert_true(declaration.is_quorum);
     assert_non_null(strstr(logged, "warning: the queue 'orders' has an x-delivery-limit"));
     logged[0] = 0;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(differs(none), 0);
     assert_int_equal(answered(0, NULL), 1);
     assert_null(strstr(logged, "warning"));
     t.session.server_major = 4; /* which has one by default */
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(differs(none), 0);
     assert_int_equal(answered(0, NULL), 1);
     assert_non_null(strstr(logged, "warning"));
+}
+
+/* given has an argument of the queue that is there, of which nothing is sent. */
+static void given(const char *name, const char *value, const char *type)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "'%s' for queue 'orders' in vhost '/': received none but current is the value '%s' of "
+             "type '%s'",
+             name, value, type);
+    assert_int_equal(differs(text), 0);
+}
+
+static void what_drops_messages_is_warned_of(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *overflow, *warning;
+    } cases[] = {
+        {"x-message-ttl", "reject-publish", "has x-message-ttl 60000: the broker drops messages"},
+        {"x-expires", NULL, "has x-expires 60000: the broker drops messages"},
+        {"x-max-length", NULL, "has x-max-length 60000: the broker drops messages"},
+        {"x-max-length-bytes", "drop-head", "has x-max-length-bytes 60000: the broker drops"},
+        {"x-max-length", "reject-publish", NULL},
+        {"x-max-length-bytes", "reject-publish-dlx", NULL},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        logged[0] = 0;
+        mull__amqp_declare_begin(&t, &declaration, i % 2);
+        given(cases[i / 2].name, "60000", "signedint");
+        if (cases[i / 2].overflow)
+            given("x-overflow", cases[i / 2].overflow, "longstr");
+        assert_int_equal(answered(0, NULL), 1);
+        if (cases[i / 2].warning)
+            assert_non_null(strstr(logged, cases[i / 2].warning));
+        else
+            assert_null(strstr(logged, "warning"));
+    }
+}
+
+static void one_that_is_only_published_to_may_be_of_any_type(void **state)
+{
+    (void)state;
+    t.options.type_is_asked = 1;
+    mull__amqp_declare_begin(&t, &declaration, 0);
+    assert_int_equal(
+        differs("'x-queue-type' for queue 'orders' in vhost '/': received 'quorum' but "
+                "current is 'stream'"),
+        0);
+    assert_int_equal(answered(0, NULL), 1);
+    assert_string_equal(logged, "");
+    mull__amqp_declare_begin(&t, &declaration, 0);
+    assert_int_equal(differs("'x-queue-type' for queue 'a very long name"), 0);
+    assert_true(declaration.as_is);
+    mull__amqp_declare_begin(&t, &declaration, 0);
+    assert_int_equal(
+        differs("'durable' for queue 'orders' in vhost '/': received 'true' but current is 'false'"),
+        MULL_EREFUSED);
 }
 
 static void what_loses_messages_or_cannot_be_read_is_refused(void **state)
@@ -216,12 +276,12 @@ static void what_loses_messages_or_cannot_be_read_is_refused(void **state)
          "it is exclusive"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        mull__amqp_declare_begin(&t, &declaration);
+        mull__amqp_declare_begin(&t, &declaration, 1);
         assert_int_equal(differs(cases[i].differs), MULL_EREFUSED);
         assert_non_null(strstr(why, cases[i].why));
         assert_non_null(strstr(why, "or take it as it is by declare=no"));
     }
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(
         differs("'x-queue-type' for queue 'orders' in vhost '/': received 'quorum' but "
                 "current is 'stream'"),
@@ -242,7 +302,7 @@ static void the_other_type_is_refused_where_one_is_asked_for(void **state)
 {
     (void)state;
     t.options.type_is_asked = 1;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(
         differs("'x-queue-type' for queue 'orders' in vhost '/': received 'quorum' but "
                 "current is 'classic'"),
@@ -257,13 +317,13 @@ static void what_cannot_be_told_is_read_without_counts(void **state)
 {
     (void)state;
     static const char cut_off[] = "'x-queue-type' for queue 'a very long name";
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(differs(cut_off), 0);
     assert_string_equal(strstr(declared("orders"), " passive") ? "passive" : "", "passive");
     assert_int_equal(answered(0, NULL), 1);
     assert_false(declaration.is_quorum);
     t.options.type_is_asked = 1;
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(differs(cut_off), MULL_EREFUSED);
     assert_non_null(strstr(why, "it can't be declared (406): PRECONDITION_FAILED"));
 }
@@ -274,7 +334,7 @@ static void what_differs_again_is_not_asked_for_ever(void **state)
     (void)state;
     static const char odd[] = "'x-dead-letter-exchange' for queue 'orders' in vhost '/': received "
                               "none but current is the value 'f?r' of type 'longstr'";
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     assert_int_equal(differs(odd), 0);
     assert_false(declaration.as_is);
     assert_int_equal(differs(odd), 0);
@@ -285,7 +345,7 @@ static void there_are_no_more_arguments_than_fit(void **state)
 {
     (void)state;
     char text[200];
-    mull__amqp_declare_begin(&t, &declaration);
+    mull__amqp_declare_begin(&t, &declaration, 1);
     for (int i = 0; i < MULL__AMQP_ARGUMENTS - 2; i++) {
         snprintf(
             text, sizeof text,
@@ -310,6 +370,8 @@ int main(void)
         TEST(a_name_that_is_too_long_is_refused),
         TEST(what_differs_is_learnt_one_by_one),
         TEST(a_delivery_limit_is_warned_of),
+        TEST(what_drops_messages_is_warned_of),
+        TEST(one_that_is_only_published_to_may_be_of_any_type),
         TEST(what_loses_messages_or_cannot_be_read_is_refused),
         TEST(the_other_type_is_refused_where_one_is_asked_for),
         TEST(what_cannot_be_told_is_read_without_counts),

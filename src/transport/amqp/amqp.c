@@ -174,7 +174,7 @@ static void on_beat_closed(uv_handle_t *handle)
     while ((link = mull__list_pop(&t->over))) /* nobody releases them any more */
         mull__amqp_delivery_free(t, MULL__ENTRY(link, mull__amqp_delivery, link));
     mull__amqp_sources_free(t);
-    mull__amqp_bound_clear(t);
+    mull__amqp_forget_all(t);
     mull_port_timer_free(port, t->turn);
     mull__tls_free(t->tls);
     mull__amqp_session_free(&t->session);
@@ -238,7 +238,7 @@ static void on_down(void *data, const char *why)
     tell_state(t);
     mull__amqp_asks_lost(t);
     mull__amqp_posts_lost(t, t->down);
-    mull__amqp_bound_clear(t);
+    mull__amqp_forget_all(t);
     t->delay_statements = 0;
     t->has_told = 0;
     mull__amqp_sources_lost(t, t->down);

@@ -2,7 +2,7 @@
  *
  * A broker tells nobody what a queue's arguments are. But it refuses a declaration that differs,
  * and names the first argument that does with its value. So that is put into the next declaration,
- * until one is taken: then all of them are known, and whether the queue may be read. */
+ * until one is taken: then all of them are known, and whether the queue may be used. */
 #include "state.h"
 
 #include <stdio.h>
@@ -35,9 +35,9 @@ static argument *place(mull__amqp_declaration *d, const char *name)
     return found;
 }
 
-void mull__amqp_declare_begin(mull__amqp *t, mull__amqp_declaration *d)
+void mull__amqp_declare_begin(mull__amqp *t, mull__amqp_declaration *d, int is_read)
 {
-    *d = (mull__amqp_declaration){.as_is = !t->options.declare};
+    *d = (mull__amqp_declaration){.as_is = !t->options.declare, .is_read = is_read};
     if (d->as_is)
         return;
     argument *type = place(d, "x-queue-type"), *limit = NULL;
@@ -73,13 +73,6 @@ int mull__amqp_declare_send(mull__amqp *t, const mull__amqp_declaration *d, cons
         declare.arguments.num_entries++;
     }
     return mull__amqp_send(&t->session, MULL__AMQP_ASKS, AMQP_QUEUE_DECLARE_METHOD, &declare);
-}
-
-int mull__amqp_declare_plain(mull__amqp *t, const char *queue)
-{
-    mull__amqp_declaration d;
-    mull__amqp_declare_begin(t, &d);
-    return mull__amqp_declare_send(t, &d, queue);
 }
 
 /* ---- What is there --------------------------------------------------------------------------- */
@@ -176,6 +169,38 @@ static int refuse(char *why, size_t size, const char *what, const char *otherwis
 
 static const char or_as_it_is[] = ", or take it as it is by declare=no";
 
+static int is_given(mull__amqp_declaration *d, const char *name)
+{
+    const argument *found = find(d, name);
+    return found && found->kind != 0;
+}
+
+/* drops names the first argument by which the broker drops messages; NULL: there is none. */
+static const char *drops(mull__amqp_declaration *d)
+{
+    static const char *const names[] = {"x-message-ttl", "x-expires", "x-max-length",
+                                        "x-max-length-bytes"};
+    const argument *overflow = find(d, "x-overflow");
+    int rejects = overflow && strncmp(overflow->text, "reject-publish", 14) == 0;
+    for (size_t i = 0; i < (rejects ? 2 : 4); i++)
+        if (is_given(d, names[i]))
+            return names[i];
+    return NULL;
+}
+
+/* tell_drops warns of a queue that drops messages. That is its owner's to decide: it isn't refused.
+ */
+static void tell_drops(mull__amqp *t, mull__amqp_declaration *d, const char *queue)
+{
+    const char *name = drops(d);
+    if (name)
+        mull__amqp_log(t, MULL_WARNING,
+                       "the queue '%s' has %s %lld: the broker %s messages there, whatever the "
+                       "policy says",
+                       queue, name, (long long)find(d, name)->number,
+                       is_given(d, "x-dead-letter-exchange") ? "dead-letters" : "drops");
+}
+
 /* judge says whether a queue whose arguments are known may be read. */
 static int judge(mull__amqp *t, mull__amqp_declaration *d, const char *queue, char *why,
                  size_t size)
@@ -227,8 +252,9 @@ static int closed(mull__amqp *t, mull__amqp_declaration *d, const mull__amqp_rep
     }
     if (reply->code == AMQP_PRECONDITION_FAILED && !d->as_is && learn(d, reply->text))
         return 0;
-    if (reply->code == AMQP_PRECONDITION_FAILED && !d->as_is && !t->options.type_is_asked) {
-        d->as_is = 1; /* what can't be told is no reason not to read it */
+    if (reply->code == AMQP_PRECONDITION_FAILED && !d->as_is &&
+        !(d->is_read && t->options.type_is_asked)) {
+        d->as_is = 1; /* what can't be told is no reason not to use it */
         return 0;
     }
     snprintf(why, size, "it can't be declared (%d): %s", reply->code, reply->text);
@@ -244,5 +270,6 @@ int mull__amqp_declare_answered(mull__amqp *t, mull__amqp_declaration *d, const 
     }
     if (reply->code > 0)
         return closed(t, d, reply, why, size);
-    return d->as_is ? 1 : judge(t, d, queue, why, size);
+    tell_drops(t, d, queue);
+    return d->is_read && !d->as_is ? judge(t, d, queue, why, size) : 1;
 }

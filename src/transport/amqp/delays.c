@@ -159,50 +159,9 @@ int mull__amqp_delay_send(mull__amqp *t, int level)
                           : of_level(t, (number - FIRST) / OF_LEVEL, (number - FIRST) % OF_LEVEL);
 }
 
-/* ---- Which queues are bound ------------------------------------------------------------------ */
-
-typedef struct mull__amqp_bound {
-    struct mull__amqp_bound *next;
-    char queue[];
-} bound;
-
 int mull__amqp_bind_send(mull__amqp *t, const char *name)
 {
     char out[NAME];
     name_it(t, "out", out);
     return bind_queue(t, name, out, name, amqp_empty_table);
-}
-
-static bound **find(const mull__amqp *t, const char *name)
-{
-    bound **at = (bound **)(uintptr_t)&t->bound;
-    while (*at && strcmp((*at)->queue, name) != 0)
-        at = &(*at)->next;
-    return at;
-}
-
-int mull__amqp_bound(const mull__amqp *t, const char *name)
-{
-    return *find(t, name) != NULL;
-}
-
-/* What can't be noted, for want of memory, is bound again. */
-void mull__amqp_bound_set(mull__amqp *t, const char *name, int is_bound)
-{
-    bound **at = find(t, name), *found = *at;
-    if (found && !is_bound) {
-        *at = found->next;
-        mull__free(&t->allocator, found);
-    } else if (!found && is_bound &&
-               (found = mull__alloc(&t->allocator, sizeof *found + strlen(name) + 1))) {
-        found->next = NULL;
-        strcpy(found->queue, name);
-        *at = found;
-    }
-}
-
-void mull__amqp_bound_clear(mull__amqp *t)
-{
-    while (t->bound)
-        mull__amqp_bound_set(t, t->bound->queue, 0);
 }

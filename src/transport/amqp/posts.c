@@ -4,6 +4,8 @@
  *     └───────── go ──────────┴─────────────┘│
  *                             └── returned ──┘ no such queue: it is asked for, and sent again
  *
+ * Where a dead letter goes is looked at first: what is confirmed there must be safe there.
+ *
  * A returned message doesn't say which one it is, since several may be alike: all that are
  * unconfirmed on its queue are sent again, rather one too many than one too few. */
 #include "base/alloc.h"
@@ -19,6 +21,11 @@ enum { TRIES = 4, NACK_TRIES = 10, NACK_WAIT_MS = 500, SHORT_RECORD = 512 };
 static const char *queue_of(const mull__amqp_post *post)
 {
     return post->outgoing ? post->outgoing->message->queue : post->of->settlement->queue;
+}
+
+static int is_dead_letter(const mull__amqp_post *post)
+{
+    return post->of && !post->outgoing && post->of->settlement->kind == MULL_SETTLE_DEAD_LETTER;
 }
 
 static mull__amqp_delay delay_of(const mull__amqp *t, const mull__amqp_post *post)
@@ -128,10 +135,8 @@ static int write_post(mull__amqp *t, mull__amqp_post *post, mull__amqp_delay del
                       const char **why)
 {
     static const size_t shorter[] = {SHORT_RECORD, 0};
-    int is_dead =
-        post->of && !post->outgoing && post->of->settlement->kind == MULL_SETTLE_DEAD_LETTER;
     int status = write_with(t, post, delay, SIZE_MAX, why);
-    for (size_t i = 0; is_dead && status == MULL_EREFUSED && i < 2; i++) {
+    for (size_t i = 0; is_dead_letter(post) && status == MULL_EREFUSED && i < 2; i++) {
         recycle_amqp_pool(&t->pool);
         status = write_with(t, post, delay, shorter[i], why);
         if (status == 0)
@@ -160,17 +165,31 @@ static void send_post(mull__amqp *t, mull__amqp_post *post)
     }
 }
 
+/* needs_queue: its queue is to be declared, or looked at. */
+static int needs_queue(const mull__amqp *t, const mull__amqp_post *post)
+{
+    return !post->declared &&
+           (post->returned || (is_dead_letter(post) && t->options.declare &&
+                               !mull__amqp_knows(t, queue_of(post), MULL__AMQP_LOOKED)));
+}
+
+/* needs_binding: its delay is to end in its queue. */
+static int needs_binding(const mull__amqp *t, const mull__amqp_post *post)
+{
+    return delay_of(t, post).steps > 0 && !mull__amqp_knows(t, queue_of(post), MULL__AMQP_BOUND);
+}
+
 /* go sends a post, or asks first for what it needs. */
 static void go(mull__amqp *t, mull__amqp_post *post)
 {
     mull__amqp_delay delay = delay_of(t, post);
     if (delay.steps > 0 && !t->options.declare) {
         end(t, post, MULL_EREFUSED, "there are no delays with declare=no");
-    } else if ((post->returned && !post->declared) ||
-               (delay.steps > 0 && (!mull__amqp_bound(t, queue_of(post)) ||
-                                    !mull__amqp_delay_declared(t, delay.level)))) {
+    } else if (needs_queue(t, post) || needs_binding(t, post) ||
+               (delay.steps > 0 && !mull__amqp_delay_declared(t, delay.level))) {
         t->asking_posts++;
         post->is_asking = 1;
+        post->asks = MULL__AMQP_POST_NOTHING;
         mull__amqp_ask(t, &post->question);
     } else {
         send_post(t, post);
@@ -196,7 +215,7 @@ static void cleared(mull__amqp *t)
 static void forget_delays(mull__amqp *t)
 {
     t->delay_statements = 0;
-    mull__amqp_bound_clear(t);
+    mull__amqp_forget_all(t);
 }
 
 /* ---- What a post needs ----------------------------------------------------------------------- */
@@ -228,16 +247,18 @@ static int post_ask(mull__amqp *t, mull__amqp_question *question)
     mull__amqp_post *post = MULL__ENTRY(question, mull__amqp_post, question);
     mull__amqp_delay delay = delay_of(t, post);
     int status = 1;
-    if (post->returned && !post->declared) {
+    if (needs_queue(t, post)) {
+        if (post->asks != MULL__AMQP_POST_QUEUE)
+            mull__amqp_declare_begin(t, &t->look, 0);
         post->asks = MULL__AMQP_POST_QUEUE;
-        status = mull__amqp_declare_plain(t, queue_of(post));
+        status = mull__amqp_declare_send(t, &t->look, queue_of(post));
     }
     if (status == 1 && delay.steps > 0) {
         post->asks = MULL__AMQP_POST_LEVEL;
         post->statement = t->delay_statements;
         status = mull__amqp_delay_send(t, delay.level);
     }
-    if (status == 1 && delay.steps > 0 && !mull__amqp_bound(t, queue_of(post))) {
+    if (status == 1 && needs_binding(t, post)) {
         post->asks = MULL__AMQP_POST_BINDING;
         status = mull__amqp_bind_send(t, queue_of(post));
     }
@@ -246,19 +267,29 @@ static int post_ask(mull__amqp *t, mull__amqp_question *question)
     return status == 0 ? 0 : asked_out(t, post);
 }
 
+/* queue_answered: one that is only looked at is used, too, where nothing can be told of it. */
+static int queue_answered(mull__amqp *t, mull__amqp_post *post, const mull__amqp_reply *reply)
+{
+    char why[sizeof post->why];
+    int status = mull__amqp_declare_answered(t, &t->look, queue_of(post), reply, why, sizeof why);
+    if (status == 0)
+        return 0;
+    if (status < 0 && (post->returned || reply->code == AMQP_PRECONDITION_FAILED)) {
+        snprintf(post->why, sizeof post->why, "the queue '%.100s': %.140s", queue_of(post), why);
+        return asked_end(t, post, status, post->why);
+    }
+    post->declared = 1;
+    mull__amqp_note(t, queue_of(post), MULL__AMQP_LOOKED);
+    return 0;
+}
+
 /* post_refused: the broker doesn't do it. */
 static int post_refused(mull__amqp *t, mull__amqp_post *post, const mull__amqp_reply *reply)
 {
     static const char *const what[] = {
-        [MULL__AMQP_POST_QUEUE] = "its queue can't be declared",
         [MULL__AMQP_POST_LEVEL] = "the queues of delays can't be declared",
         [MULL__AMQP_POST_BINDING] = "its queue can't be bound to those of delays"};
-    if (post->asks == MULL__AMQP_POST_QUEUE && reply->code == AMQP_PRECONDITION_FAILED) {
-        post->declared = 1; /* it is there, with other arguments */
-        return 0;
-    }
-    if (post->asks != MULL__AMQP_POST_QUEUE && reply->code == AMQP_NOT_FOUND &&
-        post->tries++ < TRIES) { /* the queue isn't there, or exchanges of ours were deleted */
+    if (reply->code == AMQP_NOT_FOUND && post->tries++ < TRIES) { /* the queue isn't there, or exchanges of ours were deleted */
         if (post->asks == MULL__AMQP_POST_BINDING && !post->declared)
             post->returned = 1;
         else
@@ -279,14 +310,14 @@ static int post_answered(mull__amqp *t, mull__amqp_question *question,
         put(&t->waiting, post);
         return 1;
     }
+    if (post->asks == MULL__AMQP_POST_QUEUE)
+        return queue_answered(t, post, reply);
     if (reply->code > 0)
         return post_refused(t, post, reply);
-    if (post->asks == MULL__AMQP_POST_QUEUE)
-        post->declared = 1;
-    else if (post->asks == MULL__AMQP_POST_LEVEL)
+    if (post->asks == MULL__AMQP_POST_LEVEL)
         t->delay_statements += post->statement == t->delay_statements; /* else it begins anew */
     else
-        mull__amqp_bound_set(t, queue_of(post), 1);
+        mull__amqp_note(t, queue_of(post), MULL__AMQP_BOUND);
     return 0;
 }
 
@@ -321,7 +352,7 @@ static void confirmed(mull__amqp *t, mull__amqp_post *post, int is_taken)
         if (delay.steps > 0) { /* those of delays are gone */
             post->returned = 0;
             t->delay_statements = 0;
-            mull__amqp_bound_set(t, queue_of(post), 0);
+            mull__amqp_forget(t, queue_of(post));
         }
         again(t, post, MULL_EREFUSED, "its queue is deleted again and again");
     }

@@ -307,7 +307,7 @@ static int source_answered(mull__amqp *t, mull__amqp_question *question,
 static void begin(mull__amqp *t, mull__amqp_source *s)
 {
     s->state = MULL__AMQP_SOURCE_DECLARING;
-    mull__amqp_declare_begin(t, &s->declaration);
+    mull__amqp_declare_begin(t, &s->declaration, 1);
     mull__amqp_ask(t, &s->question);
 }
 
@@ -342,7 +342,7 @@ static void closed(mull__amqp *t, mull__amqp_source *s, const amqp_channel_close
 /* cancelled: by the broker, as a rule since the queue was deleted. */
 static void cancelled(mull__amqp *t, mull__amqp_source *s)
 {
-    mull__amqp_bound_set(t, s->queue, 0);
+    mull__amqp_forget(t, s->queue);
     lose(t, s, "the queue was deleted");
     s->is_closing = 1;
     mull__amqp_channel_close(&t->session, s->channel);

@@ -7,6 +7,7 @@
  *   questions.c  what is asked of the broker one after the other: declarations, bindings, depths
  *   declare.c    a queue as it shall be, or as it is found
  *   delays.c     the queues that delays are made of
+ *   known.c      what is known of queues
  *
  * All of it is on the loop's thread, and none of it waits. */
 #ifndef MULL__AMQP_STATE_H
@@ -77,22 +78,20 @@ typedef struct mull__amqp_declaration {
     } arguments[MULL__AMQP_ARGUMENTS];
     size_t count;
     int as_is;     /* passive, under declare=no */
+    int is_read;   /* by us; else we only publish to it */
     int is_quorum; /* once it is declared */
     char differs[256];
 } mull__amqp_declaration;
 
-void mull__amqp_declare_begin(mull__amqp *t, mull__amqp_declaration *declaration);
+void mull__amqp_declare_begin(mull__amqp *t, mull__amqp_declaration *declaration, int is_read);
 int mull__amqp_declare_send(mull__amqp *t, const mull__amqp_declaration *declaration,
                             const char *queue);
 
-/* mull__amqp_declare_answered: 1: the queue may be read; 0: it is to be sent again; MULL_EREFUSED:
+/* mull__amqp_declare_answered: 1: the queue may be used; 0: it is to be sent again; MULL_EREFUSED:
  * it can't be, `why` says so; MULL_EIO: the connection is lost. */
 int mull__amqp_declare_answered(mull__amqp *t, mull__amqp_declaration *declaration,
                                 const char *queue, const mull__amqp_reply *reply, char *why,
                                 size_t why_size);
-
-/* mull__amqp_declare_plain declares a queue as of our own, for what is sent there. */
-int mull__amqp_declare_plain(mull__amqp *t, const char *queue);
 
 /* ---- Delays ---------------------------------------------------------------------------------- */
 
@@ -110,11 +109,18 @@ int mull__amqp_delay_declared(const mull__amqp *t, int level);
 /* mull__amqp_bind_send binds a queue to where delays end. */
 int mull__amqp_bind_send(mull__amqp *t, const char *queue);
 
-/* mull__amqp_bound says whether that was done on this connection; _set notes it, or that it isn't.
- */
-int mull__amqp_bound(const mull__amqp *t, const char *queue);
-void mull__amqp_bound_set(mull__amqp *t, const char *queue, int is_bound);
-void mull__amqp_bound_clear(mull__amqp *t);
+/* ---- What is known of queues ----------------------------------------------------------------- */
+
+/* mull__amqp_fact is what was done on this connection. */
+typedef enum mull__amqp_fact {
+    MULL__AMQP_BOUND = 1,  /* the queue is bound to where delays end */
+    MULL__AMQP_LOOKED = 2, /* its arguments were looked at: dead letters may go there */
+} mull__amqp_fact;
+
+int mull__amqp_knows(const mull__amqp *t, const char *queue, mull__amqp_fact fact);
+void mull__amqp_note(mull__amqp *t, const char *queue, mull__amqp_fact fact);
+void mull__amqp_forget(mull__amqp *t, const char *queue);
+void mull__amqp_forget_all(mull__amqp *t);
 
 /* ---- Posts ----------------------------------------------------------------------------------- */
 
@@ -133,14 +139,19 @@ typedef struct mull__amqp_post {
     mull_ticket ticket;            /* of what is published, whose memory follows */
     mull_outgoing own;
     mull_message message;
-    int returned, declared; /* there was no queue; it was asked for */
+    int returned, declared; /* there was no queue; it was asked for, or looked at */
     int asks;               /* MULL__AMQP_POST_...: what its question is about, */
     int statement;          /* and of a level, which of t->delay_statements */
     int tries;
     char why[256];
 } mull__amqp_post;
 
-enum { MULL__AMQP_POST_QUEUE, MULL__AMQP_POST_LEVEL, MULL__AMQP_POST_BINDING };
+enum {
+    MULL__AMQP_POST_NOTHING,
+    MULL__AMQP_POST_QUEUE,
+    MULL__AMQP_POST_LEVEL,
+    MULL__AMQP_POST_BINDING
+};
 
 /* mull__amqp_publish_new takes a message that is published. MULL_ENOMEM. */
 int mull__amqp_publish_new(mull__amqp *t, const mull_outgoing *outgoing, mull_ticket ticket);
@@ -317,7 +328,8 @@ struct mull__amqp {
     size_t suspects;     /* posts to be sent alone, since one of them closed the channel */
 
     int delay_statements; /* that were made on this connection */
-    struct mull__amqp_bound *bound;
+    struct mull__amqp_queue *known;
+    mull__amqp_declaration look; /* of the post whose question is asked */
 
     mull__list sources;
     int has_told;                     /* a source has */
