@@ -20,13 +20,24 @@ static int is_over(const handout *h, const mull__settings *set)
            wall_ms(h->process->sim) - h->counters.first_failure_ms > set->deadline_ms;
 }
 
-mull_reason used_up(const handout *h)
+static mull_reason used_up_by(const handout *h, mull__settings set)
 {
-    const mull__settings set = limits_policy(h);
     int64_t calls = h->counters.calls + h->crashes + h->attempt;
     if (set.max_attempts != MULL__OFF && calls >= set.max_attempts)
         return MULL_REASON_MAX_ATTEMPTS;
     return is_over(h, &set) ? MULL_REASON_DEADLINE : MULL_REASON_NONE;
+}
+
+mull_reason used_up(const handout *h)
+{
+    return used_up_by(h, limits_policy(h));
+}
+
+/* used_up_now: its turn may have been just before a reload. */
+static mull_reason used_up_now(const handout *h)
+{
+    mull_reason reason = used_up(h);
+    return reason != MULL_REASON_NONE ? reason : used_up_by(h, limits_policy_before(h));
 }
 
 /* last_type is that of the last failure here, else as the message says; an Error where there was no
@@ -138,9 +149,9 @@ void model_unasked(handout *h)
         expect_note(h);
         note_asked(h);
     } else if (kind == MULL_SETTLE_DEAD_LETTER) {
-        if (used_up(h) == MULL_REASON_NONE)
+        if (used_up_now(h) == MULL_REASON_NONE)
             WRONG(h, "message %d is to be a dead letter, and may be called", number_of(h));
-        end_unasked(h, used_up(h));
+        end_unasked(h, used_up_now(h));
     } else if (kind != MULL_SETTLE_GIVE_BACK) {
         WRONG(h, "message %d is to be settled as %d in stage %d", number_of(h), kind, h->stage);
     } else if (process_accepts(&h->process->consumers[h->consumer])) {

@@ -253,6 +253,7 @@ static void follow(consumer *c)
     note(c->process->sim, "process %lld, consumer %lld: its limits are of policy %lld",
          c->process->index, c->queue, g ? (int64_t)g->number : -1, 0);
     memcpy(before, c->limits, sizeof before);
+    c->limits_were = c->limits_of;
     c->limits_of = g;
     c->limits_since_ms = c->process->sim->now_ms;
     c->limit_count = 0;
@@ -275,6 +276,13 @@ mull__settings limits_policy(const handout *h)
 {
     follow(consumer_of(h));
     return in_force(h, consumer_of(h)->limits_of);
+}
+
+mull__settings limits_policy_before(const handout *h)
+{
+    const consumer *c = consumer_of(h);
+    int is_new = c->limits_since_ms == c->process->sim->now_ms;
+    return in_force(h, is_new ? c->limits_were : c->limits_of);
 }
 
 /* ---- May a call begin? ----------------------------------------------------------------------- */

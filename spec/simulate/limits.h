@@ -65,6 +65,9 @@ void limits_follow(process *p);
 /* limits_policy is what holds for a hand-out's next call. */
 mull__settings limits_policy(const handout *h);
 
+/* limits_policy_before is what held before a reload of this very moment. */
+mull__settings limits_policy_before(const handout *h);
+
 /* limits_began: a call begins, and may. */
 void limits_began(const handout *h, mull_call call);
 

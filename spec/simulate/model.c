@@ -160,14 +160,14 @@ static int may_call(const process *p, const tally *t, int queue)
 }
 
 /* candidate_may_run: one that waits has a slot that is free; as a probe, if nothing else is there
- * or on its way. */
+ * or on its way. It gives 1 + the first such queue; 0: there is none. */
 static int candidate_may_run(const process *p, const tally *t)
 {
     for (int c = 0; c < QUEUES; c++)
         if (t->candidates[c] > 0 && may_call(p, t, c) &&
             (!limits_probe(&p->consumers[c]) ||
              (t->waiting[c] + t->due[c] == 0 && !view_more_may_come(&p->consumers[c]))))
-            return 1;
+            return c + 1;
     return 0;
 }
 
@@ -673,8 +673,9 @@ static void check_candidates_wait(process *p, const tally *t, int candidate_wait
         p->candidate_since_ms = INT64_MAX;
         return;
     }
-    if (p->candidate_since_ms == INT64_MAX)
+    if (p->candidate_since_ms == INT64_MAX || p->candidate_of != candidate_waits)
         p->candidate_since_ms = s->now_ms;
+    p->candidate_of = candidate_waits;
     /* One that is a probe begins to wait anew where another message may come in its place. */
     for (int c = 0; c < QUEUES; c++)
         if (t->candidates[c] > 0 && limits_probe(&p->consumers[c]) &&

@@ -427,7 +427,8 @@ typedef struct consumer {
     int64_t timeout_ms;
     size_t max_body;
     const struct generation *limits_of; /* the policy by which its limits go by now; NULL: none */
-    int64_t limits_since_ms;            /* ... since then */
+    int64_t limits_since_ms;            /* ... since then, and until then by */
+    const struct generation *limits_were;
     statement limits[LIMITS_MAX];
     int limit_count;
     int64_t idle_since_ms; /* a limit lets a call begin, and none does; INT64_MAX: it isn't so */
@@ -447,8 +448,8 @@ struct process {
     int in_slot;                /* a slot of its transports answers, */
     int64_t in_slot_ms;         /* and when one last did, which is heard on the next turn */
     int turning;                /* its engine is being turned */
-    int64_t candidate_since_ms; /* since when a candidate waits for others to end; INT64_MAX: none
-                                   does */
+    int64_t candidate_since_ms; /* since when a candidate waits for others; INT64_MAX: none does */
+    int candidate_of;           /* 1 + its queue */
     int64_t next_ms;            /* when its engine wants to be turned */
     int64_t grace_ms;
     int64_t grace_ends_ms; /* of one that stops */
