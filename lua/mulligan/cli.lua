@@ -72,6 +72,9 @@ function cli.load_policy(path, given)
     if path:find("/$") then
         return nil, { { file = path, text = "this is a folder; a policy is a file" } }
     end
+    if path:find("://", 1, true) then
+        return nil, { { file = url.mask(path), text = "this is a URL; a policy is a file" } }
+    end
     local policy, message, _, problems = mulligan.load(path, given)
     if policy then
         return policy

@@ -111,6 +111,14 @@ describe("mulligan", function()
             }, run("check", "service.lua"))
         end)
 
+        it("wants a file, not a URL, and shows no password of one", function()
+            for _, words in ipairs { { "check" }, { "table" }, { "decide" }, { "explain", "--error", "E" } } do
+                table.insert(words, 2, "amqp://guest:hunter2@localhost")
+                assert.same({ code = 2, out = "",
+                    err = "mulligan: amqp://***@localhost: this is a URL; a policy is a file\n" }, folder:mulligan(words))
+            end
+        end)
+
         it("wants a file, not a folder or nothing", function()
             folder:write("dir/policy.lua", "")
             folder:write("policy.lua", "")

@@ -51,14 +51,15 @@ static void depth_failed(mull__consumer *c, int status)
     depths->failed = depths->failed ? depths->failed : status;
 }
 
-/* ask_failed is for a round in which a depth could not be had. That is told once, asked again ever
- * more rarely, and given up in the end, unless a transport is down or memory is missing. */
+/* ask_failed is for a round in which a depth could not be had. It is asked again ever more rarely,
+ * which is told once, and given up in the end, unless memory is missing. A transport that is down
+ * is waited for: that it is has been told. */
 static void ask_failed(mull_engine *engine)
 {
     mull__depth_poll *depths = &engine->depths;
     const mull__consumer *c = depths->failed_of;
     int64_t now_ms = mull__engine_now(engine);
-    if (depths->wait_ms == 0)
+    if (depths->wait_ms == 0 && c->port->health != MULL_DOWN)
         mull__engine_log(engine, MULL_WARNING,
                          "transport %s can't say how many messages are in the queue %s: %s; it is "
                          "asked again",
