@@ -160,13 +160,13 @@ static void push_finding(lua_State *L, finding *f)
 int mull__policy_explain(lua_State *L)
 {
     static const char type_name[] = "mulligan.policy.finding";
-    mull__lua_policy *policy = mull__policy_at(L, 1);
     lua_settop(L, 3);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
-    int status = mull__policy_read_failure(L, policy, arena, &failure);
     finding *f = mull__scoped_userdata(L, sizeof *f, type_name, drop);
     f->allocator = mull__allocator_or_default((mull_allocator){.resize = NULL});
+    mull__lua_policy *policy = mull__policy_read_failure(L, arena, &failure);
+    int status = mull__policy_decider(policy);
     if (status == MULL_OK)
         status = mull__decider_inspect(policy->decider, &failure, look, f);
     if (status != MULL_OK)

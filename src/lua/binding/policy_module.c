@@ -143,10 +143,9 @@ static int read_plain(lua_State *L, mull__arena *arena, mull_failure *failure)
            mull__failure_of_value(failure, arena, &value) == 0;
 }
 
-int mull__policy_read_failure(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
-                              mull_failure *failure)
+mull__lua_policy *mull__policy_read_failure(lua_State *L, mull__arena *arena, mull_failure *failure)
 {
-    refuse_if_busy(L, policy);
+    refuse_if_busy(L, mull__policy_at(L, 1));
     if (!read_plain(L, arena, failure))
         mull__read_failure(L, 2, arena, failure);
     if (lua_type(L, 3) != LUA_TNIL) {
@@ -160,6 +159,11 @@ int mull__policy_read_failure(lua_State *L, mull__lua_policy *policy, mull__aren
             failure->flags |= MULL_NO_JITTER;
         lua_pop(L, 2);
     }
+    return mull__policy_at(L, 1); /* a finalizer may have closed it */
+}
+
+int mull__policy_decider(mull__lua_policy *policy)
+{
     return policy->decider ? MULL_OK : mull_decider_new(&policy->decider, policy->policy);
 }
 
@@ -183,12 +187,12 @@ static int keep(mull__arena *arena, mull_verdict *verdict)
  */
 static int decide_at(lua_State *L, void (*push)(lua_State *L, const mull_verdict *verdict))
 {
-    mull__lua_policy *policy = mull__policy_at(L, 1);
     lua_settop(L, 3);
     mull__arena *arena = mull__arena_new(L);
     mull_failure failure;
-    int status = mull__policy_read_failure(L, policy, arena, &failure);
+    mull__lua_policy *policy = mull__policy_read_failure(L, arena, &failure);
     mull_verdict verdict = MULL_INIT(mull_verdict);
+    int status = mull__policy_decider(policy);
     if (status == 0)
         status = mull_decide(policy->decider, &failure, &verdict);
     if (status == 0)

@@ -21,10 +21,13 @@ typedef struct mull__lua_policy {
 mull__lua_policy *mull__policy_at(lua_State *L, int index);
 
 /* mull__policy_read_failure reads the failure at 2, a table or JSON, and at 3 a table { seed =,
- * no_jitter = } or nil, for a policy whose own functions may not ask; raises. It makes the policy's
- * decider where there is none yet: MULL_ENOMEM or MULL_EPOLICY, as mull_decider_new. */
-int mull__policy_read_failure(lua_State *L, mull__lua_policy *policy, mull__arena *arena,
-                              mull_failure *failure);
+ * no_jitter = } or nil, and gives the policy at 1, whose own functions may not ask; raises. From
+ * then on nothing may be made in `L` while the policy is in use: a finalizer may close it. */
+mull__lua_policy *mull__policy_read_failure(lua_State *L, mull__arena *arena,
+                                            mull_failure *failure);
+
+/* mull__policy_decider makes the policy's decider where there is none yet: as mull_decider_new. */
+int mull__policy_decider(mull__lua_policy *policy);
 
 /* mull__policy_look is look(policy): how its files look from outside; another number: they may have
  * changed. mull__policy_catch_up is catch_up(policy): reloads it without a word, for what changed
