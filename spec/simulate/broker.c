@@ -144,7 +144,7 @@ copy *broker_put(broker *b, message *m, int64_t due_ms, const mull_message *cont
     m->copies++;
     m->exists = 1;
     if (m->origin != SENT)
-        s->published_ms = s->now_ms;
+        s->published_ms = s->k.now_ms;
     enqueue(b, c, m->queue, due_ms);
     return c;
 }
@@ -177,7 +177,7 @@ copy *broker_next(broker *b, int queue, int64_t *next_ms)
         if (c->claim || c->queue != queue)
             continue;
         int64_t ready_ms = c->due_ms - WALL_MS > c->rests_ms ? c->due_ms - WALL_MS : c->rests_ms;
-        if (ready_ms > s->now_ms)
+        if (ready_ms > s->k.now_ms)
             *next_ms = ready_ms < *next_ms ? ready_ms : *next_ms;
         else if (!first || c->place < first->place)
             first = c;
@@ -209,7 +209,7 @@ void broker_take_back(handout *h, int64_t rests_ms)
     broker *b = h->connection->broker;
     copy *c = unclaim(h);
     account_died(h);
-    c->rests_ms = b->sim->now_ms + rests_ms;
+    c->rests_ms = b->sim->k.now_ms + rests_ms;
     broker_stir(b);
 }
 

@@ -22,13 +22,6 @@ static sim *sim_of(const connection *c)
     return c->broker->sim;
 }
 
-void call_off(event **e)
-{
-    if (*e)
-        (*e)->fire = NULL;
-    *e = NULL;
-}
-
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
 void handout_free(handout *h)
@@ -81,8 +74,8 @@ static void on_deadline(sim *s, void *data)
     h->deadline = NULL;
     if (!h->copy)
         return;
-    if (h->deadline_ms > s->now_ms)
-        h->deadline = at_time(s, h->deadline_ms - s->now_ms, on_deadline, h);
+    if (h->deadline_ms > s->k.now_ms)
+        h->deadline = at_time(s, h->deadline_ms - s->k.now_ms, on_deadline, h);
     else
         connection_lose(h);
 }
@@ -95,7 +88,7 @@ static void begin_claim(handout *h)
         timeout_ms = between(s, 0, 4000); /* it loses it for no reason that we know */
     if (timeout_ms == 0)
         return;
-    h->deadline_ms = s->now_ms + timeout_ms;
+    h->deadline_ms = s->k.now_ms + timeout_ms;
     h->deadline = at_time(s, timeout_ms, on_deadline, h);
 }
 
@@ -197,13 +190,13 @@ static void on_hand_out(sim *s, void *data)
         }
     }
     if (next_ms != INT64_MAX)
-        connection_stir(c, next_ms - s->now_ms);
+        connection_stir(c, next_ms - s->k.now_ms);
 }
 
 void connection_stir(connection *c, int64_t delay_ms)
 {
     sim *s = sim_of(c);
-    if (c->hand_out && c->hand_out->due_ms <= s->now_ms + delay_ms)
+    if (c->hand_out && c->hand_out->due_ms <= s->k.now_ms + delay_ms)
         return;
     call_off(&c->hand_out);
     c->hand_out = at_time(s, delay_ms, on_hand_out, c);
@@ -218,7 +211,7 @@ static void held_from_now(const reader *r)
     for (mull__link *at = mull__list_first(all); at; at = mull__list_after(all, at)) {
         handout *h = MULL__ENTRY(at, handout, link);
         if (h->reader == r)
-            h->held_ms = sim_of(r->connection)->now_ms;
+            h->held_ms = sim_of(r->connection)->k.now_ms;
     }
 }
 
@@ -540,9 +533,9 @@ static void sim_hold(void *self, void *subscription)
         handout *h = MULL__ENTRY(at, handout, link);
         if (h->reader != r)
             continue;
-        h->held_ms = s->now_ms;
+        h->held_ms = s->k.now_ms;
         if (!c->dead && h->copy && !c->down && !happens(s, s->faults.forgets_hold))
-            h->deadline_ms = s->now_ms + c->broker->abilities.claim_timeout_ms;
+            h->deadline_ms = s->k.now_ms + c->broker->abilities.claim_timeout_ms;
     }
 }
 

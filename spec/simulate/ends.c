@@ -15,7 +15,7 @@ static int counts_exactly(const connection *c)
 static void check_quiet(const process *p)
 {
     const sim *s = p->sim;
-    if (s->now_ms < p->busy_ms + QUIET_MS || wall_ms(s) < p->put_off_ms + QUIET_MS)
+    if (s->k.now_ms < p->busy_ms + QUIET_MS || wall_ms(s) < p->put_off_ms + QUIET_MS)
         violation(p->sim, "process %d stops since there is nothing left, but it isn't quiet",
                   p->index);
 }
@@ -28,7 +28,7 @@ void model_emptied(const process *p)
     for (int b = 0; b < s->broker_count; b++)
         if (!counts_exactly(p->connections[b]))
             check_quiet(p);
-    if (s->now_ms < s->published_ms + 100)
+    if (s->k.now_ms < s->published_ms + 100)
         return;
     for (int b = 0; b < s->broker_count; b++) {
         mull__list *copies = &s->brokers[b].copies;

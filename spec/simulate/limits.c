@@ -16,7 +16,7 @@ enum { SOON_MS = 1000, AGAIN_MS = 100 };
 
 int memory_is_short(const sim *s)
 {
-    return s->counting_allocator.failed_ms == s->now_ms;
+    return s->counting_allocator.failed_ms == s->k.now_ms;
 }
 
 static consumer *consumer_of(const handout *h)
@@ -26,7 +26,7 @@ static consumer *consumer_of(const handout *h)
 
 static int64_t now_of(const consumer *c)
 {
-    return c->process->sim->now_ms;
+    return c->process->sim->k.now_ms;
 }
 
 /* ---- Statements and values ------------------------------------------------------------------- */
@@ -255,7 +255,7 @@ static void follow(consumer *c)
     memcpy(before, c->limits, sizeof before);
     c->limits_were = c->limits_of;
     c->limits_of = g;
-    c->limits_since_ms = c->process->sim->now_ms;
+    c->limits_since_ms = c->process->sim->k.now_ms;
     c->limit_count = 0;
     const mull__settings set = settings_of(c, g);
     for (size_t i = 0; i < set.rate_limit.count; i++)
@@ -281,7 +281,7 @@ mull__settings limits_policy(const handout *h)
 mull__settings limits_policy_before(const handout *h)
 {
     const consumer *c = consumer_of(h);
-    int is_new = c->limits_since_ms == c->process->sim->now_ms;
+    int is_new = c->limits_since_ms == c->process->sim->k.now_ms;
     return in_force(h, is_new ? c->limits_were : c->limits_of);
 }
 
@@ -380,9 +380,9 @@ static void probe_begins(const handout *h, const statement *l, limit_value *v, m
     if (others > 0)
         WRONG(h, "message %d is called under a limit, beside %u other(s)", h->message->number,
               others);
-    if (s->now_ms < v->next_ms)
+    if (s->k.now_ms < v->next_ms)
         WRONG(h, "message %d is called under a limit, %d ms early", h->message->number,
-              (int)(v->next_ms - s->now_ms));
+              (int)(v->next_ms - s->k.now_ms));
     v->prober = call;
     s->totals->probes++;
 }
@@ -392,10 +392,10 @@ static void call_begins(const handout *h, const statement *l, limit_value *v, mu
     const consumer *c = consumer_of(h);
     sim *s = c->process->sim;
     if (l->calls) {
-        if (is_paced(l, v, s->now_ms))
+        if (is_paced(l, v, s->k.now_ms))
             WRONG(h, "message %d is called faster than its limit allows", h->message->number);
         s->totals->paced++;
-        take_pace(l, v, s->now_ms * NS_PER_MS);
+        take_pace(l, v, s->k.now_ms * NS_PER_MS);
     } else if (v->limited) {
         probe_begins(h, l, v, call);
     } else if (at_work(c, l, v, 0) >= handlers(c, v)) {
@@ -432,7 +432,7 @@ static void note_ending(const handout *h, limit_value *v, int failed)
         v->endings = more;
         v->ending_room = room;
     }
-    v->endings[v->ending_count++] = (ending){s->now_ms, mull__hash_text(h->id), failed};
+    v->endings[v->ending_count++] = (ending){s->k.now_ms, mull__hash_text(h->id), failed};
 }
 
 /* is_new says whether none of the endings before is a failure of the same message. */
@@ -476,7 +476,7 @@ static int starts_by_part(const limit_value *v, const mull__rate_limit *rate, in
 
 static void wait_for_probe(const handout *h, const statement *l, limit_value *v, int64_t hint_ms)
 {
-    int64_t now_ms = h->process->sim->now_ms;
+    int64_t now_ms = h->process->sim->k.now_ms;
     int64_t wait_ms = v->wait_ms > hint_ms ? v->wait_ms : hint_ms;
     int64_t from_ms = now_ms + wait_ms, to_ms = from_ms + wait_ms / 4;
     next_probe_at(h, l, v, from_ms > v->next_ms ? from_ms : v->next_ms,
@@ -492,7 +492,7 @@ static void start(const handout *h, const statement *l, limit_value *v, int64_t 
     v->unsure = 0;
     v->ramp_ms = 0;
     v->ending_count = 0;
-    v->since_ms = v->next_ms = s->now_ms;
+    v->since_ms = v->next_ms = s->k.now_ms;
     v->wait_ms = l->rate->wait_ms;
     v->successes = 0;
     v->prober = 0;
@@ -507,7 +507,7 @@ static void end(const handout *h, const statement *l, limit_value *v)
     s->totals->limits_ended++;
     v->limited = 0;
     v->ramp_ms = l->rate->ramp_ms;
-    v->ramp_from_ms = s->now_ms;
+    v->ramp_from_ms = s->k.now_ms;
     expect_event(consumer_of(h), MULL_EVENT_RATE_LIMIT_ENDED, l, v);
 }
 
@@ -538,7 +538,7 @@ static void ended_counting(const handout *h, const statement *l, limit_value *v,
                            int64_t hint_ms)
 {
     const mull__rate_limit *rate = l->rate;
-    int64_t now_ms = h->process->sim->now_ms;
+    int64_t now_ms = h->process->sim->k.now_ms;
     note_ending(h, v, failed);
     int starts = rate->ratio > 0 ? starts_by_part(v, rate, now_ms) : starts_by_row(v, rate, now_ms);
     const mull__limit_state *in = view_state(consumer_of(h), l, v->value);
@@ -617,9 +617,9 @@ void limits_put_back(const handout *h, int64_t due_ms)
     }
     if (!holds)
         WRONG(h, "message %d is put back, and none of its values is limited", h->message->number);
-    if (longest_ms > 0 && until_ms > s->now_ms + longest_ms)
-        until_ms = s->now_ms + longest_ms;
-    if (until_ms > s->now_ms && due_ms < WALL_MS + until_ms)
+    if (longest_ms > 0 && until_ms > s->k.now_ms + longest_ms)
+        until_ms = s->k.now_ms + longest_ms;
+    if (until_ms > s->k.now_ms && due_ms < WALL_MS + until_ms)
         WRONG(h, "message %d is put back %d ms short", h->message->number,
               (int)(WALL_MS + until_ms - due_ms));
     s->totals->put_back_by_limit++;
@@ -645,7 +645,7 @@ void limits_turned(process *p)
 {
     const sim *s = p->sim;
     int is_short = memory_is_short(s);
-    int was_short = p->unheard_of || s->now_ms <= s->counting_allocator.failed_ms + AGAIN_MS;
+    int was_short = p->unheard_of || s->k.now_ms <= s->counting_allocator.failed_ms + AGAIN_MS;
     limits_follow(p);
     for (int queue = 0; queue < QUEUES; queue++) {
         consumer *c = &p->consumers[queue];

@@ -125,7 +125,7 @@ static void tally_waiting(tally *t, const handout *h)
     int gated = (h->stage == ARRIVED || h->stage == RETRYING) && view_gated(h);
     t->held[c] += h->stage == RETRYING && view_held(h);
     t->due[c] += h->stage == RETRYING && !h->at_work && !gated &&
-                 h->process->sim->now_ms >= h->retry_not_before_ms;
+                 h->process->sim->k.now_ms >= h->retry_not_before_ms;
     t->gated[c] += h->stage == ARRIVED && gated;
     t->waiting[c] += h->stage == ARRIVED && !is_candidate(h) && !gated;
     t->candidates[c] += is_candidate(h) && !gated;
@@ -205,9 +205,9 @@ void model_delivered(handout *h)
          0, 0);
     h->stage = ARRIVED;
     h->fresh = 1;
-    h->held_ms = s->now_ms;
+    h->held_ms = s->k.now_ms;
     h->arrived_under = h->process->generation;
-    h->process->busy_ms = s->now_ms;
+    h->process->busy_ms = s->k.now_ms;
     h->crashes = can_of(h)->deliveries == MULL_COUNTS_DEATHS ? deliveries_of(h) - 1 : 0;
     /* A dead letter that somebody put back counts from the start. */
     if (c->record > 0 && (c->record == h->consumer + 1 || c->counting != h->consumer + 1)) {
@@ -235,11 +235,11 @@ void model_looked(handout *h)
         ticket_given(h->process, h->delivery.ticket);
     int fresh = h->fresh && h->stage == ARRIVED;
     h->fresh = 0;
-    if (s->counting_allocator.failed_ms < s->now_ms || h->told_lost)
+    if (s->counting_allocator.failed_ms < s->k.now_ms || h->told_lost)
         return;
     if (fresh || h->stage == FAILED)
         model_unwritten(h);
-    else if (is_failing(h) && !h->under_way && s->now_ms >= h->try_not_before_ms)
+    else if (is_failing(h) && !h->under_way && s->k.now_ms >= h->try_not_before_ms)
         model_failed_try(h);
 }
 
@@ -325,7 +325,7 @@ static void check_alone(const handout *called, const tally *t)
         WRONG(called, "message %d is called beside a candidate", number_of(called));
     for (handout *h = NULL; is_candidate(called) && (h = model_next(called->process, h));)
         if (h->stage == WORKING && h->at_work && !h->cancelled &&
-            s->now_ms - h->started_ms < PATIENCE_MS)
+            s->k.now_ms - h->started_ms < PATIENCE_MS)
             WRONG(called, "candidate %d is called beside message %d", number_of(called),
                   number_of(h));
 }
@@ -338,15 +338,15 @@ static void check_start(const handout *h)
     if (h->stage != ARRIVED && h->stage != RETRYING)
         WRONG(h, "message %d is called in stage %d", number_of(h), h->stage);
     /* What a handler asks for takes effect on the next turn. */
-    if (!accepts(h) && h->process->asked_in != s->steps && consumer_of(h)->changed_in != s->steps)
+    if (!accepts(h) && h->process->asked_in != s->k.steps && consumer_of(h)->changed_in != s->k.steps)
         WRONG(h, "message %d is called while its consumer takes none", number_of(h));
     if (h->stage == ARRIVED && accepts(h) && !is_read(h->process, h->consumer))
         WRONG(h, "message %d is called, and its queue isn't read", number_of(h));
     if (h->at_work)
         WRONG(h, "message %d is called before its last call was ended", number_of(h));
-    if (h->stage == RETRYING && s->now_ms < h->retry_not_before_ms)
+    if (h->stage == RETRYING && s->k.now_ms < h->retry_not_before_ms)
         WRONG(h, "message %d is retried %d ms early", number_of(h),
-              (int)(h->retry_not_before_ms - s->now_ms));
+              (int)(h->retry_not_before_ms - s->k.now_ms));
     if (wall_ms(s) < h->counters.not_before_ms)
         WRONG(h, "message %d is called %d ms before it is due", number_of(h),
               (int)(h->counters.not_before_ms - wall_ms(s)));
@@ -366,7 +366,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     if (t.at_work[h->consumer] >= consumer_of(h)->concurrency)
         WRONG(h, "consumer %d has %u handlers at work already", h->consumer,
               t.at_work[h->consumer]);
-    int heard = h->process->in_slot_ms != s->now_ms; /* that some can't be settled */
+    int heard = h->process->in_slot_ms != s->k.now_ms; /* that some can't be settled */
     if (h->stage == ARRIVED && t.failing[h->consumer] > 0 && heard)
         WRONG(h, "message %d is new, and others can't be settled", number_of(h));
     check_alone(h, &t);
@@ -387,7 +387,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     h->call = call;
     h->at_work = 1;
     h->cancelled = 0;
-    h->started_ms = s->now_ms;
+    h->started_ms = s->k.now_ms;
     h->sent = NULL;
     h->sent_count = 0;
 }
@@ -421,7 +421,7 @@ void model_ended(handout *h, int status, const failing *f)
         int noting = h->stage == SETTLING && h->kind == MULL_SETTLE_NOTE;
         if (h->stage != RETRYING && !noting)
             return;
-        h->retry_not_before_ms = s->now_ms + h->judgement.verdict.delay_ms;
+        h->retry_not_before_ms = s->k.now_ms + h->judgement.verdict.delay_ms;
         h->note_due = !noting && accepts(h) && !h->told_lost && has_to_note(h) &&
                       h->noted != h->attempt && consumer_of(h)->limits_of == h->process->generation;
         return;
@@ -532,7 +532,7 @@ enum { CALL_AGAIN_MS = 100 };
 
 static int short_of_calls(const sim *s)
 {
-    return s->now_ms <= s->counting_allocator.failed_ms + CALL_AGAIN_MS;
+    return s->k.now_ms <= s->counting_allocator.failed_ms + CALL_AGAIN_MS;
 }
 
 /* right_credit: those at work, or held up, what waits for its value, candidates while only probes
@@ -581,7 +581,7 @@ static void check_held(const handout *h)
     int given_up = is_failing(h) && !h->under_way && process_is_stopping(h->process);
     int held = h->stage >= ARRIVED && h->stage < SETTLED && !given_up && !h->connection->closing &&
                h->reader->state == MULL_SOURCE_READY;
-    if (can->can_hold && held && h->process->sim->now_ms - h->held_ms > can->claim_timeout_ms / 2)
+    if (can->can_hold && held && h->process->sim->k.now_ms - h->held_ms > can->claim_timeout_ms / 2)
         WRONG(h, "the claim on message %d isn't held", number_of(h));
 }
 
@@ -592,7 +592,7 @@ static void check_tried_again(const handout *h)
     const process *p = h->process;
     if (!is_failing(h) || h->under_way)
         return;
-    if (!process_is_stopping(p) && p->sim->now_ms >= h->try_not_before_ms)
+    if (!process_is_stopping(p) && p->sim->k.now_ms >= h->try_not_before_ms)
         WRONG(h, "message %d isn't settled again when it is time", number_of(h));
     if (p->life == CLOSING && p->sim->faults.no_memory == 0 && h->tries <= TRIES_WHEN_STOPPING &&
         !h->hopeless && !process_drained(p))
@@ -607,9 +607,9 @@ static void check_left(const handout *h, int gate_open)
     if (h->stage == SUCCEEDED || h->stage == FAILED)
         WRONG(h, "the call of message %d has ended, and nobody looks", number_of(h));
     if (h->stage == WORKING && !h->cancelled && c->timeout_ms != MULL_NEVER &&
-        s->now_ms >= h->started_ms + c->timeout_ms)
+        s->k.now_ms >= h->started_ms + c->timeout_ms)
         WRONG(h, "message %d isn't cut off at its timeout", number_of(h));
-    if (h->stage == WORKING && !h->cancelled && s->now_ms > h->process->grace_ends_ms)
+    if (h->stage == WORKING && !h->cancelled && s->k.now_ms > h->process->grace_ends_ms)
         WRONG(h, "message %d isn't cut off when the grace is over", number_of(h));
     if (h->told_lost || h->stage == PARKED)
         return;
@@ -618,7 +618,7 @@ static void check_left(const handout *h, int gate_open)
     check_held(h);
     if (h->stage == RETRYING && h->note_due)
         WRONG(h, "the calls of message %d aren't written down", number_of(h));
-    if (h->stage == RETRYING && gate_open && !h->at_work && s->now_ms >= h->retry_not_before_ms &&
+    if (h->stage == RETRYING && gate_open && !h->at_work && s->k.now_ms >= h->retry_not_before_ms &&
         !view_gated(h))
         WRONG(h, "message %d isn't retried when it is time", number_of(h));
     check_tried_again(h);
@@ -632,8 +632,8 @@ static void check_probe(consumer *c, int there)
     if (!there)
         c->idle_since_ms = INT64_MAX;
     else if (c->idle_since_ms == INT64_MAX)
-        c->idle_since_ms = s->now_ms;
-    if (there && s->now_ms > c->idle_since_ms + PROBE_WAITS_MS)
+        c->idle_since_ms = s->k.now_ms;
+    if (there && s->k.now_ms > c->idle_since_ms + PROBE_WAITS_MS)
         violation(c->process->sim, "consumer %d is limited, and its next probe doesn't begin",
                   c->queue);
 }
@@ -674,14 +674,14 @@ static void check_candidates_wait(process *p, const tally *t, int candidate_wait
         return;
     }
     if (p->candidate_since_ms == INT64_MAX || p->candidate_of != candidate_waits)
-        p->candidate_since_ms = s->now_ms;
+        p->candidate_since_ms = s->k.now_ms;
     p->candidate_of = candidate_waits;
     /* One that is a probe begins to wait anew where another message may come in its place. */
     for (int c = 0; c < QUEUES; c++)
         if (t->candidates[c] > 0 && limits_probe(&p->consumers[c]) &&
             p->candidate_since_ms < view_more_until_ms(&p->consumers[c]))
             p->candidate_since_ms = view_more_until_ms(&p->consumers[c]);
-    if (t->open == 0 || s->now_ms >= p->candidate_since_ms + PATIENCE_MS)
+    if (t->open == 0 || s->k.now_ms >= p->candidate_since_ms + PATIENCE_MS)
         violation(p->sim, "a candidate could run, and doesn't");
 }
 

@@ -39,14 +39,14 @@ int process_accepts(const consumer *c)
 
 int process_drained(const process *p)
 {
-    return process_is_stopping(p) && p->sim->now_ms >= p->drain_ends_ms;
+    return process_is_stopping(p) && p->sim->k.now_ms >= p->drain_ends_ms;
 }
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
 static int64_t engine_now(void *data)
 {
-    return ((process *)data)->sim->now_ms;
+    return ((process *)data)->sim->k.now_ms;
 }
 
 static int64_t engine_wall(void *data)
@@ -108,7 +108,7 @@ static void on_closed(void *data)
                   p->asked);
     p->publishes = 0;
     if (!s->over)
-        at_time(s, s->calm || one_in(s, 2) ? 0 : between(s, 0, 8000), process_start, p);
+        at_time(s, s->k.calm || one_in(s, 2) ? 0 : between(s, 0, 8000), process_start, p);
 }
 
 static void on_stopped(void *data)
@@ -333,8 +333,8 @@ void process_stop(process *p)
     note(s, "process %lld is to stop within %lld ms", p->index, p->grace_ms, 0, 0);
     s->totals->stops++;
     p->life = STOPPING;
-    p->asked_in = s->steps;
-    p->grace_ends_ms = s->now_ms + p->grace_ms;
+    p->asked_in = s->k.steps;
+    p->grace_ends_ms = s->k.now_ms + p->grace_ms;
     p->drain_ends_ms = p->grace_ends_ms + DRAIN_MS;
     p->touched = 1;
     mull_stop(p->engine);
@@ -352,11 +352,11 @@ void process_close(process *p)
     note(s, "process %lld is closed", p->index, 0, 0, 0);
     s->totals->closes++;
     p->life = CLOSING;
-    p->asked_in = s->steps;
-    if (s->now_ms < p->grace_ends_ms)
-        p->grace_ends_ms = s->now_ms;
-    if (s->now_ms + DRAIN_MS < p->drain_ends_ms)
-        p->drain_ends_ms = s->now_ms + DRAIN_MS;
+    p->asked_in = s->k.steps;
+    if (s->k.now_ms < p->grace_ends_ms)
+        p->grace_ends_ms = s->k.now_ms;
+    if (s->k.now_ms + DRAIN_MS < p->drain_ends_ms)
+        p->drain_ends_ms = s->k.now_ms + DRAIN_MS;
     p->touched = 1;
     mull_engine_close(p->engine, on_closed, p);
 }
@@ -418,7 +418,7 @@ static void on_removed(int status, void *data)
 
 static void begins_to_refuse(consumer *c)
 {
-    c->changed_in = c->process->sim->steps;
+    c->changed_in = c->process->sim->k.steps;
     c->process->touched = 1;
 }
 
@@ -522,7 +522,7 @@ static void drop_any(process *p)
 
 void process_changes(sim *s, void *none)
 {
-    if (s->calm)
+    if (s->k.calm)
         return;
     at_time(s, between(s, 0, 6000), process_changes, none);
     process *p = &s->processes[draw(s, (uint64_t)s->process_count)];

@@ -17,10 +17,10 @@ static const seeds_program *the_program;
 /* where_it_was is called in whatever state the program is in. */
 static void where_it_was(void)
 {
-    const seeds_program *p = the_program;
-    printf("seed %" PRIu64 ", step %" PRIu64 ", at %" PRId64 " ms: the program failed\n", *p->seed,
-           *p->steps, *p->now_ms);
-    printf("again, every step: %s --seed %" PRIu64 " --trace\n", p->name, *p->seed);
+    const kernel *k = the_program->kernel;
+    printf("seed %" PRIu64 ", step %" PRIu64 ", at %" PRId64 " ms: the program failed\n", k->seed,
+           k->steps, k->now_ms);
+    printf("again, every step: %s --seed %" PRIu64 " --trace\n", the_program->name, k->seed);
     fflush(stdout);
 }
 
@@ -101,7 +101,7 @@ static uint64_t run_seed(uint64_t seed, int tell)
 {
     alarm(WATCHDOG_S);
     the_program->run(seed, tell);
-    return *the_program->hash;
+    return the_program->kernel->hash;
 }
 
 static int run_all(const request *r)
@@ -109,7 +109,7 @@ static int run_all(const request *r)
     uint64_t steps = 0;
     for (uint64_t seed = r->first;; seed++) {
         uint64_t hash = run_seed(seed, r->trace);
-        steps += *the_program->steps;
+        steps += the_program->kernel->steps;
         if (r->twice && run_seed(seed, 0) != hash) {
             printf("seed %" PRIu64 " isn't the same a second time\n", seed);
             return 1;

@@ -8,6 +8,8 @@
 #ifndef SEEDS_H
 #define SEEDS_H
 
+#include "kernel.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,8 +17,7 @@ typedef struct seeds_program {
     const char *name;
     void (*run)(uint64_t seed, int tell); /* ends the program where something is wrong */
     void (*show_totals)(void);
-    const uint64_t *seed, *steps, *hash; /* of the seed that runs, or ran last */
-    const int64_t *now_ms;
+    const kernel *kernel; /* of the seed that runs, or ran last */
 } seeds_program;
 
 /* seeds_main gives what main gives: 2 where it is asked for nothing that it knows, 1 at a seed that
@@ -39,9 +40,7 @@ int seeds_main(const seeds_program *program, int count, char **words);
     }                                                                                              \
     int main(int count, char **words)                                                              \
     {                                                                                              \
-        const seeds_program program =                                                              \
-            {title,          run,           show_totals,    &the_sim.seed,                         \
-             &the_sim.steps, &the_sim.hash, &the_sim.now_ms};                                      \
+        const seeds_program program = {title, run, show_totals, &the_sim.k};                       \
         return seeds_main(&program, count, words);                                                 \
     }
 

@@ -6,33 +6,9 @@
  */
 #include "sim.h"
 
-#include "base/hash.h"
-
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Chance ---------------------------------------------------------------------------------- */
-
-uint64_t draw(sim *s, uint64_t choices)
-{
-    return mull__rand_next(&s->chance) % choices;
-}
-
-int64_t between(sim *s, int64_t low, int64_t high)
-{
-    return low + (int64_t)draw(s, (uint64_t)(high - low) + 1);
-}
-
-int one_in(sim *s, uint64_t choices)
-{
-    return draw(s, choices) == 0;
-}
-
-int happens(sim *s, uint32_t permille)
-{
-    return !s->calm && permille > 0 && draw(s, 1000) < permille;
-}
 
 int64_t some_time(sim *s)
 {
@@ -43,41 +19,7 @@ int64_t some_time(sim *s)
 
 int64_t wall_ms(const sim *s)
 {
-    return WALL_MS + s->now_ms;
-}
-
-/* ---- Memory that lives as long as a seed ----------------------------------------------------- */
-
-/* The chunks are the program's: each seed begins with them anew. */
-enum { CHUNK = 256 * 1024 };
-
-typedef struct chunk {
-    struct chunk *next;
-    size_t size, used;
-    _Alignas(16) char bytes[];
-} chunk;
-
-static chunk *chunks, *filling;
-
-void *keep(sim *s, size_t bytes)
-{
-    bytes = (bytes + 15) & ~(size_t)15;
-    if (!filling || filling->size - filling->used < bytes) {
-        chunk **at = filling ? &filling->next : &chunks, *next = *at;
-        if (!next || next->size < bytes) {
-            size_t size = bytes > CHUNK ? bytes : CHUNK;
-            next = malloc(sizeof *next + size);
-            if (!next)
-                violation(s, "out of memory");
-            *next = (chunk){.next = *at, .size = size};
-            *at = next;
-        }
-        next->used = 0;
-        filling = next;
-    }
-    void *room = filling->bytes + filling->used;
-    filling->used += bytes;
-    return memset(room, 0, bytes);
+    return WALL_MS + s->k.now_ms;
 }
 
 char *keep_text(sim *s, const char *text)
@@ -86,83 +28,25 @@ char *keep_text(sim *s, const char *text)
     return memcpy(keep(s, size), text, size);
 }
 
-static void keep_nothing(void)
-{
-    filling = NULL;
-}
-
-/* ---- What is due ----------------------------------------------------------------------------- */
-
-static int earlier(const event *a, const event *b)
-{
-    return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->order < b->order;
-}
-
-static void grow_events(sim *s)
-{
-    s->event_room = s->event_room ? 2 * s->event_room : 256;
-    event **more = realloc(s->events, s->event_room * sizeof *more);
-    if (!more)
-        violation(s, "out of memory");
-    s->events = more;
-}
-
-event *at_time(sim *s, int64_t delay_ms, void (*fire)(sim *s, void *data), void *data)
-{
-    event *made = keep(s, sizeof *made);
-    *made = (event){s->now_ms + delay_ms, s->next_order++, fire, data};
-    if (s->event_count == s->event_room)
-        grow_events(s);
-    size_t at = s->event_count++;
-    for (; at > 0 && earlier(made, s->events[(at - 1) / 2]); at = (at - 1) / 2)
-        s->events[at] = s->events[(at - 1) / 2];
-    s->events[at] = made;
-    return made;
-}
-
-static event *pop_event(sim *s)
-{
-    event *first = s->events[0], *last = s->events[--s->event_count];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < s->event_count; at = child) {
-        if (child + 1 < s->event_count && earlier(s->events[child + 1], s->events[child]))
-            child++;
-        if (!earlier(s->events[child], last))
-            break;
-        s->events[at] = s->events[child];
-    }
-    s->events[at] = last;
-    return first;
-}
-
-/* next_event is the first that wasn't called off. */
-static event *next_event(sim *s)
-{
-    while (s->event_count > 0 && !s->events[0]->fire)
-        pop_event(s);
-    return s->event_count > 0 ? s->events[0] : NULL;
-}
-
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 static int64_t wants_turn(const process *p)
 {
-    return !p->engine ? INT64_MAX : p->touched ? p->sim->now_ms : p->next_ms;
+    return !p->engine ? INT64_MAX : p->touched ? p->sim->k.now_ms : p->next_ms;
 }
 
 /* go_on moves the clock to where the next thing happens. 0: nothing will. */
 static int go_on(sim *s)
 {
-    event *first = next_event(s);
-    int64_t next_ms = first ? first->due_ms : INT64_MAX;
+    int64_t next_ms = next_due_ms(s);
     for (int i = 0; i < s->process_count; i++) {
         int64_t wants_ms = wants_turn(&s->processes[i]);
         next_ms = wants_ms < next_ms ? wants_ms : next_ms;
     }
     if (next_ms == INT64_MAX)
         return 0;
-    if (next_ms > s->now_ms)
-        s->now_ms = next_ms;
+    if (next_ms > s->k.now_ms)
+        s->k.now_ms = next_ms;
     return 1;
 }
 
@@ -171,19 +55,16 @@ static int step(sim *s)
 {
     if (!go_on(s))
         return 0;
-    s->steps++;
+    s->k.steps++;
     process *ready[PROCESSES];
     uint64_t count = 0;
     for (int i = 0; i < s->process_count; i++)
-        if (wants_turn(&s->processes[i]) <= s->now_ms)
+        if (wants_turn(&s->processes[i]) <= s->k.now_ms)
             ready[count++] = &s->processes[i];
-    event *first = next_event(s);
-    if (first && first->due_ms <= s->now_ms && (count == 0 || one_in(s, 2))) {
-        pop_event(s);
-        first->fire(s, first->data);
-    } else {
+    if (next_due_ms(s) <= s->k.now_ms && (count == 0 || one_in(s, 2)))
+        fire_next(s);
+    else
         process_turn(ready[draw(s, count)]);
-    }
     return 1;
 }
 
@@ -193,9 +74,9 @@ static void step_or_fail(sim *s, const char *what, int64_t until_ms)
 {
     if (!step(s))
         violation(s, "nothing will ever happen any more, and %s", what);
-    if (s->now_ms > until_ms)
+    if (s->k.now_ms > until_ms)
         violation(s, "the time is over, and %s", what);
-    if (s->steps > STEPS_MAX)
+    if (s->k.steps > STEPS_MAX)
         violation(s, "after %d steps %s", STEPS_MAX, what);
 }
 
@@ -270,13 +151,13 @@ static int any_engine(const sim *s)
 
 static void run(sim *s)
 {
-    int64_t chaos_ms = s->now_ms + between(s, 1000, 90000);
-    while (go_on(s) && s->now_ms < chaos_ms)
+    int64_t chaos_ms = s->k.now_ms + between(s, 1000, 90000);
+    while (go_on(s) && s->k.now_ms < chaos_ms)
         step_or_fail(s, "there is no end to it", INT64_MAX);
-    s->calm = 1;
+    s->k.calm = 1;
     note(s, "calm", 0, 0, 0, 0);
     process_calm(s);
-    int64_t until_ms = s->now_ms + CALM_MAX_MS;
+    int64_t until_ms = s->k.now_ms + CALM_MAX_MS;
     while (alive(s) > 0)
         step_or_fail(s, "there are messages that came to no end", until_ms);
     s->over = 1;
@@ -287,25 +168,12 @@ static void run(sim *s)
 
 void simulate(sim *s, uint64_t seed, totals *sums, int tell)
 {
-    event **events = s->events;
-    message **messages = s->messages;
-    size_t event_room = s->event_room;
-    int message_room = s->message_room;
-    keep_nothing();
-    memset(s, 0, sizeof *s);
-    s->events = events;
-    s->event_room = event_room;
-    s->messages = messages;
-    s->message_room = message_room;
-    s->seed = seed;
-    s->totals = sums;
-    s->tell = tell;
-    s->now_ms = 1000;
-    const uint64_t words[] = {seed};
-    mull__rand_init(&s->chance, mull__hash_words(words, 1) | 1);
+    kernel_begin(&s->k, "simulate", seed, tell);
+    *s = (sim){.k = s->k, .messages = s->messages, .message_room = s->message_room, .totals = sums};
     mull__list_init(&s->generations);
     mull__list_init(&s->jobs);
     s->counting_allocator.sim = s;
+    s->counting_allocator.no_memory = &s->faults.no_memory;
     s->counting_allocator.failed_ms = INT64_MIN / 2;
     processes_init(s);
     begin(s);

@@ -1,7 +1,8 @@
 /* sim.h: what one seed is made of. One number decides all that happens, so it happens again.
  *
  *   main.c       which seeds (seeds.h), what is printed
- *   sim.c        chance, time and what is due: one step after the other
+ *   kernel.c     chance, time, what is due, memory, what happened; the other simulator's as well
+ *   sim.c        one seed, one step after the other
  *   process.c    engines: started, reloaded, stopped, killed
  *   policies.c   policies as plain data, and the guest that compiles them; no Lua runs
  *   work.c       messages are published, handlers work: how calls end
@@ -15,8 +16,6 @@
  *   limits.c     ... and of which calls rate_limit and limit let begin
  *   journal.c    ... and of what is written down before a call, and when there is none any more
  *   view.c       what the model takes from the engine's own state, for want of another way
- *   counting_allocator.c      the engines' memory, counted and spoilt when it is freed
- *   trace.c      what happened, for people, and a hash of it
  */
 #ifndef SIM_H
 #define SIM_H
@@ -24,12 +23,12 @@
 #include "base/list.h"
 #include "base/rand.h"
 #include "decide/decide.h"
+#include "kernel.h"
 #include "limits.h"
 #include "mulligan/transport.h"
 #include "policy/field_match.h"
 #include "policy/resolve.h"
 
-#include <stdio.h>
 #include <uv.h>
 
 enum {
@@ -40,10 +39,6 @@ enum {
     TYPES = 6        /* of errors */
 };
 
-/* WALL_MS is what the wall clock shows when the other one shows 0. */
-#define WALL_MS INT64_C(1700000000000)
-
-typedef struct sim sim;
 typedef struct process process;
 typedef struct broker broker;
 typedef struct connection connection;
@@ -51,40 +46,12 @@ typedef struct handout handout;
 
 /* ---- Chance and time ------------------------------------------------------------------------- */
 
-uint64_t draw(sim *s, uint64_t choices); /* 0 ... choices - 1 */
-int64_t between(sim *s, int64_t low, int64_t high);
-int one_in(sim *s, uint64_t choices);
-
-/* happens: a fault with a chance in a thousand; none once the seed has calmed down. */
-int happens(sim *s, uint32_t permille);
-
 /* A moment, mostly now, else soon, else later: how long something takes. */
 int64_t some_time(sim *s);
 
-typedef struct event {
-    int64_t due_ms;
-    uint64_t order;
-    void (*fire)(sim *s, void *data); /* NULL: it was called off */
-    void *data;
-} event;
-
-/* at_time has `fire` called between two turns, `delay_ms` from now. */
-event *at_time(sim *s, int64_t delay_ms, void (*fire)(sim *s, void *data), void *data);
-
-/* keep gives zeroed memory that lives as long as the seed does. */
-void *keep(sim *s, size_t bytes);
 char *keep_text(sim *s, const char *text);
 
 int64_t wall_ms(const sim *s);
-
-/* ---- Trace ----------------------------------------------------------------------------------- */
-
-/* note keeps what happened; `format` takes up to four %lld. */
-void note(sim *s, const char *format, int64_t a, int64_t b, int64_t c, int64_t d);
-
-/* violation tells what is wrong, and how it came to it, and ends the program. */
-void violation(sim *s, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
-void trace_show(const sim *s, FILE *to);
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
@@ -244,7 +211,6 @@ void connection_drop(connection *c, int64_t for_ms); /* down, and up again */
 void connection_calm(connection *c);
 int connection_strayed(const handout *h); /* for lack of memory */
 void handout_free(handout *h);
-void call_off(event **e);
 
 /* serve says for whom the next connection is opened. */
 void serve(process *p);
@@ -609,17 +575,6 @@ void take_id(char kept[36], const char *id);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* counting_allocator counts what is out; where it is scarce, some requests fail. */
-typedef struct counting_allocator {
-    size_t blocks, bytes;
-    sim *sim;
-    int scarce;
-    uint64_t failures;
-    int64_t failed_ms; /* the last one */
-} counting_allocator;
-
-mull_allocator counting_allocator_ops(counting_allocator *p);
-
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 /* faults are chances in a thousand. */
@@ -636,14 +591,6 @@ typedef struct faults {
 typedef struct habits {
     uint32_t fails, at_once, sends, careless, stuck;
 } habits;
-
-enum { RECORDS = 80 };
-
-typedef struct record {
-    int64_t now_ms;
-    const char *format;
-    int64_t values[4];
-} record;
 
 /* COUNTED is what there is to happen, and is to happen in a test. */
 #define COUNTED(X)                                                                                 \
@@ -732,11 +679,7 @@ typedef struct totals {
 } totals;
 
 struct sim {
-    uint64_t seed;
-    mull__rand chance;
-    int64_t now_ms;
-    uint64_t steps;
-    int calm; /* faults are off */
+    kernel k; /* first */
     int over; /* every message came to its end */
     faults faults;
     habits habits;
@@ -752,14 +695,6 @@ struct sim {
     mull__list jobs;     /* calls that their handlers haven't ended, or end twice */
     int publishes_left;
     int64_t published_ms; /* the last time that somebody put a message into a broker */
-
-    event **events; /* a heap */
-    size_t event_count, event_room;
-    uint64_t next_order;
-
-    record records[RECORDS];
-    uint64_t record_count, hash;
-    int tell; /* every step */
     totals *totals;
 };
 

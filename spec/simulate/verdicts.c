@@ -151,7 +151,7 @@ static const failing timed_out = {TIMED_OUT_TYPE, -1, -1}, crashed = {CRASHED_TY
 static int has_timed_out(const handout *h)
 {
     int64_t timeout_ms = h->process->consumers[h->consumer].timeout_ms;
-    return timeout_ms != MULL_NEVER && h->process->sim->now_ms >= h->started_ms + timeout_ms;
+    return timeout_ms != MULL_NEVER && h->process->sim->k.now_ms >= h->started_ms + timeout_ms;
 }
 
 /* short_since says whether memory ran out since it was judged. */
@@ -254,7 +254,7 @@ static void settled_at_its_turn(handout *h, const mull_settlement *settlement)
  * before its turn, when nobody asks yet what is left of its calls. */
 static void settled_retrying(handout *h, const mull_settlement *settlement)
 {
-    int too_soon = h->process->sim->now_ms <= h->retry_not_before_ms;
+    int too_soon = h->process->sim->k.now_ms <= h->retry_not_before_ms;
     if (settlement->kind == MULL_SETTLE_NOTE)
         expect_note(h);
     else if (process_accepts(consumer_of(h)) && too_soon &&
@@ -304,7 +304,7 @@ static void cut_off(handout *h, const mull_settlement *settlement)
     if (settlement->kind == MULL_SETTLE_GIVE_BACK && !(has_timed_out(h) && (counted || kept))) {
         expect_given_back(h, settlement);
         account_uncounted(h);
-        if (p->sim->now_ms < p->grace_ends_ms)
+        if (p->sim->k.now_ms < p->grace_ends_ms)
             WRONG(h, "message %d is given back before the grace is over", number_of(h));
         return;
     }
@@ -364,7 +364,7 @@ void model_unwritten(handout *h)
         judge(h, h->failing);
     else if (h->stage == WORKING && has_timed_out(h))
         judge(h, timed_out);
-    if (s->counting_allocator.failed_ms < s->now_ms)
+    if (s->counting_allocator.failed_ms < s->k.now_ms)
         WRONG(h, "message %d is to be settled, and isn't", number_of(h));
     h->kind = h->judged ? kinds[h->judgement.verdict.action] : MULL_SETTLE_GIVE_BACK;
     if (h->kind == MULL_SETTLE_GIVE_BACK && !h->keeps && process_accepts(consumer_of(h)))
@@ -386,9 +386,9 @@ static void settled_again(handout *h, const mull_settlement *settlement)
     if (h->given_up)
         WRONG(h, "message %d is settled again, %d tries after the engine was to end", number_of(h),
               h->tries);
-    if (p->sim->now_ms < h->try_not_before_ms && !process_is_stopping(p))
+    if (p->sim->k.now_ms < h->try_not_before_ms && !process_is_stopping(p))
         WRONG(h, "message %d is settled again %d ms early", number_of(h),
-              (int)(h->try_not_before_ms - p->sim->now_ms));
+              (int)(h->try_not_before_ms - p->sim->k.now_ms));
     if (settlement_hash(settlement) != h->settlement_hash)
         WRONG(h, "message %d is settled another way than before", number_of(h));
     h->under_way = 1;
@@ -492,7 +492,7 @@ void model_refused(handout *h)
     sim *s = p->sim;
     if (!h->refused_now || p->dead)
         return;
-    if (last_hope(h) && s->counting_allocator.failed_ms == s->now_ms) {
+    if (last_hope(h) && s->counting_allocator.failed_ms == s->k.now_ms) {
         model_failed_try(h);
         return;
     }
@@ -533,7 +533,7 @@ void model_settle(handout *h, const mull_settlement *settlement)
         WRONG(h, "message %d is settled as %s", number_of(h), settlement->id);
     expect_reason(h, settlement);
     /* In the turn of a reload it may have been decided before or after that. */
-    int is_unsure = consumer_of(h)->limits_since_ms == h->process->sim->now_ms;
+    int is_unsure = consumer_of(h)->limits_since_ms == h->process->sim->k.now_ms;
     if (!h->unwritten)
         h->tells_type = is_unsure ? view_tells_type(h) : may_end_unasked(h);
     if (settlement->kind == MULL_SETTLE_DEAD_LETTER)
@@ -580,7 +580,7 @@ static void count_settled(handout *h)
 void model_failed_try(handout *h)
 {
     int64_t wait_ms = h->tries < 7 ? INT64_C(100) << h->tries : 10000;
-    h->try_not_before_ms = h->process->sim->now_ms + (wait_ms < 10000 ? wait_ms : 10000);
+    h->try_not_before_ms = h->process->sim->k.now_ms + (wait_ms < 10000 ? wait_ms : 10000);
     h->tries++;
 }
 
@@ -590,7 +590,7 @@ void model_answered(handout *h, int status)
     note(s, "message %lld is settled: %lld", number_of(h), status, 0, 0);
     h->under_way = 0;
     h->answered = status;
-    h->process->busy_ms = s->now_ms;
+    h->process->busy_ms = s->k.now_ms;
     if (h->kind == MULL_SETTLE_NOTE && (status == 0 || status == MULL_ELOST)) {
         note_answered(h, status);
         return;
@@ -613,7 +613,7 @@ void model_answered(handout *h, int status)
         return;
     }
     model_failed_try(h);
-    h->given_up = s->now_ms > h->process->grace_ends_ms && h->tries > TRIES_WHEN_STOPPING;
+    h->given_up = s->k.now_ms > h->process->grace_ends_ms && h->tries > TRIES_WHEN_STOPPING;
     h->hopeless |= process_is_stopping(h->process) && h->connection->down;
     s->totals->settles_failed++;
 }
@@ -665,7 +665,7 @@ static void told_retry(handout *h)
     if (process_is_stopping(h->process) && h->process->life != STOPPING &&
         h->process->life != CLOSING)
         WRONG(h, "message %d is to be retried by an engine that has stopped", number_of(h));
-    h->retry_not_before_ms = h->at_work ? INT64_MAX : s->now_ms + h->judgement.verdict.delay_ms;
+    h->retry_not_before_ms = h->at_work ? INT64_MAX : s->k.now_ms + h->judgement.verdict.delay_ms;
     if (h->keeps)
         WRONG(h, "message %d is to be retried, and a limit keeps its failure", number_of(h));
     h->stage = RETRYING;

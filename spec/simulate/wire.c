@@ -117,7 +117,7 @@ static void count_depth(wire *w)
         const copy *c = MULL__ENTRY(at, copy, link);
         if (c->queue != w->queue)
             continue;
-        if (c->claim || c->rests_ms > s->now_ms)
+        if (c->claim || c->rests_ms > s->k.now_ms)
             depth->claimed++;
         else if (c->due_ms <= wall_ms(s))
             depth->ready++;
@@ -197,7 +197,7 @@ static void answer_settle(wire *w)
     mull_port_answer(c->port, w->ticket, w->status, w->status ? "as the seed wants it" : NULL);
     if (refused)
         model_refused(h);
-    if (refused && sim_of(c)->calm && h->stage == PARKED)
+    if (refused && sim_of(c)->k.calm && h->stage == PARKED)
         process_stop(p); /* a person acts */
     if (w->status != 0 && !c->dead)
         process_troubled(p);
@@ -323,7 +323,7 @@ static int answer_at_once(wire *w)
         reach(w);
     s->totals->in_slot++;
     c->process->in_slot = 1;
-    c->process->in_slot_ms = s->now_ms;
+    c->process->in_slot_ms = s->k.now_ms;
     answer(w);
     if (happens(s, s->faults.twice))
         misanswer(&(misuse){.connection = c, .ticket = w->ticket, .asked = w->asked});

@@ -98,7 +98,7 @@ static void on_published(int status, void *data)
     p->publishes--;
     m->published = status == 0;
     note(p->sim, "message %lld is published: %lld", m->number, status, 0, 0);
-    int64_t after_ms = p->sim->now_ms - of->asked_ms;
+    int64_t after_ms = p->sim->k.now_ms - of->asked_ms;
     p->sim->totals->expired += after_ms == EXPIRES_MS;
     if (after_ms > EXPIRES_MS)
         violation(p->sim, "it takes %d ms to say of message %d whether it is published",
@@ -123,7 +123,7 @@ static void publish_by(process *p)
     message *m = message_new(s, PUBLISHED, on, queue);
     content c;
     publishing *of = keep(s, sizeof *of);
-    *of = (publishing){p, m, s->now_ms};
+    *of = (publishing){p, m, s->k.now_ms};
     m->delay_ms = draw_delay(s, &s->brokers[on]);
     p->publishes++;
     uint64_t failures = s->counting_allocator.failures;
@@ -174,7 +174,7 @@ void work_publish(sim *s, void *none)
     else
         put_foreign(s);
     if (--s->publishes_left > 0)
-        at_time(s, s->calm || one_in(s, 2) ? 0 : between(s, 0, 3000), work_publish, none);
+        at_time(s, s->k.calm || one_in(s, 2) ? 0 : between(s, 0, 3000), work_publish, none);
 }
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
@@ -287,7 +287,7 @@ static void end_job(job *j)
     process *p = j->process;
     sim *s = p->sim;
     send_some(j);
-    uint32_t fails = s->calm ? s->habits.fails / 2 : s->habits.fails;
+    uint32_t fails = s->k.calm ? s->habits.fails / 2 : s->habits.fails;
     failing f = draw_failing(s);
     error_room room;
     int failed = draw(s, 100) < fails;
@@ -314,7 +314,7 @@ static void end_job(job *j)
 /* how_long: many end near their timeout, some after it. -1: not until it is told. */
 static int64_t how_long(sim *s, const consumer *c)
 {
-    if (s->calm)
+    if (s->k.calm)
         return between(s, 0, 50);
     if (draw(s, 100) < s->habits.stuck)
         return -1;

@@ -215,14 +215,14 @@ static void await_expiry(broker *b, queue *q)
     mull__link *first = mull__list_first(&q->ready);
     if (!q->ttl_ms || !first || q->expiry)
         return;
-    int64_t wait_ms = MULL__ENTRY(first, copy, link)->expires_ms - b->sim->now_ms;
+    int64_t wait_ms = MULL__ENTRY(first, copy, link)->expires_ms - b->sim->k.now_ms;
     q->expiry = at_time(b->sim, wait_ms > 0 ? wait_ms : 0, expire, q);
 }
 
 void copy_put(broker *b, queue *q, copy *c, int to_front)
 {
     c->in = q;
-    c->expires_ms = b->sim->now_ms + q->ttl_ms;
+    c->expires_ms = b->sim->k.now_ms + q->ttl_ms;
     if (to_front)
         mull__list_push_front(&q->ready, &c->link);
     else
@@ -311,13 +311,13 @@ static void expire(sim *s, void *data)
     q->expiry = NULL;
     while ((first = mull__list_first(&q->ready))) {
         copy *c = MULL__ENTRY(first, copy, link);
-        if (c->expires_ms > s->now_ms)
+        if (c->expires_ms > s->k.now_ms)
             break;
         if (!move(b, q, c) && !q->is_quorum) { /* at most once */
             mull__list_remove(&q->ready, first);
             copy_drop(b, c);
         } else if (c->in == q) { /* at least once: it stays until something takes it */
-            c->expires_ms = s->now_ms + AGAIN_MS;
+            c->expires_ms = s->k.now_ms + AGAIN_MS;
             q->was_stuck = 1;
             break;
         }

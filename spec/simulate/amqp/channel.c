@@ -185,7 +185,7 @@ static void send_return(channel *c, const amqp_basic_publish_t *publish, const c
                                     .routing_key = publish->routing_key};
     note(s, "it comes back", 0, 0, 0, 0);
     s->totals->returned++;
-    s->returned_ms = s->now_ms;
+    s->returned_ms = s->k.now_ms;
     engine_excuse(s);
     conn_send_content(c->conn, c->number, AMQP_BASIC_RETURN_METHOD, &returned, what->properties,
                       what->body);
@@ -200,7 +200,7 @@ static void put_copies(channel *c, unconfirmed *u, message *of, const command *w
         copy *made = copy_new(b, of, what->properties, what->body, key);
         made->due_ms = u->of->due_ms;
         made->asked_ms = u->of->asked_ms;
-        made->taken_ms = b->sim->now_ms;
+        made->taken_ms = b->sim->k.now_ms;
         u->copies[u->copy_count++] = made;
         b->sim->totals->put_off += to[i]->is_delay != 0;
         copy_put(b, to[i], made, 0);

@@ -92,7 +92,7 @@ static handout *handout_new(sim *s, consumer *by, copy *of)
     h->of = of;
     h->count = of->count;
     h->from = of->in;
-    h->out_ms = s->now_ms;
+    h->out_ms = s->k.now_ms;
     return h;
 }
 

@@ -41,12 +41,12 @@ static int64_t some_due(sim *s)
 {
     if (!s->declares)
         return 0; /* then there are none */
-    if (!happens(s, s->faults.delay) && !(s->calm && one_in(s, 4)))
+    if (!happens(s, s->faults.delay) && !(s->k.calm && one_in(s, 4)))
         return 0;
     int64_t delay_ms = one_in(s, 2)    ? between(s, 1, 300)
                        : !one_in(s, 8) ? between(s, 1, 20000)
                                        : between(s, 1, 600000);
-    return WALL_MS + s->now_ms + delay_ms;
+    return WALL_MS + s->k.now_ms + delay_ms;
 }
 
 static size_t some_size(sim *s)
@@ -67,7 +67,7 @@ static const char *read_queue(int i)
 static post *post_new(sim *s, message *of, const char *to, int64_t due_ms)
 {
     post *p = keep(s, sizeof *p);
-    *p = (post){.of = of, .queue = to, .due_ms = due_ms, .asked_ms = s->now_ms};
+    *p = (post){.of = of, .queue = to, .due_ms = due_ms, .asked_ms = s->k.now_ms};
     return p;
 }
 
@@ -112,7 +112,7 @@ static void publish(sim *s)
     mull_ticket ticket = port_ask(s, ASK_PUBLISH, NULL, p);
     int status = 0;
     note(s, "message %lld is to be published, in %lld ms", (int64_t)p->of->number,
-         p->due_ms ? p->due_ms - WALL_MS - s->now_ms : 0, 0, 0);
+         p->due_ms ? p->due_ms - WALL_MS - s->k.now_ms : 0, 0, 0);
     SLOT(s, status = ops()->publish(s->port.transport, &outgoing, ticket));
     memset(&sending, 0xDD, sizeof sending);
     if (status != 0)
@@ -214,7 +214,7 @@ static void on_leave(sim *s, void *data)
 
 static void credit(sim *s, subscription *sub, uint32_t wanted)
 {
-    sub->zero_ms = wanted > 0 ? -1 : sub->credit > 0 || sub->zero_ms < 0 ? s->now_ms : sub->zero_ms;
+    sub->zero_ms = wanted > 0 ? -1 : sub->credit > 0 || sub->zero_ms < 0 ? s->k.now_ms : sub->zero_ms;
     sub->credit = wanted;
     sub->peak = wanted > sub->peak ? wanted : sub->peak;
     SLOT(s, ops()->credit(s->port.transport, sub->handle, wanted));
@@ -250,7 +250,7 @@ static void choose_kind(sim *s, claim *c)
     static const mull_settle_kind kinds[] = {
         MULL_SETTLE_ACK,         MULL_SETTLE_ACK,       MULL_SETTLE_ACK,     MULL_SETTLE_REDELIVER,
         MULL_SETTLE_DEAD_LETTER, MULL_SETTLE_GIVE_BACK, MULL_SETTLE_DISCARD, MULL_SETTLE_REDELIVER};
-    uint64_t choices = s->calm && !one_in(s, 4) ? 3 : 8;
+    uint64_t choices = s->k.calm && !one_in(s, 4) ? 3 : 8;
     c->kind = kinds[draw(s, choices)];
     if (c->refusals > 0)
         c->kind = MULL_SETTLE_DEAD_LETTER;
@@ -275,7 +275,7 @@ static void plan(sim *s, claim *c)
         c->copy = post_new(s, c->of, own, due_ms);
     if (has_copy && !c->as_it_came)
         c->copy->settled = ++s->settlements;
-    uint64_t sends = c->kind != MULL_SETTLE_ACK || s->calm ? 0 : draw(s, SENDS + 3);
+    uint64_t sends = c->kind != MULL_SETTLE_ACK || s->k.calm ? 0 : draw(s, SENDS + 3);
     for (uint64_t i = 0; i < sends && i < SENDS; i++)
         c->sends[c->send_count++] = new_message(s, where_to(s));
 }
@@ -316,7 +316,7 @@ static void settle(sim *s, claim *c)
     c->may_nack = !c->may_ack;
     note(s, "hand-out %lld is to be settled: kind %lld, %lld sends, in %lld ms",
          (int64_t)c->handout->serial, c->kind, (int64_t)c->send_count,
-         c->copy && c->copy->due_ms ? c->copy->due_ms - WALL_MS - s->now_ms : 0);
+         c->copy && c->copy->due_ms ? c->copy->due_ms - WALL_MS - s->k.now_ms : 0);
     SLOT(s, ops()->settle(s->port.transport, c->delivery, &c->settling->settlement, ticket));
     touched(s);
 }
@@ -364,7 +364,7 @@ static void settled(sim *s, claim *c, int status)
     spoil(c);
     c->is_heard = 0;
     note(s, "hand-out %lld: settled, %lld", (int64_t)c->handout->serial, status, 0, 0);
-    if (s->port.is_closing && s->now_ms >= s->port.late_ms)
+    if (s->port.is_closing && s->k.now_ms >= s->port.late_ms)
         excuse(c); /* its acknowledgement can't go out any more */
     if (status != 0) {
         excuse(c);
@@ -404,7 +404,7 @@ void engine_cut(sim *s)
         if (sub->consumer && sub->state == MULL_SOURCE_READY)
             violation(s, "the connection is gone, and queue %d is read", sub->queue);
         if (sub->credit == 0)
-            sub->zero_ms = s->now_ms;
+            sub->zero_ms = s->k.now_ms;
     }
 }
 
@@ -479,7 +479,7 @@ void engine_delivered(sim *s, subscription *sub, mull_delivery *d)
     claim *c = keep(s, sizeof *c);
     *c = (claim){.delivery = d, .sub = sub, .handout = h, .of = h->of->of, .is_counted = 1};
     h->claim = c;
-    h->seen_ms = s->now_ms;
+    h->seen_ms = s->k.now_ms;
     sub->out++;
     sub->claims++;
     mull__list_push(&s->port.claims, &c->link);
@@ -497,7 +497,7 @@ static void subscribe(sim *s, subscription *sub)
     mull_source source = MULL_INIT(mull_source);
     *sub = (subscription){.consumer = ++s->port.next_ticket, .queue = sub->queue};
     sub->most = sub->peak = (uint32_t)between(s, 1, 8);
-    sub->zero_ms = s->now_ms;
+    sub->zero_ms = s->k.now_ms;
     source.queue = read_queue(sub->queue);
     source.most = sub->most;
     source.max_body = 1 << 20;
@@ -534,7 +534,7 @@ enum { STOCK_MS = 1500 };
 /* is_kept: the module has it in stock, for long. */
 static int is_kept(const sim *s, const handout *h, const subscription *sub)
 {
-    return h->state == HANDOUT_OUT && !h->seen_ms && h->out_ms < s->now_ms - STOCK_MS &&
+    return h->state == HANDOUT_OUT && !h->seen_ms && h->out_ms < s->k.now_ms - STOCK_MS &&
            strcmp(h->from->name, read_queue(sub->queue)) == 0;
 }
 
@@ -543,7 +543,7 @@ static void look_at_stock(sim *s, const subscription *sub)
 {
     mull__link *first = mull__list_first(&s->broker.conns);
     conn *c = first ? MULL__ENTRY(first, conn, link) : NULL;
-    if (!sub->consumer || sub->zero_ms < 0 || s->now_ms < sub->zero_ms + STOCK_MS || !c ||
+    if (!sub->consumer || sub->zero_ms < 0 || s->k.now_ms < sub->zero_ms + STOCK_MS || !c ||
         !c->wire->client || c->was_slow || c->wire->is_cut || c->wire->is_mute)
         return;
     for (int i = 0; i < CHANNELS; i++) {
@@ -559,7 +559,7 @@ static void look_at_stock(sim *s, const subscription *sub)
 static void act(sim *s, void *data)
 {
     (void)data;
-    if (s->calm)
+    if (s->k.calm)
         return;
     at_time(s, one_in(s, 3) ? 0 : between(s, 0, 400), act, NULL);
     if (!is_open(s))
@@ -592,18 +592,19 @@ static void open_transport(sim *s, void *data)
     const char *heartbeat = heartbeats[s->faults.mute ? between(s, 1, 2) : between(s, 0, 2)];
     snprintf(url, sizeof url, "amqp://broker/?heartbeat=%s%s", heartbeat,
              !s->declares       ? "&declare=no"
-             : s->seed % 4 == 0 ? "&queue_type=classic"
+             : s->k.seed % 4 == 0 ? "&queue_type=classic"
                                 : "");
     note(s, "the transport is opened", 0, 0, 0, 0);
     int status = ops()->open(&transport, &s->port, url, why, sizeof why);
     if (status != 0)
         violation(s, "the transport can't be opened: %s", why);
     s->port.transport = transport;
+    s->port.memory.scarce = transport != NULL;
     s->port.is_closing = 0;
     s->port.health = MULL_DOWN;
     for (int i = 0; i < SUBSCRIPTIONS; i++) {
         s->port.subs[i] = (subscription){.queue = i};
-        if (s->calm || !one_in(s, 3))
+        if (s->k.calm || !one_in(s, 3))
             subscribe(s, &s->port.subs[i]);
     }
 }
@@ -659,7 +660,7 @@ void engine_close(sim *s, int64_t drain_ms)
     note(s, "the transport is to close within %lld ms", drain_ms, 0, 0, 0);
     s->totals->closes++;
     p->is_closing = 1;
-    p->late_ms = s->now_ms + drain_ms;
+    p->late_ms = s->k.now_ms + drain_ms;
     SLOT(s, ops()->close(p->transport, drain_ms));
     for (mull__link *at = mull__list_first(&p->claims); at; at = after) {
         claim *c = MULL__ENTRY(at, claim, link);
@@ -675,9 +676,10 @@ void engine_closed(sim *s)
     note(s, "the transport has closed", 0, 0, 0, 0);
     if (p->asked > 0)
         violation(s, "the transport has closed, and %zu answers are due", p->asked);
-    if (p->blocks > 0 || p->timers > 0)
-        violation(s, "%zu blocks and %zu timers are left", p->blocks, p->timers);
+    if (p->memory.blocks > 0 || p->timers > 0)
+        violation(s, "%zu blocks and %zu timers are left", p->memory.blocks, p->timers);
     p->transport = NULL;
+    p->memory.scarce = 0;
     for (int i = 0; i < SUBSCRIPTIONS; i++)
         p->subs[i].consumer = 0;
     while (p->claims.count > 0) { /* settled in the slot of close, and not heard yet */

@@ -105,7 +105,7 @@ void ledger_confirmed(sim *s, post *p)
 
 void ledger_visible(sim *s, copy *c)
 {
-    int64_t wall_ms = WALL_MS + s->now_ms, due_ms = c->due_ms;
+    int64_t wall_ms = WALL_MS + s->k.now_ms, due_ms = c->due_ms;
     c->due_ms = 0; /* what goes back was seen */
     if (due_ms == 0)
         return;

@@ -16,7 +16,7 @@ static sim *sim_of(const uv_loop_t *loop)
 
 uint64_t uv_now(const uv_loop_t *loop)
 {
-    return (uint64_t)sim_of(loop)->now_ms;
+    return (uint64_t)sim_of(loop)->k.now_ms;
 }
 
 /* pending is where a timer keeps its event. */
@@ -105,7 +105,7 @@ static void await(half *p)
     sim *s = p->of->sim;
     if (p->arrival || p->is_held || !p->first)
         return;
-    int64_t wait_ms = p->first->due_ms - s->now_ms;
+    int64_t wait_ms = p->first->due_ms - s->k.now_ms;
     p->arrival = at_time(s, wait_ms > 0 ? wait_ms : 0, arrive, p);
 }
 
@@ -122,10 +122,10 @@ static void mark(half *p, int64_t due_ms)
 static void send_mark(half *p)
 {
     sim *s = p->of->sim;
-    int64_t due_ms = s->now_ms + latency(s);
+    int64_t due_ms = s->k.now_ms + latency(s);
     for (const arrival_mark *m = p->first; m; m = m->next)
         due_ms = m->due_ms > due_ms ? m->due_ms : due_ms;
-    if (due_ms > s->now_ms + PROMPT_MS && p->of->server)
+    if (due_ms > s->k.now_ms + PROMPT_MS && p->of->server)
         p->of->server->was_slow = 1;
     mark(p, due_ms);
 }
@@ -257,7 +257,7 @@ static void arrive(sim *s, void *data)
     half *p = data;
     size_t to = p->at;
     p->arrival = NULL;
-    while (p->first && p->first->due_ms <= s->now_ms) {
+    while (p->first && p->first->due_ms <= s->k.now_ms) {
         to = p->first->to > to ? p->first->to : to;
         p->first = p->first->next;
     }
@@ -275,7 +275,7 @@ static void arrive(sim *s, void *data)
     }
     if (p->at + size < to) { /* the rest follows */
         arrival_mark *rest = keep(s, sizeof *rest);
-        *rest = (arrival_mark){p->first, to, s->now_ms + (int64_t)draw(s, 2)};
+        *rest = (arrival_mark){p->first, to, s->k.now_ms + (int64_t)draw(s, 2)};
         p->first = rest;
         p->last = rest->next ? p->last : &rest->next;
     }
@@ -290,12 +290,12 @@ static void arrive(sim *s, void *data)
 /* The first connections of seeds are cut at each byte in its turn, up and down. */
 static uint64_t turn_of(const sim *s)
 {
-    return s->seed / QUIET * (QUIET - 1) + s->seed % QUIET - 1;
+    return s->k.seed / QUIET * (QUIET - 1) + s->k.seed % QUIET - 1;
 }
 
 static int is_cut_in_turn(const sim *s, const half *p)
 {
-    return s->seed % QUIET != 0 && s->wires.count == 0 && p->is_up == (int)(turn_of(s) & 1);
+    return s->k.seed % QUIET != 0 && s->wires.count == 0 && p->is_up == (int)(turn_of(s) & 1);
 }
 
 static void half_begin(wire *w, half *p, int is_up)

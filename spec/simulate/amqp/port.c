@@ -7,36 +7,6 @@
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-typedef struct block {
-    _Alignas(16) size_t bytes;
-} block;
-
-/* resize counts what is out, moves whatever grows, and spoils what is freed. */
-static void *resize(void *pointer, size_t bytes, void *data)
-{
-    mull_port *p = data;
-    block *old = pointer ? (block *)pointer - 1 : NULL, *made = NULL;
-    if (bytes > 0) {
-        if (p->transport && happens(p->sim, p->sim->faults.no_memory)) {
-            p->sim->totals->no_memory++;
-            return NULL;
-        }
-        made = malloc(sizeof *made + bytes);
-        if (!made)
-            return NULL;
-        made->bytes = bytes;
-        p->blocks++;
-    }
-    if (old) {
-        if (made)
-            memcpy(made + 1, old + 1, old->bytes < bytes ? old->bytes : bytes);
-        p->blocks--;
-        memset(old + 1, 0xDD, old->bytes);
-        free(old);
-    }
-    return made ? made + 1 : NULL;
-}
-
 /* ---- Timers, clocks -------------------------------------------------------------------------- */
 
 struct mull_timer {
@@ -85,12 +55,12 @@ static void port_working(mull_port *p, int change)
 
 static int64_t port_now(const mull_port *p)
 {
-    return p->sim->now_ms;
+    return p->sim->k.now_ms;
 }
 
 static int64_t port_wall(const mull_port *p)
 {
-    return WALL_MS + p->sim->now_ms;
+    return WALL_MS + p->sim->k.now_ms;
 }
 
 static void *port_data(const mull_port *p)
@@ -111,7 +81,7 @@ static const mull_allocator *port_allocator(const mull_port *p)
 
 static void port_log(mull_port *p, mull_level level, const char *text)
 {
-    if (p->sim->tell)
+    if (p->sim->k.tell)
         printf("# the module logs (%d): %s\n", level, text);
 }
 
@@ -121,7 +91,7 @@ static void port_state(mull_port *p, mull_health health, const char *why)
 {
     if (health == MULL_BROKEN)
         violation(p->sim, "the transport breaks down: %s", why ? why : "");
-    if (p->sim->tell)
+    if (p->sim->k.tell)
         printf("# the module is %s: %s\n", health == MULL_UP ? "up" : "down", why ? why : "");
     p->health = health;
 }
@@ -139,7 +109,7 @@ static void port_source(mull_port *p, mull_ticket of, mull_source_state state,
 {
     subscription *sub = sub_of(p, of);
     (void)found;
-    if (p->sim->tell)
+    if (p->sim->k.tell)
         printf("# queue %d: state %d: %s\n", sub->queue, state, why ? why : "");
     if ((state == MULL_SOURCE_ENDED) != sub->is_ended)
         violation(p->sim, "queue %d is in state %d, when it is ended: %d", sub->queue, state,
@@ -176,7 +146,7 @@ static void port_lost(mull_port *p, mull_ticket delivery, const char *why)
             continue;
         if (c->is_lost || (c->settling && !c->is_heard) || c->is_settled)
             violation(p->sim, "delivery %" PRIu64 " is lost, but was so, or is settled", delivery);
-        if (p->sim->tell)
+        if (p->sim->k.tell)
             printf("# delivery %" PRIu64 " is lost: %s\n", delivery, why ? why : "");
         engine_lost(p->sim, c);
         return;
@@ -192,7 +162,7 @@ mull_ticket port_ask(sim *s, ask_kind kind, claim *c, post *p)
     mull_ticket ticket = ++port->next_ticket;
     if (ticket - FIRST_TICKET >= ASKS)
         violation(s, "more than %d tickets", ASKS);
-    port->asks[ticket - FIRST_TICKET] = (ask){kind, c, p, s->now_ms, 0};
+    port->asks[ticket - FIRST_TICKET] = (ask){kind, c, p, s->k.now_ms, 0};
     port->asked++;
     return ticket;
 }
@@ -227,7 +197,7 @@ static void port_answer(mull_port *p, mull_ticket ticket, int status, const char
 {
     sim *s = p->sim;
     ask *a = ask_of(p, ticket), asked = *a;
-    if (s->tell)
+    if (s->k.tell)
         printf("# answer to %" PRIu64 ": %d %s\n", ticket, status, why ? why : "");
     if (a->kind == ASK_DEPTH)
         violation(s, "a depth is answered as something else");
@@ -290,7 +260,8 @@ void port_begin(mull_port *p, sim *s)
     p->calls = &calls;
     p->sim = s;
     p->loop.data = s;
-    p->allocator = (mull_allocator){resize, p};
+    p->memory = (counting_allocator){.sim = s, .no_memory = &s->faults.no_memory};
+    p->allocator = counting_allocator_ops(&p->memory);
     p->next_ticket = FIRST_TICKET;
     mull__list_init(&p->claims);
 }

@@ -111,10 +111,10 @@ static void send_tune(conn *c)
 static void beat(sim *s, void *data)
 {
     conn *c = data;
-    int64_t silent_ms = s->now_ms - c->heard_ms;
+    int64_t silent_ms = s->k.now_ms - c->heard_ms;
     c->beat = at_time(s, c->heartbeat_s * 500, beat, c);
     if (c->is_blocked)
-        c->heard_ms = s->now_ms;
+        c->heard_ms = s->k.now_ms;
     else if (silent_ms > c->heartbeat_s * 2000 + 1000 && !c->wire->is_mute && !c->wire->is_cut)
         violation(s, "the module was silent for %lld ms", (long long)silent_ms);
     send_frame(c, AMQP_FRAME_HEARTBEAT, 0, 0);
@@ -128,7 +128,7 @@ static void on_tune_ok(conn *c, const amqp_connection_tune_ok_t *ok)
     c->frame_max = ok->frame_max;
     c->heartbeat_s = ok->heartbeat;
     c->state = CONN_OPENING;
-    c->heard_ms = s->now_ms;
+    c->heard_ms = s->k.now_ms;
     if (c->heartbeat_s > 0)
         c->beat = at_time(s, c->heartbeat_s * 500, beat, c);
 }
@@ -351,7 +351,7 @@ static void keep_in(conn *c, const char *bytes, size_t size)
 void conn_read(conn *c, const char *bytes, size_t size)
 {
     size_t at = 0, length;
-    c->heard_ms = c->broker->sim->now_ms;
+    c->heard_ms = c->broker->sim->k.now_ms;
     keep_in(c, bytes, size);
     while (c->state != CONN_GONE && !c->is_blocked &&
            (length = whole(c, c->in + at, c->in_size - at)) > 0) {
@@ -382,7 +382,7 @@ conn *conn_new(broker *b, wire *w)
     conn *c = keep(b->sim, sizeof *c);
     c->broker = b;
     c->wire = w;
-    c->heard_ms = b->sim->now_ms;
+    c->heard_ms = b->sim->k.now_ms;
     for (uint16_t i = 0; i < CHANNELS; i++) {
         channel *on = &c->channels[i];
         on->conn = c;

@@ -11,22 +11,22 @@
  *             |
  *   broker.c, delivery.c    exchanges, queues, what waits, what is out
  *
- *   main.c, sim.c   which seeds; chance, time, what is due; one seed from its beginning to its end
+ *   ../kernel.c     chance, time, what is due, memory, what happened; the other simulator's as well
+ *   main.c, sim.c   which seeds; one seed from its beginning to its end
  *   trouble.c       what goes wrong, and when
  *   ledger.c        is what happens right? an account of each message
  */
 #ifndef SIM_H
 #define SIM_H
 
+#include "../kernel.h"
 #include "base/list.h"
-#include "base/rand.h"
 #include "mulligan/module.h"
 #include "mulligan/transport.h"
 #include "net/link.h"
 
 #include <amqp.h>
 #include <amqp_framing.h>
-#include <stdio.h>
 #include <uv.h>
 
 enum {
@@ -34,15 +34,10 @@ enum {
     DEAD_QUEUES = 2, /* that it doesn't */
     CHANNELS = 16,
     FRAME_LEAST = 4096,
-    RECORDS = 400,
     QUIET =
         6 /* in each seed that is a multiple of this, nothing breaks, so nothing may come twice */
 };
 
-/* WALL_MS is what the wall clock shows when the other one shows 0. */
-#define WALL_MS INT64_C(1700000000000)
-
-typedef struct sim sim;
 typedef struct wire wire;
 typedef struct conn conn;
 typedef struct channel channel;
@@ -54,35 +49,8 @@ typedef struct message message;
 typedef struct post post;
 typedef struct claim claim;
 
-/* ---- Chance and time (sim.c) ----------------------------------------------------------------- */
-
-uint64_t draw(sim *s, uint64_t choices); /* 0 ... choices - 1 */
-int64_t between(sim *s, int64_t low, int64_t high);
-int one_in(sim *s, uint64_t choices);
-
-/* happens: a fault with a chance in a thousand; none once the seed has calmed down. */
-int happens(sim *s, uint32_t permille);
-
-/* event is something that is due; `fire` NULL: it was called off. */
-typedef struct event {
-    int64_t due_ms;
-    uint64_t order;
-    void (*fire)(sim *s, void *data);
-    void *data;
-} event;
-
-event *at_time(sim *s, int64_t delay_ms, void (*fire)(sim *s, void *data), void *data);
-void call_off(event **due);
-
-/* keep gives zeroed memory that lives as long as the seed. */
-void *keep(sim *s, size_t bytes);
+/* keep_bytes copies them into memory that lives as long as the seed. */
 amqp_bytes_t keep_bytes(sim *s, amqp_bytes_t bytes);
-
-/* note writes down what happens: a format of at most four %lld, and these. */
-void note(sim *s, const char *format, int64_t a, int64_t b, int64_t c, int64_t d);
-
-/* violation prints the last steps and what is wrong, and ends the program. */
-__attribute__((format(printf, 2, 3), noreturn)) void violation(sim *s, const char *format, ...);
 
 /* ---- Bytes on their way (net.c) -------------------------------------------------------------- */
 
@@ -450,8 +418,9 @@ struct mull_port {
     sim *sim;
     void *transport; /* NULL: none is open */
     uv_loop_t loop;
+    counting_allocator memory;
     mull_allocator allocator;
-    size_t blocks, timers;
+    size_t timers;
     mull_health health;
     subscription subs[SUBSCRIPTIONS];
     mull__list claims;
@@ -534,18 +503,8 @@ typedef struct totals {
 #undef FIELD
 } totals;
 
-typedef struct record {
-    int64_t now_ms;
-    const char *format;
-    int64_t values[4];
-} record;
-
 struct sim {
-    uint64_t seed;
-    mull__rand chance;
-    int64_t now_ms;
-    uint64_t steps;
-    int calm; /* faults are off */
+    kernel k; /* first */
     int over; /* the engine has closed for good */
     faults faults;
     broker broker;
@@ -562,14 +521,6 @@ struct sim {
     int publishes_left;
     queue *deleted[16]; /* of those of delays */
     int deleted_count;
-
-    event **events; /* a heap */
-    size_t event_count, event_room;
-    uint64_t next_order;
-
-    record records[RECORDS];
-    uint64_t record_count, hash;
-    int tell; /* every step */
     totals *totals;
 };
 

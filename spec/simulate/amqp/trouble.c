@@ -20,7 +20,7 @@ static void draw_nature(sim *s)
     s->faults.delay = one_in(s, 2) ? 300 : some(s, 900);
     s->faults.big = some(s, 300);
     s->faults.reopen = some(s, 60);
-    if (s->seed % QUIET == 0)
+    if (s->k.seed % QUIET == 0)
         return;
     s->faults.cut = some(s, 120);
     s->faults.cut_at = some(s, 700);
@@ -156,7 +156,7 @@ static wire *some_wire(sim *s)
 static void trouble(sim *s, void *data)
 {
     (void)data;
-    if (s->calm)
+    if (s->k.calm)
         return;
     at_time(s, between(s, 0, 600), trouble, NULL);
     wire *w = some_wire(s);
@@ -208,7 +208,7 @@ void trouble_begin(sim *s)
     s->totals->without_declarations += !s->declares;
     if (!s->declares && one_in(s, 2))
         make_queues(s);
-    else if (s->seed % 4 != 0 && one_in(s, 4))
+    else if (s->k.seed % 4 != 0 && one_in(s, 4))
         foreign_queue(s);
     at_time(s, between(s, 0, 100), trouble, NULL);
 }
