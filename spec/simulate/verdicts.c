@@ -251,16 +251,17 @@ static void settled_at_its_turn(handout *h, const mull_settlement *settlement)
 }
 
 /* settled_retrying: in the middle of a round of retries. A limit that begins may take its slot
- * before its turn, when nobody asks yet what is left of its calls. */
+ * before its turn, when nobody asks yet what is left of its calls; in the turn of a stop, too. */
 static void settled_retrying(handout *h, const mull_settlement *settlement)
 {
     int too_soon = h->process->sim->k.now_ms <= h->retry_not_before_ms;
+    int accepts = process_accepts(consumer_of(h));
     if (settlement->kind == MULL_SETTLE_NOTE)
         expect_note(h);
-    else if (process_accepts(consumer_of(h)) && too_soon &&
-             settlement->kind == MULL_SETTLE_GIVE_BACK)
+    else if (too_soon && settlement->kind == MULL_SETTLE_GIVE_BACK &&
+             (accepts || settlement->due_ms != 0))
         h->put_back = 1;
-    else if (process_accepts(consumer_of(h)))
+    else if (accepts)
         settled_at_its_turn(h, settlement);
     else
         expect_given_back(h, settlement);
