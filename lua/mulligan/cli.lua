@@ -69,11 +69,11 @@ end
 
 -- load_policy loads a policy's file; else nil and the problems, whose files are seen from here.
 function cli.load_policy(path, given)
+    if url.is_url(path) and url.mask(path) ~= path or path:find("://", 1, true) then
+        return nil, { { file = url.mask(path), text = "this is a URL; a policy is a file" } }
+    end
     if path:find("/$") then
         return nil, { { file = path, text = "this is a folder; a policy is a file" } }
-    end
-    if path:find("://", 1, true) then
-        return nil, { { file = url.mask(path), text = "this is a URL; a policy is a file" } }
     end
     local policy, message, _, problems = mulligan.load(path, given)
     if policy then

@@ -112,11 +112,18 @@ describe("mulligan", function()
         end)
 
         it("wants a file, not a URL, and shows no password of one", function()
-            for _, words in ipairs { { "check" }, { "table" }, { "decide" }, { "explain", "--error", "E" } } do
-                table.insert(words, 2, "amqp://guest:hunter2@localhost")
+            local function refuses(words, given, shown)
+                table.insert(words, 2, given)
                 assert.same({ code = 2, out = "",
-                    err = "mulligan: amqp://***@localhost: this is a URL; a policy is a file\n" }, folder:mulligan(words))
+                    err = "mulligan: " .. shown .. ": this is a URL; a policy is a file\n" }, folder:mulligan(words))
             end
+            for _, words in ipairs { { "check" }, { "table" }, { "decide" }, { "explain", "--error", "E" } } do
+                refuses(words, "amqp://guest:hunter2@localhost", "amqp://***@localhost")
+            end
+            refuses({ "check" }, "amqp://guest:hunter2@localhost/", "amqp://***@localhost/")
+            refuses({ "check" }, "amqp:/guest:hunter2@localhost", "amqp:/***@localhost")
+            refuses({ "check" }, "amqp:guest:hunter2@localhost", "amqp:***@localhost")
+            refuses({ "check" }, "redis://localhost", "redis://localhost")
         end)
 
         it("wants a file, not a folder or nothing", function()

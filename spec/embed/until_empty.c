@@ -144,6 +144,7 @@ static void one_that_is_down_is_waited_out(void **state)
     assert_non_null(strstr(w.stage.said, "is down"));
     mull_port_state(w.stage.scripted_transport.port, MULL_UP, NULL);
     pass(&w, MINUTE_MS - 6000, MULL_EIO);
+    assert_non_null(strstr(w.stage.said, "can't say how many messages are in the queue"));
     assert_int_equal(mull_engine_status(w.stage.engine), 0);
     pass(&w, 7000, MULL_EIO);
     assert_int_equal(mull_engine_status(w.stage.engine), MULL_EIO);

@@ -259,23 +259,6 @@ describe("policy", function()
         end, "the policy is closed")
     end)
 
-    it("may be closed by a finalizer that runs while it decides or explains", function()
-        for round = 1, 100 do
-            local asked = assert(mulligan.load_text "")
-            local ask = round % 2 == 0 and asked.decide or asked.explain
-            local failure = { error = { type = "E", cause = { type = "F", field = { 1, 2 } } } }
-            setmetatable({}, {
-                __gc = function()
-                    asked:close()
-                end,
-            })
-            repeat
-                local answered, answer = pcall(ask, asked, failure)
-                assert.is_truthy(answered and answer or tostring(answer):find("the policy is closed", 1, true), answer)
-            until asked:closed()
-        end
-    end)
-
     it("is not closed under an engine", function()
         local engine, used = engine_with()
         assert.has_error(function()

@@ -159,16 +159,23 @@ static int may_call(const process *p, const tally *t, int queue)
            t->slots[queue] - t->held[queue] < c->concurrency && !limits_shut(c);
 }
 
-/* candidate_may_run: one that waits has a slot that is free; as a probe, if nothing else is there
- * or on its way. It gives 1 + the first such queue; 0: there is none. */
-static int candidate_may_run(const process *p, const tally *t)
+/* candidates_may_run gives a bit for each queue that has one that may: it has a slot that is free;
+ * as a probe, if nothing else is there or on its way. */
+static unsigned candidates_may_run(const process *p, const tally *t)
 {
+    unsigned may_run = 0;
     for (int c = 0; c < QUEUES; c++)
         if (t->candidates[c] > 0 && may_call(p, t, c) &&
             (!limits_probe(&p->consumers[c]) ||
              (t->waiting[c] + t->due[c] == 0 && !view_more_may_come(&p->consumers[c]))))
-            return c + 1;
-    return 0;
+            may_run |= 1U << c;
+    return may_run;
+}
+
+void no_candidate_waits(process *p)
+{
+    for (int queue = 0; queue < QUEUES; queue++)
+        p->candidate_since_ms[queue] = INT64_MAX;
 }
 
 /* ---- It arrives ------------------------------------------------------------------------------ */
@@ -338,7 +345,8 @@ static void check_start(const handout *h)
     if (h->stage != ARRIVED && h->stage != RETRYING)
         WRONG(h, "message %d is called in stage %d", number_of(h), h->stage);
     /* What a handler asks for takes effect on the next turn. */
-    if (!accepts(h) && h->process->asked_in != s->k.steps && consumer_of(h)->changed_in != s->k.steps)
+    if (!accepts(h) && h->process->asked_in != s->k.steps &&
+        consumer_of(h)->changed_in != s->k.steps)
         WRONG(h, "message %d is called while its consumer takes none", number_of(h));
     if (h->stage == ARRIVED && accepts(h) && !is_read(h->process, h->consumer))
         WRONG(h, "message %d is called, and its queue isn't read", number_of(h));
@@ -382,7 +390,7 @@ void model_called(handout *h, mull_call call, const mull_message *m)
     s->totals->candidates += (uint64_t)is_candidate(h);
     s->totals->in_company += is_candidate(h) && t.open > 0;
     h->first_of_candidate = is_candidate(h);
-    h->process->candidate_since_ms = INT64_MAX; /* while one waits for others, nothing starts */
+    no_candidate_waits(h->process); /* while one waits for others, nothing starts */
     h->stage = WORKING;
     h->call = call;
     h->at_work = 1;
@@ -662,27 +670,32 @@ static void check_counts(process *p)
                   (int)p->counts.discarded);
 }
 
-/* check_candidates_wait: a candidate waits for others to end, but not for ever. */
-static void check_candidates_wait(process *p, const tally *t, int candidate_waits)
+/* check_candidate_waits: a candidate waits for others to end, but not for ever. One that is a probe
+ * begins to wait anew where another message may come in its place. */
+static void check_candidate_waits(process *p, const tally *t, int queue)
 {
-    const sim *s = p->sim;
+    const consumer *c = &p->consumers[queue];
+    int64_t now_ms = p->sim->k.now_ms, *since_ms = &p->candidate_since_ms[queue];
+    if (*since_ms == INT64_MAX)
+        *since_ms = now_ms;
+    if (limits_probe(c) && *since_ms < view_more_until_ms(c))
+        *since_ms = view_more_until_ms(c);
+    if (t->open == 0 || now_ms >= *since_ms + PATIENCE_MS)
+        violation(p->sim, "a candidate could run, and doesn't");
+}
+
+static void check_candidates_wait(process *p, const tally *t, unsigned may_run)
+{
     if (t->alone)
         return;
-    int waits = candidate_waits && !process_is_stopping(p) && !short_of_calls(s);
-    if (!waits) {
-        p->candidate_since_ms = INT64_MAX;
-        return;
+    if (process_is_stopping(p) || short_of_calls(p->sim))
+        may_run = 0;
+    for (int queue = 0; queue < QUEUES; queue++) {
+        if (may_run & 1U << queue)
+            check_candidate_waits(p, t, queue);
+        else
+            p->candidate_since_ms[queue] = INT64_MAX;
     }
-    if (p->candidate_since_ms == INT64_MAX || p->candidate_of != candidate_waits)
-        p->candidate_since_ms = s->k.now_ms;
-    p->candidate_of = candidate_waits;
-    /* One that is a probe begins to wait anew where another message may come in its place. */
-    for (int c = 0; c < QUEUES; c++)
-        if (t->candidates[c] > 0 && limits_probe(&p->consumers[c]) &&
-            p->candidate_since_ms < view_more_until_ms(&p->consumers[c]))
-            p->candidate_since_ms = view_more_until_ms(&p->consumers[c]);
-    if (t->open == 0 || s->k.now_ms >= p->candidate_since_ms + PATIENCE_MS)
-        violation(p->sim, "a candidate could run, and doesn't");
 }
 
 /* check_ends: an engine that stops, or closes, goes on with that once nothing is left. */
@@ -728,9 +741,8 @@ void model_turned(process *p)
     }
     limits_turned(p);
     tally t = take_tally(p);
-    int candidate_waits = candidate_may_run(p, &t);
-    int gate_open =
-        !process_is_stopping(p) && !t.alone && !candidate_waits && !short_of_calls(p->sim);
+    unsigned may_run = candidates_may_run(p, &t);
+    int gate_open = !process_is_stopping(p) && !t.alone && !may_run && !short_of_calls(p->sim);
     for (handout *h = NULL; (h = model_next(p, h));) {
         const consumer *c = consumer_of(h);
         check_left(h, gate_open && t.at_work[h->consumer] < c->concurrency && !limits_shut(c) &&
@@ -740,7 +752,7 @@ void model_turned(process *p)
     }
     if (gate_open)
         check_idle(p, &t);
-    check_candidates_wait(p, &t, candidate_waits);
+    check_candidates_wait(p, &t, may_run);
     check_ends(p, &t);
     check_credit(p, &t);
     check_counts(p);

@@ -411,12 +411,12 @@ struct process {
     life life;
     int dead; /* killed; what is left of it is taken down */
     int touched;
-    int in_slot;                /* a slot of its transports answers, */
-    int64_t in_slot_ms;         /* and when one last did, which is heard on the next turn */
-    int turning;                /* its engine is being turned */
-    int64_t candidate_since_ms; /* since when a candidate waits for others; INT64_MAX: none does */
-    int candidate_of;           /* 1 + its queue */
-    int64_t next_ms;            /* when its engine wants to be turned */
+    int in_slot;                        /* a slot of its transports answers, */
+    int64_t in_slot_ms;                 /* and when one last did, which is heard on the next turn */
+    int turning;                        /* its engine is being turned */
+    int64_t candidate_since_ms[QUEUES]; /* since when its candidate waits for others; INT64_MAX:
+                                           none does */
+    int64_t next_ms;                    /* when its engine wants to be turned */
     int64_t grace_ms;
     int64_t grace_ends_ms; /* of one that stops */
     int64_t drain_ends_ms; /* ... that no longer waits for answers */
@@ -552,6 +552,7 @@ void model_heard(uint64_t number, const mull_event *heard, int fails);
 void model_lost(handout *h);
 void model_released(handout *h);
 void model_turned(process *p);
+void no_candidate_waits(process *p);
 void model_emptied(const process *p); /* it stops, since nothing is left */
 void model_stopped(process *p);
 void model_end(sim *s);

@@ -238,7 +238,7 @@ static void settled_at_its_turn(handout *h, const mull_settlement *settlement)
 {
     mull_reason over = used_up(h);
     if (limits_probe(consumer_of(h))) /* it was there, so no candidate was to be the next probe */
-        h->process->candidate_since_ms = INT64_MAX;
+        no_candidate_waits(h->process);
     if (over != MULL_REASON_NONE) {
         end_unasked(h, over);
         expect_kind(h, settlement, MULL_SETTLE_DEAD_LETTER);

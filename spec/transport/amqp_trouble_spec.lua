@@ -61,7 +61,9 @@ end)
 local RULES = [[
 local bus = require("mulligan.policy").bus()
 bus:on("Later"):redeliver { "300ms" }
-for consumer, queue in pairs { error = "lost", careless = "short", brittle = "fleeting letters" } do
+local letters = { error = "lost", careless = "short", brittle = "fleeting letters", locked = "locked letters",
+    meek = "kept letters" }
+for consumer, queue in pairs(letters) do
     require("mulligan.policy").consumer("Reader of " .. consumer):dead_letter_queue(queue)
 end
 ]]
@@ -144,9 +146,9 @@ end
 
 -- declare has the server make a queue, with these arguments, and put puts a message there, with these properties, as
 -- Erlang has them.
-local function declare(queue, durable, arguments)
-    server:ctl { "eval", ('rabbit_amqqueue:declare(rabbit_misc:r(<<"/">>, queue, <<"%s">>), %s, false, [%s], none, '
-        .. '<<"spec">>), ok.'):format(queue, durable, arguments) }
+local function declare(queue, durable, arguments, owner)
+    server:ctl { "eval", ('rabbit_amqqueue:declare(rabbit_misc:r(<<"/">>, queue, <<"%s">>), %s, false, [%s], %s, '
+        .. '<<"spec">>), ok.'):format(queue, durable, arguments, owner or "none") }
 end
 
 local function put(queue, properties)
@@ -395,6 +397,28 @@ m.consumer("Reader", { transport = "orders", queue = "work", handler = function(
         assert.equal(0, server:depths()["fleeting letters"])
         process.await("the message", function()
             return server:depths()["brittle"] == 1
+        end)
+    end)
+
+    it("puts no dead letter into a queue that another connection owns", function()
+        declare("locked letters", true, "", "whereis(rabbit_sup)")
+        told(plain "guest:guest", "the queue 'locked letters': it can't be declared (405)", failing "locked")
+        process.await("the message", function()
+            return server:depths()["locked"] == 1
+        end)
+    end)
+
+    it("uses a dead-letter queue that its user may not declare", function()
+        declare("kept letters", true, '{<<"x-queue-type">>, longstr, <<"quorum">>}')
+        server:ctl { "add_user", "meek", SECRET }
+        server:ctl { "set_permissions", "meek", "^meek$", ".*", ".*" }
+        local given = failing "meek"
+        given.done = function(seen)
+            return seen.action
+        end
+        run(plain("meek:" .. SECRET), given)
+        process.await("the dead letter", function()
+            return server:depths()["kept letters"] == 1
         end)
     end)
 

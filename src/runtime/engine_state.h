@@ -346,6 +346,7 @@ typedef struct mull__depth_poll {
     int failed; /* how the first one of this round did that could not be had, 0: none */
     mull__consumer *failed_of;
     int64_t wait_ms;    /* until they are asked for again since some failed, 0: none did */
+    int is_told;        /* that some failed */
     int64_t give_up_ms; /* monotonic */
     mull_timer timer;
 } mull__depth_poll;

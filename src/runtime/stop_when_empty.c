@@ -59,12 +59,14 @@ static void ask_failed(mull_engine *engine)
     mull__depth_poll *depths = &engine->depths;
     const mull__consumer *c = depths->failed_of;
     int64_t now_ms = mull__engine_now(engine);
-    if (depths->wait_ms == 0 && c->port->health != MULL_DOWN)
+    int is_down = c->port->health == MULL_DOWN;
+    if (!depths->is_told && !is_down)
         mull__engine_log(engine, MULL_WARNING,
                          "transport %s can't say how many messages are in the queue %s: %s; it is "
                          "asked again",
                          c->port->name, c->queue, mull_strerror(depths->failed));
-    if (depths->wait_ms == 0 || c->port->health == MULL_DOWN || depths->failed == MULL_ENOMEM)
+    depths->is_told |= !is_down;
+    if (depths->wait_ms == 0 || is_down || depths->failed == MULL_ENOMEM)
         depths->give_up_ms = now_ms + GIVE_UP_MS;
     int64_t left_ms = depths->give_up_ms - now_ms;
     if (left_ms > 0) {
@@ -179,7 +181,8 @@ static void round_over(mull_engine *engine)
     depths->claimed |= moved;
     int empty = depths->left == depths->resting + depths->parked && depths->failed == 0 && !moved;
     depths->rounds = empty ? depths->rounds + 1 : 0;
-    depths->wait_ms = depths->failed ? depths->wait_ms : 0;
+    if (!depths->failed)
+        depths->wait_ms = depths->is_told = 0;
     if (depths->failed) {
         ask_failed(engine);
     } else if (!empty) {
@@ -269,7 +272,7 @@ static void ask_depths(mull_engine *engine)
 {
     mull__depth_poll *depths = &engine->depths;
     if (engine->arrivals != depths->arrivals)
-        depths->wait_ms = 0; /* it has worked since */
+        depths->wait_ms = depths->is_told = 0; /* it has worked since */
     depths->left = depths->resting = depths->parked = 0;
     depths->arrivals = engine->arrivals;
     depths->claimed = depths->failed = depths->rough = 0;

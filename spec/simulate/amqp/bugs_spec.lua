@@ -5,7 +5,8 @@ local planted = require "support.planted"
 local process = require "support.process"
 
 local tree = planted.tree("amqp-bugs", "spec/simulate/amqp/bugs",
-    "include src spec/simulate/amqp spec/simulate/kernel.c spec/simulate/kernel.h spec/simulate/seeds.c spec/simulate/seeds.h")
+    "include src spec/simulate/amqp spec/simulate/kernel.c spec/simulate/kernel.h "
+    .. "spec/simulate/seeds.c spec/simulate/seeds.h")
 
 describe("the simulator of the RabbitMQ module, with a bug planted,", function()
     if not process.read(process.build .. "/modules/amqp.so") then

@@ -214,7 +214,9 @@ static void on_leave(sim *s, void *data)
 
 static void credit(sim *s, subscription *sub, uint32_t wanted)
 {
-    sub->zero_ms = wanted > 0 ? -1 : sub->credit > 0 || sub->zero_ms < 0 ? s->k.now_ms : sub->zero_ms;
+    sub->zero_ms = wanted > 0                            ? -1
+                   : sub->credit > 0 || sub->zero_ms < 0 ? s->k.now_ms
+                                                         : sub->zero_ms;
     sub->credit = wanted;
     sub->peak = wanted > sub->peak ? wanted : sub->peak;
     SLOT(s, ops()->credit(s->port.transport, sub->handle, wanted));
@@ -591,9 +593,9 @@ static void open_transport(sim *s, void *data)
     (void)data;
     const char *heartbeat = heartbeats[s->faults.mute ? between(s, 1, 2) : between(s, 0, 2)];
     snprintf(url, sizeof url, "amqp://broker/?heartbeat=%s%s", heartbeat,
-             !s->declares       ? "&declare=no"
+             !s->declares         ? "&declare=no"
              : s->k.seed % 4 == 0 ? "&queue_type=classic"
-                                : "");
+                                  : "");
     note(s, "the transport is opened", 0, 0, 0, 0);
     int status = ops()->open(&transport, &s->port, url, why, sizeof why);
     if (status != 0)

@@ -250,10 +250,9 @@ static void set_refused(lua_State *L, report *r)
 static report *new_report(lua_State *L)
 {
     static const char type_name[] = "mulligan.policy.check";
-    mull__lua_policy *policy = mull__policy_at(L, 1);
     lua_settop(L, 3);
     report *r = mull__scoped_userdata(L, sizeof *r, type_name, drop);
-    r->generation = mull__policy_current(policy->policy);
+    r->generation = mull__policy_current(mull__policy_at(L, 1)->policy);
     r->table = mull__generation_table(r->generation);
     r->allocator = mull__allocator_or_default((mull_allocator){0});
     return r;

@@ -240,17 +240,28 @@ static int decide_json(lua_State *L)
     return decide_at(L, push_verdict_text);
 }
 
+static int drop_problems(lua_State *L)
+{
+    mull__diagnostics_drop(lua_touserdata(L, 1));
+    return 0;
+}
+
 static int reload(lua_State *L)
 {
-    mull__lua_policy *policy = mull__policy_at(L, 1);
+    static const char list_name[] = "mulligan.policy.problems";
     size_t size = 0;
     const char *text = luaL_optlstring(L, 2, NULL, &size);
+    mull__diagnostics *problems =
+        mull__scoped_userdata(L, sizeof *problems, list_name, drop_problems);
+    mull__lua_policy *policy = mull__policy_at(L, 1);
     refuse_if_busy(L, policy);
     policy->collecting = 1;
     int status = mull_policy_reload(policy->policy, text, size);
     policy->collecting = 0;
+    *problems = policy->problems;
+    policy->problems = (mull__diagnostics){NULL, NULL};
     if (status < 0)
-        return mull__diagnostics_fail(L, &policy->problems, status);
+        return mull__diagnostics_fail(L, problems, status);
     if (status == 0)
         lua_pushboolean(L, 1);
     else

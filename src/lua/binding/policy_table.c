@@ -304,11 +304,10 @@ static void push_table(lua_State *L, view *v, const char *consumer, const char *
 int mull__policy_table(lua_State *L)
 {
     static const char type_name[] = "mulligan.policy.table";
-    mull__lua_policy *policy = mull__policy_at(L, 1);
     const char *consumer = luaL_optstring(L, 2, NULL), *transport = luaL_optstring(L, 3, NULL);
     lua_settop(L, 3);
     view *v = mull__collected_userdata(L, sizeof *v, type_name, drop);
-    v->generation = mull__policy_current(policy->policy);
+    v->generation = mull__policy_current(mull__policy_at(L, 1)->policy);
     push_table(L, v, consumer, transport, 4);
     lua_pushvalue(L, 4);
     return 2;

@@ -156,8 +156,6 @@ static const char *unsafe(const char *text)
         return "it isn't durable, so its messages are gone after a restart of the broker";
     if (strstr(text, "inequivalent arg 'auto_delete'"))
         return "it is deleted with its last consumer (auto-delete), and its messages with it";
-    if (strstr(text, "inequivalent arg 'exclusive'"))
-        return "it is exclusive";
     return NULL;
 }
 
@@ -175,30 +173,35 @@ static int is_given(mull__amqp_declaration *d, const char *name)
     return found && found->kind != 0;
 }
 
-/* drops names the first argument by which the broker drops messages; NULL: there is none. */
-static const char *drops(mull__amqp_declaration *d)
+/* drops writes the arguments by which the broker drops messages, and says how many they are. */
+static size_t drops(mull__amqp_declaration *d, char *out, size_t size)
 {
-    static const char *const names[] = {"x-message-ttl", "x-expires", "x-max-length",
+    static const char *const names[] = {"x-expires", "x-message-ttl", "x-max-age", "x-max-length",
                                         "x-max-length-bytes"};
     const argument *overflow = find(d, "x-overflow");
     int rejects = overflow && strncmp(overflow->text, "reject-publish", 14) == 0;
-    for (size_t i = 0; i < (rejects ? 2 : 4); i++)
-        if (is_given(d, names[i]))
-            return names[i];
-    return NULL;
+    size_t count = 0, length = 0;
+    for (size_t i = 0; i < (rejects ? 3 : 5); i++) {
+        if (!is_given(d, names[i]))
+            continue;
+        length += (size_t)snprintf(out + length, size - length, "%s%s %.40s", count ? ", " : "",
+                                   names[i], find(d, names[i])->text);
+        count++;
+    }
+    return count;
 }
 
 /* tell_drops warns of a queue that drops messages. That is its owner's to decide: it isn't refused.
- */
+ * One that expires goes with all that it has, whatever its exchange for dead letters. */
 static void tell_drops(mull__amqp *t, mull__amqp_declaration *d, const char *queue)
 {
-    const char *name = drops(d);
-    if (name)
+    char what[320];
+    int keeps = is_given(d, "x-dead-letter-exchange") && !is_given(d, "x-expires");
+    if (drops(d, what, sizeof what) > 0)
         mull__amqp_log(t, MULL_WARNING,
-                       "the queue '%s' has %s %lld: the broker %s messages there, whatever the "
-                       "policy says",
-                       queue, name, (long long)find(d, name)->number,
-                       is_given(d, "x-dead-letter-exchange") ? "dead-letters" : "drops");
+                       "the queue '%s' has %s: the broker %s messages there, whatever the policy "
+                       "says",
+                       queue, what, keeps ? "dead-letters" : "drops");
 }
 
 /* judge says whether a queue whose arguments are known may be read. */
@@ -239,7 +242,7 @@ static int closed(mull__amqp *t, mull__amqp_declaration *d, const mull__amqp_rep
     const char *what = reply->code == AMQP_PRECONDITION_FAILED ? unsafe(reply->text) : NULL;
     if (what)
         return refuse(why, size, what, or_as_it_is);
-    if (reply->code == AMQP_NOT_FOUND && d->as_is) {
+    if (reply->code == AMQP_NOT_FOUND && !t->options.declare) {
         snprintf(why, size, "there is no such queue; make it, or leave out declare=no");
         return MULL_EREFUSED;
     }
@@ -270,6 +273,8 @@ int mull__amqp_declare_answered(mull__amqp *t, mull__amqp_declaration *d, const 
     }
     if (reply->code > 0)
         return closed(t, d, reply, why, size);
-    tell_drops(t, d, queue);
-    return d->is_read && !d->as_is ? judge(t, d, queue, why, size) : 1;
+    int status = d->is_read && !d->as_is ? judge(t, d, queue, why, size) : 1;
+    if (status == 1)
+        tell_drops(t, d, queue);
+    return status;
 }

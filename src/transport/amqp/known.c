@@ -44,6 +44,12 @@ void mull__amqp_forget(mull__amqp *t, const char *name)
     mull__free(&t->allocator, found);
 }
 
+void mull__amqp_unbound(mull__amqp *t)
+{
+    for (queue *q = t->known; q; q = q->next)
+        q->facts &= ~MULL__AMQP_BOUND;
+}
+
 void mull__amqp_forget_all(mull__amqp *t)
 {
     while (t->known)

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 4, NACK_TRIES = 10, NACK_WAIT_MS = 500, SHORT_RECORD = 512 };
+enum { TRIES = 4, NACK_TRIES = 10, NACK_WAIT_MS = 500, SHORT_RECORD = 512, WHY = 180 };
 
 static const char *queue_of(const mull__amqp_post *post)
 {
@@ -201,7 +201,7 @@ void mull__amqp_posts_go(mull__amqp *t)
     while (t->waiting.count > 0 && t->posts_open && mull__amqp_is_up(t) &&
            t->session.state == MULL__AMQP_OPEN && (t->suspects == 0 || t->unconfirmed.count == 0))
         go(t, take(&t->waiting));
-    if (t->waiting.count == 0 && t->unconfirmed.count == 0)
+    if (t->waiting.count == 0 && t->unconfirmed.count == 0 && t->asking_posts == 0)
         t->suspects = 0;
 }
 
@@ -215,7 +215,7 @@ static void cleared(mull__amqp *t)
 static void forget_delays(mull__amqp *t)
 {
     t->delay_statements = 0;
-    mull__amqp_forget_all(t);
+    mull__amqp_unbound(t);
 }
 
 /* ---- What a post needs ----------------------------------------------------------------------- */
@@ -267,19 +267,30 @@ static int post_ask(mull__amqp *t, mull__amqp_question *question)
     return status == 0 ? 0 : asked_out(t, post);
 }
 
-/* queue_answered: one that is only looked at is used, too, where nothing can be told of it. */
+/* is_refused: a queue can't be declared, or no dead letter is safe there. */
+static int is_refused(const mull__amqp_post *post, const mull__amqp_reply *reply)
+{
+    return post->returned || reply->code == AMQP_PRECONDITION_FAILED ||
+           reply->code == AMQP_RESOURCE_LOCKED;
+}
+
+/* queue_answered: one that is only looked at is used, too, where the user may not look, and, for
+ * this time, where it can't be told. What isn't a dead letter may go to any queue that is there. */
 static int queue_answered(mull__amqp *t, mull__amqp_post *post, const mull__amqp_reply *reply)
 {
-    char why[sizeof post->why];
-    int status = mull__amqp_declare_answered(t, &t->look, queue_of(post), reply, why, sizeof why);
+    char why[WHY];
+    int status = 1;
+    if (is_dead_letter(post) || reply->code != AMQP_PRECONDITION_FAILED)
+        status = mull__amqp_declare_answered(t, &t->look, queue_of(post), reply, why, sizeof why);
     if (status == 0)
         return 0;
-    if (status < 0 && (post->returned || reply->code == AMQP_PRECONDITION_FAILED)) {
-        snprintf(post->why, sizeof post->why, "the queue '%.100s': %.140s", queue_of(post), why);
+    if (status < 0 && is_refused(post, reply)) {
+        snprintf(post->why, sizeof post->why, "the queue '%.60s': %s", queue_of(post), why);
         return asked_end(t, post, status, post->why);
     }
     post->declared = 1;
-    mull__amqp_note(t, queue_of(post), MULL__AMQP_LOOKED);
+    if (is_dead_letter(post) && (status == 1 || reply->code == AMQP_ACCESS_REFUSED))
+        mull__amqp_note(t, queue_of(post), MULL__AMQP_LOOKED);
     return 0;
 }
 
@@ -289,7 +300,8 @@ static int post_refused(mull__amqp *t, mull__amqp_post *post, const mull__amqp_r
     static const char *const what[] = {
         [MULL__AMQP_POST_LEVEL] = "the queues of delays can't be declared",
         [MULL__AMQP_POST_BINDING] = "its queue can't be bound to those of delays"};
-    if (reply->code == AMQP_NOT_FOUND && post->tries++ < TRIES) { /* the queue isn't there, or exchanges of ours were deleted */
+    if (reply->code == AMQP_NOT_FOUND &&
+        post->tries++ < TRIES) { /* the queue isn't there, or exchanges of ours were deleted */
         if (post->asks == MULL__AMQP_POST_BINDING && !post->declared)
             post->returned = 1;
         else

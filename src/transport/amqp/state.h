@@ -122,6 +122,9 @@ void mull__amqp_note(mull__amqp *t, const char *queue, mull__amqp_fact fact);
 void mull__amqp_forget(mull__amqp *t, const char *queue);
 void mull__amqp_forget_all(mull__amqp *t);
 
+/* mull__amqp_unbound: none of them is bound any more, perhaps. */
+void mull__amqp_unbound(mull__amqp *t);
+
 /* ---- Posts ----------------------------------------------------------------------------------- */
 
 typedef struct mull__amqp_delivery mull__amqp_delivery;
