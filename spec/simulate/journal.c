@@ -80,13 +80,23 @@ void end_unasked(handout *h, mull_reason reason)
 
 /* ---- What is written down before ------------------------------------------------------------- */
 
-int has_to_note(const handout *h)
+static int has_to_note_by(const handout *h, mull__settings set)
 {
-    const mull__settings set = limits_policy(h);
     int first = set.deadline_ms != MULL__OFF && h->counters.first_failure_ms != 0 && !h->first_safe;
     if (!h->reader->can.can_note)
         return 0;
     return h->stage == ARRIVED ? first : set.max_attempts != MULL__OFF || first;
+}
+
+int has_to_note(const handout *h)
+{
+    return has_to_note_by(h, limits_policy(h));
+}
+
+/* may_note: it may have been decided just before a reload. */
+static int may_note(const handout *h)
+{
+    return has_to_note(h) || has_to_note_by(h, limits_policy_before(h));
 }
 
 void expect_note(handout *h)
@@ -96,7 +106,7 @@ void expect_note(handout *h)
     if (h->stage != ARRIVED && h->stage != RETRYING)
         WRONG(h, "message %d is noted in stage %d", number_of(h), h->stage);
     int again = h->stage == RETRYING && h->noted == h->attempt;
-    if (!has_to_note(h) || again)
+    if (!may_note(h) || again)
         WRONG(h, "message %d is noted, for nothing", number_of(h));
     if (h->stage == ARRIVED)
         h->failed_type = 1 + last_type(h);
