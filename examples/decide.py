@@ -23,6 +23,7 @@ class mull_policy_options(ctypes.Structure):
     _fields_ = [
         ("size", c_size_t), ("path", c_char_p), ("text", c_char_p), ("text_size", c_size_t), ("problem", problem_fn),
         ("log", c_void_p), ("event", c_void_p), ("data", c_void_p), ("allocator", mull_allocator),
+        ("host_path", c_char_p), ("host_text", c_char_p), ("host_text_size", c_size_t),
     ]
 
 

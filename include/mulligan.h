@@ -96,9 +96,8 @@ enum { MULL_OK = 0, MULL_ERRORS(MULL__ERROR_ENUM) MULL_E_LAST = -11 };
 /* mull_strerror says in a few words what a code means; static, never NULL. */
 MULL_API const char *mull_strerror(int code);
 
-/* mull_problem_fn is told of each mistake found, in order: in `file`, relative to the policy's
- * folder (NULL where there is none), at `line` (0 where there is none), and what would be right. It
- * may not call the library back. */
+/* mull_problem_fn is told of each mistake found, in order: in `file`, as mull_rule has it (or
+ * NULL), at `line` (or 0), and what would be right. It may not call the library back. */
 typedef void (*mull_problem_fn)(const char *file, int line, const char *text, void *data);
 
 /* mull_level is how much a line of log matters; those of MULL_DEBUG are for us. */
@@ -275,8 +274,8 @@ MULL_API const char *mull_fallback_name(mull_fallback fallback);
 
 /* mull_rule says which rule decided, or, where the reason is `unrecoverable`, which declaration. */
 typedef struct mull_rule {
-    const char *file;  /* relative to the policy's folder; NULL: no rule decided, or the built-in
-                          declaration */
+    const char *file;  /* relative to the policy's folder; the host policy's name; NULL: no rule
+                          decided, or the built-in declaration */
     int line;          /* of its `on`, `default` or `unrecoverable` */
     const char *scope; /* "host", "bus", "transport:NAME" or "consumer:NAME" */
     const char *type;  /* the type that it is written for */
@@ -311,7 +310,7 @@ typedef struct mull_limit_status {
     size_t size;
     const char *per;        /* what it counts apart: "key", "type", "header NAME"; NULL: nothing */
     const char *value;      /* of its `per`; NULL: it is for the whole consumer */
-    const char *file;       /* where its statement is, relative to the policy's folder, */
+    const char *file;       /* where its statement is, as mull_rule has it, */
     int line;               /* and at which line */
     int64_t since_ms;       /* it is in force */
     int64_t next_ms;        /* the next call begins no earlier */
@@ -368,8 +367,7 @@ typedef void (*mull_event_fn)(const mull_event *event, void *data);
 
 /* ---- Deciding -------------------------------------------------------------------------------- */
 
-/* mull_policy is the holder of a policy: it points at the generation in force. Any thread may use
- * it, until it is freed. */
+/* mull_policy points at the generation in force. Any thread may use it, until it is freed. */
 typedef struct mull_policy mull_policy;
 
 /* mull_decider decides, on one thread at a time; one a thread. In a debug build (of the CMake build
@@ -377,19 +375,22 @@ typedef struct mull_policy mull_policy;
  * others that is a race, since looking for it would cost what a decision does. */
 typedef struct mull_decider mull_decider;
 
-/* mull_policy_options says what to load. Its texts are copied. */
+/* mull_policy_options says what to load. Its texts are copied. The host policy is what several
+ * policies of a machine share: policy.host(), which is said there alone, and policy.errors. */
 typedef struct mull_policy_options {
     size_t size;
-    const char *path;         /* the file to load, or */
-    const char *text;         /* its text; `path` then only names it; "policy.lua" */
-    size_t text_size;         /* 0: strlen(text) */
-    mull_problem_fn problem;  /* told of each mistake; NULL */
-    mull_log_fn log;          /* what the policy prints, at MULL_INFO; NULL */
-    mull_event_fn event;      /* matcher_failed and override_failed, at once, on the thread that
-                                 decides; policy_loaded and policy_refused, on the one that reloads;
-                                 NULL */
-    void *data;               /* for the three */
+    const char *path;        /* the file to load, or */
+    const char *text;        /* its text; `path` then only names it; "policy.lua" */
+    size_t text_size;        /* 0: strlen(text) */
+    mull_problem_fn problem; /* told of each mistake; NULL */
+    mull_log_fn log;         /* what the policy prints, at MULL_INFO; NULL */
+    mull_event_fn event; /* matcher_failed, override_failed: at once, on the thread that decides;
+                            policy_loaded, policy_refused: on the one that reloads; NULL */
+    void *data;          /* for the three */
     mull_allocator allocator; /* of the policy and its deciders */
+    const char *host_path;    /* the file of the host policy (NULL: there is none), or */
+    const char *host_text;    /* its text; `host_path` then only names it; "host.lua" */
+    size_t host_text_size;    /* 0: strlen(host_text) */
 } mull_policy_options;
 
 /* mull_policy_load compiles a policy to a table. Each mistake is told to `problem`, in the order of
@@ -398,17 +399,16 @@ typedef struct mull_policy_options {
 MULL_API int mull_policy_load(mull_policy **out, const mull_policy_options *options);
 
 /* mull_policy_reload builds a whole new generation from the same options, with `text` for another
- * text (NULL: read the file again), and publishes it, or changes nothing. 0: published; 1: the same
- * bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile. No lock is
- * held when `event` is told, so that what threads that reload at once tell may come in another
- * order: mull_policy_generation says what is in force.
- * MULL_EREFUSED: an engine that runs with this policy couldn't work with the new one, or the files
- * have no rule left where those in force have some; `problem` is told why, as of mistakes.
- * MULL_ESTATE: called out of `problem` or `log` of a load of the same policy. */
+ * text (NULL: read the files again), and publishes it, or changes nothing. 0: published; 1: the
+ * same bytes, nothing to do. One reload at a time, from any thread; deciders go on meanwhile. No
+ * lock is held when `event` is told, so that what threads that reload at once tell may come in
+ * another order: mull_policy_generation says what is in force. MULL_EREFUSED: an engine that runs
+ * with this policy couldn't work with the new one, or the files have no rule left where those in
+ * force have some; `problem` is told why, as of mistakes. MULL_ESTATE: called out of `problem` or
+ * `log` of a load of the same policy. */
 MULL_API int mull_policy_reload(mull_policy *policy, const char *text, size_t text_size);
 
-/* mull_policy_generation writes the name of the generation in force: 32 hex digits and a NUL. Of no
- * policy: "". */
+/* mull_policy_generation writes the name of what is in force: 32 hex digits; of no policy "". */
 MULL_API void mull_policy_generation(mull_policy *policy, char name[33]);
 
 /* mull_policy_rules is how many rules the generation in force has, over all scopes. Any thread. */
@@ -732,7 +732,7 @@ typedef struct mull_consumer_snapshot {
  * the first 10,000 of them. */
 typedef struct mull_rule_snapshot {
     size_t size;
-    const char *file; /* relative to the policy's folder */
+    const char *file; /* as mull_rule has it */
     int line;
     uint64_t retried, redelivered, dead_lettered, discarded; /* verdicts carried out */
 } mull_rule_snapshot;

@@ -17,6 +17,7 @@ local dispatch = require "mulligan.policy.dispatch"
 local error_value = require "mulligan.policy.error_value"
 local limits = require "mulligan.policy.limits"
 local matcher = require "mulligan.policy.matcher"
+local offers = require "mulligan.sandbox.offers"
 local preset = require "mulligan.policy.preset"
 local scope = require "mulligan.policy.scope"
 local text = require "mulligan.policy.text"
@@ -31,11 +32,26 @@ local function errors(here, n, ...)
     return dsl_object.ended(context, "policy", "errors")
 end
 
+-- misplaced notes a scope that belongs to the other policy, and is true then: where there is a host policy,
+-- the host's scope is said there, and no other one is.
+local function misplaced(kind, here)
+    if context.is_host and kind ~= "host" then
+        context:problem(here, ("policy.%s can't stand in a host policy, which has policy.host() and policy.errors "
+            .. "alone; say this in the policy itself"):format(kind == "bus" and "bus()" or kind .. "(...)"))
+    elseif context.host and kind == "host" then
+        context:problem(here, ("policy.host() can't stand here, since there is a host policy; say this there, in %s, "
+            .. "or say policy.bus()"):format(text.name(context.host.file)))
+    else
+        return false
+    end
+    return true
+end
+
 -- host and bus: there is one of each.
 local function only(kind)
     return function(here, n)
         dsl_object.too_many(context, here, kind, n, 0, "none")
-        return scope.get(context, kind)
+        return misplaced(kind, here) and scope.stray(context, kind) or scope.get(context, kind)
     end
 end
 
@@ -44,6 +60,7 @@ local function named(kind)
     return function(here, n, value)
         dsl_object.too_many(context, here, kind, n, 1, "one name")
         local name = dsl_object.name(context, here, ("the name of a %s"):format(kind), value)
+        name = not misplaced(kind, here) and name
         return name and scope.get(context, kind, name) or scope.stray(context, kind)
     end
 end
@@ -78,6 +95,12 @@ end
 
 local stopped = false
 
+-- told gives what the policy before a host policy has to know of it, plain data: its name, whether an
+-- error ended it, the parents of types with their places, and scope.told of the host's scope.
+local function told()
+    return { file = offers.main, stopped = stopped, parents = context.parents, scope = scope.told(context, "host") }
+end
+
 function load.stopped(file, line, what)
     stopped = true
     load.problem(file, line, what)
@@ -92,13 +115,16 @@ function load.collect()
     scope.check(context, stopped)
     context.closed = true
     local problems = context:sorted()
+    local parent_of = types.parent_of(context)
+    local shared = context.is_host and told() or parent_of
     if #problems > 0 then
-        return { problems = problems }
+        return { problems = problems, shared = shared }
     end
     return {
         problems = problems,
+        shared = shared,
         parents = types.list(context),
-        parent_of = types.parent_of(context),
+        parent_of = parent_of,
         scopes = scope.list(context),
         functions = context.functions,
         answer = answer.plain,

@@ -17,6 +17,8 @@
 --   reveal(table)                     what a view of err or ctx shows; nil: it is none
 --   pattern_mistake(pattern)          what is wrong with a pattern; nil: nothing
 --   main                              the name of the first file
+--   is_host                           true: it is the host policy, which is that one file
+--   host                              what the host policy told, where it has one: told() of policy.lua
 --
 -- and "mulligan.sandbox.library": Lua's functions of strings, tables and UTF-8 by library, whose work
 -- counts as instructions.
@@ -24,6 +26,7 @@
 local basic = require "mulligan.sandbox.basic"
 local files = require "mulligan.sandbox.files"
 local library = require "mulligan.sandbox.library"
+local offers = require "mulligan.sandbox.offers"
 local strings = require "mulligan.sandbox.strings"
 local tables = require "mulligan.sandbox.tables"
 local text = require "mulligan.policy.text"
@@ -59,6 +62,11 @@ local makes = {
     bus = 'local bus = require("mulligan.policy").bus()',
     host = 'local host = require("mulligan.policy").host()',
 }
+if offers.is_host then
+    makes.bus = nil
+elseif offers.host then
+    makes.host = nil
+end
 
 -- What Lua says of { status > 500 }, as there is no global of that name.
 local comparisons = {

@@ -23,14 +23,23 @@ static const char *const names[] = {
     "local name, tries = 'b', 7\n",
 };
 
+static const char words[] = "local policy = require 'mulligan.policy'\n";
+
+/* What may be a policy of the host's own. */
+static const char host_rules[] =
+    "local host = policy.host()\n"
+    "policy.errors { Deep = 'Gone' }\n"
+    "host:max_age('1d')\n"
+    "host:default():retry { attempts = tries, delay = '1s', backoff = 'linear', jitter = 'full' }\n"
+    "host:unrecoverable('Gone', function(err)\n"
+    "    return err:is('Gone') and err.text:rep(300):sub(-1) == '7'\n"
+    "end)\n";
+
 static const char rules[] =
-    "local policy = require 'mulligan.policy'\n"
     "policy.errors { Child = 'Parent', Table = 'Parent' }\n"
     "local caught = pcall(error, {})\n"
     "print('the policy', name)\n"
-    "local host, bus, lane = policy.host(), policy.bus(), policy.transport('lane')\n"
-    "host:max_age('1d')\n"
-    "host:default():retry { attempts = tries, delay = '1s', backoff = 'linear', jitter = 'full' }\n"
+    "local bus, lane = policy.bus(), policy.transport('lane')\n"
     "bus:dead_letter_queue('rest-' .. name)\n"
     "bus:max_attempts(1000 + tries)\n"
     "bus:rate_limit { after = tries, wait = '5s' }\n"
@@ -73,12 +82,25 @@ static const char rules[] =
     "    assert(#found > 4 and event.failure.error.cause.type == 'Cause')\n"
     "end)\n";
 
-/* policy_text writes the policy named 'a' or 'b'. With `more` it requires a file. */
-static inline void policy_text(char text[4096], char name, int more)
+/* place_kind is where a policy comes from: a text; a file and one beside it; or these and a file of
+ * its host's. */
+typedef enum place_kind { A_TEXT, A_FILE, WITH_HOST } place_kind;
+
+enum { LONGEST = 4096 };
+
+/* policy_text writes the policy named 'a' or 'b', host_text that of its host. */
+static inline void policy_text(char text[LONGEST], char name, place_kind kind)
 {
-    int length = snprintf(text, 4096, "%s%s%s", names[name == 'b'], rules,
-                          more ? "assert(require 'more.rules' == 'required')\n" : "");
-    assert_in_range(length, 1, 4095);
+    int length = snprintf(text, LONGEST, "%s%s%s%s%s", names[name == 'b'], words,
+                          kind == WITH_HOST ? "" : host_rules, rules,
+                          kind != A_TEXT ? "assert(require 'more.rules' == 'required')\n" : "");
+    assert_in_range(length, 1, LONGEST - 1);
+}
+
+static inline void host_text(char text[LONGEST], char name)
+{
+    int length = snprintf(text, LONGEST, "%s%s%s", names[name == 'b'], words, host_rules);
+    assert_in_range(length, 1, LONGEST - 1);
 }
 
 /* ---- Failures -------------------------------------------------------------------------------- */
@@ -92,6 +114,7 @@ static const facts all_facts[] = {
     {.type = "Table"},
     {.type = "Mixed"},
     {.type = "Fatal"},
+    {.type = "Deep"},
     {.type = "Unknown"}, /* but its cause is known */
     {.type = "Child", .transport = "lane"},
     {.type = "Any", .consumer = "Mocha"},
@@ -179,25 +202,32 @@ static inline void assert_decides(mull_decider *decider, const told *t, char nam
 
 /* ---- What is loaded -------------------------------------------------------------------------- */
 
-/* place is where a policy comes from: a text, or a file and one beside it. */
 typedef struct place {
-    int is_file;
+    place_kind kind;
     folder folder;
-    char text[4096];
+    char text[LONGEST];
 } place;
 
 static inline void put(place *at, char name)
 {
-    policy_text(at->text, name, at->is_file);
-    if (at->is_file)
+    policy_text(at->text, name, at->kind);
+    if (at->kind != A_TEXT)
         folder_write(&at->folder, "policy.lua", at->text);
+    if (at->kind == WITH_HOST) {
+        char text[LONGEST];
+        host_text(text, name);
+        folder_write(&at->folder, "host.lua", text);
+    }
 }
 
 static inline int load(mull_policy **policy, const place *from, counting_allocator *p, told *t)
 {
     mull_policy_options options = MULL_INIT(mull_policy_options);
-    options.path = from->is_file ? from->folder.main : NULL;
-    options.text = from->is_file ? NULL : from->text;
+    char host[FOLDER_PATH];
+    snprintf(host, sizeof host, "%s/host.lua", from->folder.path);
+    options.path = from->kind != A_TEXT ? from->folder.main : NULL;
+    options.text = from->kind != A_TEXT ? NULL : from->text;
+    options.host_path = from->kind == WITH_HOST ? host : NULL;
     options.problem = on_problem;
     options.log = on_log;
     options.event = on_event;
@@ -208,7 +238,7 @@ static inline int load(mull_policy **policy, const place *from, counting_allocat
 
 static inline int reload(mull_policy *policy, const place *from)
 {
-    return mull_policy_reload(policy, from->is_file ? NULL : from->text, 0);
+    return mull_policy_reload(policy, from->kind != A_TEXT ? NULL : from->text, 0);
 }
 
 /* learn what the policy named decides where there is memory. */
@@ -230,11 +260,11 @@ static inline void learn(place *at, told *t, char name)
 }
 
 /* open_place leaves the policy 'a' there. */
-static inline void open_place(place *at, told *t, int is_file)
+static inline void open_place(place *at, told *t, place_kind kind)
 {
-    *at = (place){.is_file = is_file};
+    *at = (place){.kind = kind};
     *t = (told){0};
-    if (is_file) {
+    if (kind != A_TEXT) {
         folder_open(&at->folder);
         folder_make(&at->folder, "more");
         folder_write(&at->folder, "more/rules.lua", "return 'required'\n");
@@ -245,7 +275,7 @@ static inline void open_place(place *at, told *t, int is_file)
 
 static inline void close_place(place *at)
 {
-    if (at->is_file)
+    if (at->kind != A_TEXT)
         folder_close(&at->folder);
 }
 
@@ -273,11 +303,11 @@ static inline int come_and_go(const place *from, counting_allocator *p, told *t)
 }
 
 /* load_without_memory refuses some `lives` of all n, for each length. */
-static inline void load_without_memory(int is_file, long lives)
+static inline void load_without_memory(place_kind kind, long lives)
 {
     place from;
     static told t;
-    open_place(&from, &t, is_file);
+    open_place(&from, &t, kind);
     counting_allocator p = {0};
     assert_int_equal(come_and_go(&from, &p, &t), 0);
     long all = p.asked, refused = 0, tried = 0;
@@ -321,11 +351,11 @@ static inline int try_to_decide(mull_decider *decider, told *t, counting_allocat
 
 /* decide_without_memory refuses some `lives` of all n, for each failure and length. A failure that
  * meets no function asks for nothing. */
-static inline void decide_without_memory(long lives)
+static inline void decide_without_memory(place_kind kind, long lives)
 {
     place from;
     static told t;
-    open_place(&from, &t, 0);
+    open_place(&from, &t, kind);
     counting_allocator p = {0};
     mull_policy *policy;
     mull_decider *decider;
@@ -400,11 +430,11 @@ static inline int go_on(mull_policy *policy, mull_decider *decider, place *from,
 
 /* reload_without_memory goes back and forth, for some `lives` of all n and each length: one decider
  * takes each fresh seat, the other one none until the end. */
-static inline void reload_without_memory(int is_file, long lives)
+static inline void reload_without_memory(place_kind kind, long lives)
 {
     place from;
     static told t;
-    open_place(&from, &t, is_file);
+    open_place(&from, &t, kind);
     counting_allocator p = {0};
     mull_policy *policy;
     mull_decider *deciders[DECIDERS];

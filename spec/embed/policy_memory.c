@@ -8,13 +8,19 @@ enum { LIVES = 40 / SLOWNESS, RELOADS = 20 / SLOWNESS };
 static void a_text_is_loaded(void **state)
 {
     (void)state;
-    load_without_memory(0, LIVES);
+    load_without_memory(A_TEXT, LIVES);
 }
 
 static void a_file_is_loaded(void **state)
 {
     (void)state;
-    load_without_memory(1, LIVES);
+    load_without_memory(A_FILE, LIVES);
+}
+
+static void a_host_policy_is_loaded(void **state)
+{
+    (void)state;
+    load_without_memory(WITH_HOST, LIVES);
 }
 
 /* picky refuses requests of one size. */
@@ -40,7 +46,7 @@ static void a_file_without_memory_is_no_mistake(void **state)
     place from;
     static told t;
     static char text[TEXT + 1];
-    open_place(&from, &t, 1);
+    open_place(&from, &t, A_FILE);
     memset(text, '-', TEXT); /* a comment */
     folder_write(&from.folder, "policy.lua", text);
     const size_t sizes[] = {2048 + HEADER, (TEXT + 2 + 15) / 16 * 16 + HEADER};
@@ -62,19 +68,26 @@ static void a_file_without_memory_is_no_mistake(void **state)
 static void a_matcher_without_memory_is_skipped(void **state)
 {
     (void)state;
-    decide_without_memory(LIVES);
+    decide_without_memory(A_TEXT, LIVES);
+    decide_without_memory(WITH_HOST, LIVES);
 }
 
 static void a_text_is_reloaded(void **state)
 {
     (void)state;
-    reload_without_memory(0, RELOADS);
+    reload_without_memory(A_TEXT, RELOADS);
 }
 
 static void a_file_is_reloaded(void **state)
 {
     (void)state;
-    reload_without_memory(1, RELOADS);
+    reload_without_memory(A_FILE, RELOADS);
+}
+
+static void a_host_policy_is_reloaded(void **state)
+{
+    (void)state;
+    reload_without_memory(WITH_HOST, RELOADS);
 }
 
 int main(void)
@@ -82,10 +95,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_loaded),
         cmocka_unit_test(a_file_is_loaded),
+        cmocka_unit_test(a_host_policy_is_loaded),
         cmocka_unit_test(a_file_without_memory_is_no_mistake),
         cmocka_unit_test(a_matcher_without_memory_is_skipped),
         cmocka_unit_test(a_text_is_reloaded),
         cmocka_unit_test(a_file_is_reloaded),
+        cmocka_unit_test(a_host_policy_is_reloaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@ enum {
     MULL__ERROR_LEAST = MULL__SIZE_TO(mull_error, cause),
     MULL__FAILURE_LEAST = MULL__SIZE_TO(mull_failure, held_ms),
     MULL__VERDICT_LEAST = MULL__SIZE_TO(mull_verdict, generation),
-    MULL__POLICY_OPTIONS_LEAST = MULL__SIZE_TO(mull_policy_options, allocator),
+    MULL__POLICY_OPTIONS_LEAST = MULL__SIZE_TO(mull_policy_options, host_text_size),
     MULL__ENGINE_OPTIONS_LEAST = MULL__SIZE_TO(mull_engine_options, quiet_ms),
     MULL__CONSUMER_OPTIONS_LEAST = MULL__SIZE_TO(mull_consumer_options, paused),
     MULL__COUNTS_LEAST = MULL__SIZE_TO(mull_counts, notify_failed)

@@ -20,6 +20,7 @@ void mull__policy_unref(mull_policy *policy)
     const mull__language_ops language = policy->language;
     void *data = policy->language_data;
     mull__free(&a, policy->files);
+    mull__free(&a, policy->host_path);
     mull__free(&a, policy->path);
     mull__free(&a, policy);
     language.data_free(data);
@@ -56,8 +57,12 @@ static mull_policy *policy_new(const mull_policy_options *options,
     if (!policy)
         return NULL;
     policy->allocator = a;
+    int has_host = options->host_path || options->host_text;
     policy->path = mull__strdup(&a, options->path ? options->path : "policy.lua");
-    if (!policy->path || make_locks(policy)) {
+    if (has_host)
+        policy->host_path = mull__strdup(&a, options->host_path ? options->host_path : "host.lua");
+    if (!policy->path || has_host != (policy->host_path != NULL) || make_locks(policy)) {
+        mull__free(&a, policy->host_path);
         mull__free(&a, policy->path);
         mull__free(&a, policy);
         return NULL;
@@ -66,7 +71,7 @@ static mull_policy *policy_new(const mull_policy_options *options,
     atomic_init(&policy->users, 1);
     policy->language = *language;
     policy->language_data = data;
-    policy->has_files = !options->text;
+    policy->has_files = !options->text || (has_host && !options->host_text);
     policy->problem = options->problem;
     policy->event = options->event;
     policy->data = options->data;

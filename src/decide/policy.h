@@ -31,7 +31,8 @@ struct mull_policy {
     atomic_size_t users; /* of the generation in force: the embedder, and each decider */
     mull__language_ops language;
     void *language_data;
-    char *path; /* what the embedder calls it */
+    char *path;      /* what the embedder calls it */
+    char *host_path; /* and its host policy; NULL: there is none */
     int has_files;
     mull_problem_fn problem;
     mull_event_fn event;

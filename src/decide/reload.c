@@ -182,24 +182,68 @@ static int publish_unless_refused(mull_policy *policy, staged *s, mull__report *
     return status;
 }
 
+/* said is what the host's scope of a table says, or all others do. */
+typedef struct said {
+    size_t rules;
+    int anything;
+} said;
+
+static said said_by(const mull__table *table, int of_host)
+{
+    said all = {0};
+    for (size_t i = 0; i < table->scope_count; i++) {
+        const mull__scope *scope = &table->scopes[i];
+        if ((scope->kind == MULL__HOST) != of_host)
+            continue;
+        all.rules += mull__scope_rules(scope);
+        all.anything |= all.rules > 0 || scope->settings.set != 0 || scope->unrecoverable.count > 0;
+    }
+    return all;
+}
+
+static int refuse(const char *path, const char *text, mull__report *report)
+{
+    const char *slash = strrchr(path, '/');
+    mull__report_add(slash ? slash + 1 : path, 0, text, report);
+    return MULL_EREFUSED;
+}
+
+/* refuse_silent refuses a policy, or a host policy, that says nothing where it had rules: the
+ * other's rules would take their place. */
+static int refuse_silent(const mull_policy *policy, const mull__table *fresh, int of_host,
+                         mull__report *report)
+{
+    const said before = said_by(mull__generation_table(policy->current), of_host);
+    char text[256];
+    if (before.rules == 0 || said_by(fresh, of_host).anything)
+        return MULL_OK;
+    snprintf(text, sizeof text,
+             "there is nothing left in it, where the one in force has %zu rule%s; if no rule is "
+             "meant, say a setting: policy.%s():dead_letter_queue(false)",
+             before.rules, before.rules == 1 ? "" : "s", of_host ? "host" : "bus");
+    return refuse(of_host ? policy->host_path : policy->path, text, report);
+}
+
 /* refuse_emptied refuses files without rule and override where those in force have rules: a file
  * that is being written, or for which the disk had no room, is empty, which is a policy, too; by
  * that one every failure would be a dead letter. A text that a call brings is meant. */
 static int refuse_emptied(const mull_policy *policy, const mull__generation *fresh,
                           mull__report *report)
 {
+    const mull__table *table = mull__generation_table(fresh);
     size_t before = mull__generation_table(policy->current)->rule_count;
-    if (before == 0 || mull__table_decides(mull__generation_table(fresh)))
-        return MULL_OK;
-    char text[256];
-    snprintf(
-        text, sizeof text,
-        "there is no rule left, where the policy in force has %zu; if every failure is to be a "
-        "dead letter, say so: policy.bus():default():dead_letter()",
-        before);
-    const char *slash = strrchr(policy->path, '/');
-    mull__report_add(slash ? slash + 1 : policy->path, 0, text, report);
-    return MULL_EREFUSED;
+    if (before > 0 && !mull__table_decides(table)) {
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "there is no rule left, where the policy in force has %zu; if every failure is to be a "
+            "dead letter, say so: policy.bus():default():dead_letter()",
+            before);
+        return refuse(policy->path, text, report);
+    }
+    int status = policy->host_path ? refuse_silent(policy, table, 0, report) : MULL_OK;
+    return status == MULL_OK && policy->host_path ? refuse_silent(policy, table, 1, report)
+                                                  : status;
 }
 
 /* build_and_publish is a reload under `building`. 1: the same bytes as those in force. */
@@ -250,7 +294,8 @@ void mull__policy_loaded_text(const mull_policy *policy, const mull__generation 
 {
     const mull__table *table = mull__generation_table(generation);
     size_t rules = table->rule_count;
-    snprintf(text, size, "%.900s: %zu rule%s, %sgeneration %s", policy->path, rules,
+    snprintf(text, size, "%.450s%s%.450s: %zu rule%s, %sgeneration %s", policy->path,
+             policy->host_path ? " and " : "", policy->host_path ? policy->host_path : "", rules,
              rules == 1 ? "" : "s",
              mull__table_decides(table) ? "" : "so every failure is a dead letter, ",
              mull__generation_name(generation));

@@ -13,7 +13,8 @@ return {
                 of = "PolicyWords",
                 name = "host",
                 returns = "Scope",
-                text = "The scope behind all others: for what several policies of one machine share.",
+                text = "The scope behind all others: for what several policies of one machine share. Where there is a \z
+                    [host policy](policy.md#the-host-policy), it is said there alone.",
                 example = "policy.host():default():redeliver()",
                 tries = { { 'error = { type = "TimeoutError" }', "redeliver 300000" } },
             },

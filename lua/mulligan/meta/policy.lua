@@ -394,7 +394,8 @@ function PolicyWords.seconds(n) end
 ---@return mulligan.Duration
 function PolicyWords.ms(n) end
 
----The scope behind all others: for what several policies of one machine share.
+---The scope behind all others: for what several policies of one machine share. Where there is a [host
+---policy](policy.md#the-host-policy), it is said there alone.
 ---```lua
 ---policy.host():default():redeliver()
 ---```

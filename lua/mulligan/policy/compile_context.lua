@@ -6,6 +6,7 @@ local context = {}
 context.__index = context
 
 local key_order = require "mulligan.policy.key_order"
+local offers = require "mulligan.sandbox.offers"
 
 local MOST_PROBLEMS = 100
 
@@ -13,7 +14,9 @@ function context.new()
     return setmetatable({
         problems = {},
         noted = {},
-        parents = {}, -- child -> { parent =, place = }
+        is_host = offers.is_host, -- it is the host policy
+        host = offers.host, -- what the host policy told; nil: there is none
+        parents = offers.host and offers.host.parents or {}, -- child -> { parent =, place = }
         scopes = {}, -- kind -> name or true -> scope
         functions = {},
         numbers = {}, -- function -> its place among the functions, from 0

@@ -207,9 +207,16 @@ local function check_action(context, rule, stopped)
         .. "must follow"):format(#shown > 0 and text.list(text.some(shown, MOST_TYPES), "and") or "this type"))
 end
 
+-- told gives what another policy has to know of a scope of this one; nil: nothing was said to it.
+function scope.told(context, kind)
+    local data = context.scopes[kind] and context.scopes[kind][true]
+    return data and unlimited.told(context, data)
+end
+
 -- check notes what can only be seen at the end: a rule without an action, one that never ends. Where
 -- an error ended the policy, `stopped` is true: the rule at which a word was begun then isn't at fault,
--- and what would have come after it isn't missed.
+-- and what would have come after it isn't missed. What ends the rules of a host policy may be said in
+-- the other, which looks at both.
 function scope.check(context, stopped)
     local all = in_order(context)
     table.move(context.strays or {}, 1, #(context.strays or {}), #all + 1, all)
@@ -223,7 +230,11 @@ function scope.check(context, stopped)
             end
         end
     end
-    if not stopped then
+    local host = context.host
+    if host and host.scope then
+        all[#all + 1] = unlimited.heard(context, host.scope)
+    end
+    if not (stopped or context.is_host or host and host.stopped) then
         unlimited.check(context, all)
     end
 end

@@ -43,6 +43,29 @@ local function first(context, data)
     end
 end
 
+-- told gives what another policy has to know of a scope: { ends =, endless =, here = }, the last the place
+-- of its first tier without a limit.
+function unlimited.told(context, data)
+    local _, here
+    if context.unlimited then
+        _, here = first(context, data)
+    end
+    return { ends = data.ends, endless = data.endless, here = here }
+end
+
+-- heard gives the host's scope of another policy, as far as it was told.
+function unlimited.heard(context, told)
+    local rules = {}
+    if told.here then
+        rules[1] = { scope = "host", redeliver = {} }
+        unlimited.note(context, rules[1].redeliver, told.here)
+    end
+    return {
+        kind = "host", label = "host", includes = {}, ends = told.ends, endless = told.endless,
+        force = { rules = rules, cause_rules = {}, replaced = {} },
+    }
+end
+
 -- Whether a rule is one of those that count in a scope.
 local function counts_in(data, rule)
     for _, list in next, effective_rules.of(data) do

@@ -62,6 +62,8 @@ function files:objection(name, file)
         return 'a policy has "mulligan.policy"; this looks like a service.lua, whose policy is what m.policy names'
     elseif name:find("^mulligan%.") then
         return 'a policy has "mulligan.policy" of these, and the files beside it'
+    elseif offers.is_host then
+        return "a host policy is one file; say here what the other one says"
     elseif not file then
         return '"a.b" means the file a/b.lua beside the policy, and no other way leads to a file'
     elseif file == offers.main or self.loaded[file] == self.running then

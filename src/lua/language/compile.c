@@ -1,5 +1,6 @@
 /* compile.c: see compile.h. Reads what docs/plain-rules.md says straight into a table's arena,
- * which goes with the table where an error ends that in the middle. */
+ * which goes with the table where an error ends that in the middle. The scopes of the two sandboxes
+ * stand one behind the other: none is in both. */
 #include "compile.h"
 
 #include <lauxlib.h>
@@ -14,8 +15,9 @@
 typedef struct reader {
     lua_State *L;
     mull__table *table;
-    int out_of_memory; /* the arena's allocator had none */
-    size_t parts;      /* of matchers, their tests, and the values in these */
+    int out_of_memory;         /* the arena's allocator had none */
+    size_t parts;              /* of a sandbox's matchers, their tests, and the values in these */
+    uint32_t functions_before; /* of the sandboxes that were read before */
     mull__report *report;
     size_t problem_count;
     mull__type_parent *parents;
@@ -219,7 +221,7 @@ static void read_matcher(reader *r, void *item)
 {
     mull__matcher *matcher = item;
     matcher->kind = (mull__matcher_kind)word_of(r, "kind", mull__matcher_words);
-    matcher->function = (uint32_t)integer_of(r, "number", 0);
+    matcher->function = r->functions_before + (uint32_t)integer_of(r, "number", 0);
     matcher->parts = each(r, &matcher->part_count, "parts", sizeof *matcher, read_matcher);
     matcher->tests = each(r, &matcher->test_count, "tests", sizeof *matcher->tests, read_test);
     count_parts(r, matcher->part_count + matcher->test_count);
@@ -308,7 +310,8 @@ static void read_span(reader *r, int64_t *value)
 
 static void read_function(reader *r, int64_t *value)
 {
-    *value = lua_isboolean(r->L, -1) ? MULL__OFF : lua_tointeger(r->L, -1) + 1;
+    *value =
+        lua_isboolean(r->L, -1) ? MULL__OFF : r->functions_before + lua_tointeger(r->L, -1) + 1;
 }
 
 static void read_name(reader *r, void *item)
@@ -465,34 +468,64 @@ static void read_problem(reader *r, void *item)
     mull__vm_enter(mull__vm_of(r->L));
 }
 
+/* add_scopes puts the result's scopes behind those that are there. */
+static void add_scopes(reader *r)
+{
+    mull__table *table = r->table;
+    size_t count, before = table->scope_count;
+    const mull__scope *more = each(r, &count, "scopes", sizeof *more, read_scope);
+    if (count == 0)
+        return;
+    mull__scope *all = take(r, before + count, sizeof *all);
+    if (before > 0)
+        memcpy(all, table->scopes, before * sizeof *all);
+    memcpy(all + before, more, count * sizeof *all);
+    table->scopes = all;
+    table->scope_count = before + count;
+}
+
+/* read_result: the types' parents are those of the sandbox that is read last, which knows all. */
 static int read_result(lua_State *L)
 {
     reader *r = lua_touserdata(L, 1);
-    mull__table *table = r->table;
+    mull__sandbox *sandbox = (mull__sandbox *)mull__vm_of(L);
+    size_t problems;
     r->L = L;
+    r->parts = 0;
+    r->functions_before = r->table->function_count;
     lua_newtable(L); /* KNOWN */
     mull__sandbox_result(L);
-    each(r, &r->problem_count, "problems", 0, read_problem);
+    each(r, &problems, "problems", 0, read_problem);
+    r->problem_count += problems;
     r->parents = each(r, &r->parent_count, "parents", sizeof *r->parents, read_parent);
-    table->scopes = each(r, &table->scope_count, "scopes", sizeof *table->scopes, read_scope);
+    add_scopes(r);
     if (lua_getfield(L, -1, "functions") == LUA_TTABLE)
-        table->function_count = (uint32_t)lua_rawlen(L, -1);
+        sandbox->function_count = (uint32_t)lua_rawlen(L, -1);
+    r->table->function_count += sandbox->function_count;
     return 0;
 }
 
-int mull__compile(mull__table **out, mull__sandbox *sandbox, mull__report *report)
+static int read_sandbox(reader *r, mull__sandbox *sandbox)
+{
+    int status = mull__vm_call(&sandbox->vm, read_result, r, NULL);
+    if (r->out_of_memory)
+        return MULL_ENOMEM;
+    if (status == MULL_EPOLICY)
+        mull__report_add(sandbox->options.main, 0, sandbox->vm.message, r->report);
+    return status;
+}
+
+int mull__compile(mull__table **out, mull__sandbox *host, mull__sandbox *own, mull__report *report)
 {
     mull__table *table;
     *out = NULL;
-    if (mull__table_begin(&table, &sandbox->vm.allocator))
+    if (mull__table_begin(&table, &own->vm.allocator))
         return MULL_ENOMEM;
     reader r = {.table = table, .report = report};
-    int status = mull__vm_call(&sandbox->vm, read_result, &r, NULL);
-    if (r.out_of_memory)
-        status = MULL_ENOMEM;
-    else if (status == MULL_EPOLICY)
-        mull__report_add(sandbox->main, 0, sandbox->vm.message, report);
-    else if (r.problem_count > 0)
+    int status = host ? read_sandbox(&r, host) : MULL_OK;
+    if (status == MULL_OK)
+        status = read_sandbox(&r, own);
+    if (status == MULL_OK && r.problem_count > 0)
         status = MULL_EPOLICY;
     if (status == MULL_OK)
         status = mull__table_finish(table, r.parents, r.parent_count);

@@ -40,8 +40,12 @@ static void register_functions(lua_State *L)
 
 static int ready(lua_State *L)
 {
+    const mull__sandbox *typed_by = lua_touserdata(L, 1);
     mull__sandbox_result(L);
-    lua_getfield(L, -1, "parent_of");
+    if (typed_by)
+        mull__sandbox_shared(L, typed_by);
+    else
+        lua_getfield(L, -1, "parent_of");
     mull__proxies_open(L);
     register_functions(L);
     lua_getfield(L, -1, "answer");
@@ -49,10 +53,10 @@ static int ready(lua_State *L)
     return 0;
 }
 
-int mull__functions_open(mull__sandbox *sandbox)
+int mull__functions_open(mull__sandbox *sandbox, const mull__sandbox *typed_by)
 {
     enum { PAUSE = 200 }; /* Lua's own */
-    int status = mull__vm_call(&sandbox->vm, ready, NULL, NULL);
+    int status = mull__vm_call(&sandbox->vm, ready, (void *)(uintptr_t)typed_by, NULL);
     /* A call's bytes are those beyond what is held; its garbage goes in small steps. */
     lua_gc(sandbox->vm.lua, LUA_GCINC, PAUSE, 0, 0);
     lua_gc(sandbox->vm.lua, LUA_GCCOLLECT);

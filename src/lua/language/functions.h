@@ -8,8 +8,9 @@
 #include "policy/table.h"
 #include "sandbox.h"
 
-/* mull__functions_open readies a loaded sandbox, once. MULL_ENOMEM. */
-int mull__functions_open(mull__sandbox *sandbox);
+/* mull__functions_open readies a loaded sandbox, once. `typed_by` is the loaded one that knows the
+ * parents of all types: that of the policy, for its host policy; else NULL. MULL_ENOMEM. */
+int mull__functions_open(mull__sandbox *sandbox, const mull__sandbox *typed_by);
 
 /* mull__functions_match calls the `number`-th function with err and ctx: 1 where it gave anything
  * but nil and false, else 0. */

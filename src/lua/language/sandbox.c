@@ -21,7 +21,8 @@ static const mull__vm_budget again_budget = {.instructions = MULL__AGAIN_INSTRUC
 const mull__vm_budget mull__function_budget = {
     .instructions = MULL__CALL_INSTRUCTIONS, .at_once = MIB(1), .in_all = MIB(16)};
 
-static const char modules, load_side, box, result; /* keys of the registry, by their addresses */
+/* Keys of the registry, by their addresses. */
+static const char modules, load_side, box, result, shared;
 
 static mull__sandbox *sandbox_of(lua_State *L)
 {
@@ -64,12 +65,20 @@ static int offer_log(lua_State *L)
 {
     const char *text = luaL_checkstring(L, 1);
     mull__sandbox *s = sandbox_of(L);
-    if (!s->silent) {
+    if (!s->options.silent) {
         mull__vm_leave(&s->vm);
-        mull__log_write(s->log, MULL_INFO, text);
+        mull__log_write(s->options.log, MULL_INFO, text);
         mull__vm_enter(&s->vm);
     }
     return 0;
+}
+
+/* get gives a file of the source: the host policy is one file, its first. */
+static int get(const mull__sandbox *s, const char *name, const mull__source_file **file, char *why,
+               size_t why_size)
+{
+    return s->options.is_host ? mull__source_get_host(s->options.source, file, why, why_size)
+                              : mull__source_get(s->options.source, name, file, why, why_size);
 }
 
 /* offer_read(file) reads it, if that wasn't done before: true; or false and why not. */
@@ -77,8 +86,7 @@ static int offer_read(lua_State *L)
 {
     char why[1024];
     const mull__source_file *file;
-    int status =
-        mull__source_get(sandbox_of(L)->source, luaL_checkstring(L, 1), &file, why, sizeof why);
+    int status = get(sandbox_of(L), luaL_checkstring(L, 1), &file, why, sizeof why);
     if (status == MULL_ENOMEM) {
         mull__vm_of(L)->refused = MULL__VM_NO_MEMORY;
         return mull__vm_raise_no_memory(L);
@@ -98,7 +106,7 @@ static int offer_compile(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     const char *chunk = lua_pushfstring(L, "@%s", name);
     const mull__source_file *file;
-    if (mull__source_get(sandbox_of(L)->source, name, &file, NULL, 0))
+    if (get(sandbox_of(L), name, &file, NULL, 0))
         return luaL_error(L, "%s wasn't read", name);
     size_t mark = file->size >= 3 && memcmp(file->text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     mull__vm_charge(L, file->size / PARSED);
@@ -133,9 +141,16 @@ static void push_offers(lua_State *L)
                                       {"reveal", mull__proxy_unwrap},
                                       {"pattern_mistake", offer_pattern_mistake},
                                       {NULL, NULL}};
+    const mull__sandbox_options *options = &sandbox_of(L)->options;
     luaL_newlib(L, offers);
-    lua_pushstring(L, sandbox_of(L)->main);
+    lua_pushstring(L, options->main);
     lua_setfield(L, -2, "main");
+    lua_pushboolean(L, options->is_host);
+    lua_setfield(L, -2, "is_host");
+    if (options->host) {
+        mull__sandbox_shared(L, options->host);
+        lua_setfield(L, -2, "host");
+    }
 }
 
 /* ---- Loading --------------------------------------------------------------------------------- */
@@ -196,7 +211,7 @@ static int finish(lua_State *L)
     lua_rawgetp(L, LUA_REGISTRYINDEX, &box);
     if (failed) {
         lua_getfield(L, -1, "failed");
-        lua_pushstring(L, failed->file[0] ? failed->file : sandbox_of(L)->main);
+        lua_pushstring(L, failed->file[0] ? failed->file : sandbox_of(L)->options.main);
         lua_pushinteger(L, failed->line);
         lua_pushstring(L, failed->message);
         lua_call(L, 3, 0);
@@ -204,6 +219,8 @@ static int finish(lua_State *L)
     lua_rawgetp(L, LUA_REGISTRYINDEX, &load_side);
     lua_getfield(L, -1, "collect");
     lua_call(L, 0, 1);
+    lua_getfield(L, -1, "shared");
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &shared);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &result);
     lua_getfield(L, -2, "freeze");
     lua_call(L, 0, 0);
@@ -215,6 +232,43 @@ void mull__sandbox_result(lua_State *L)
     lua_rawgetp(L, LUA_REGISTRYINDEX, &result);
 }
 
+/* copy pushes on `to` what is on top of `from`: texts, whole numbers, booleans, and a few levels of
+ * tables of these, for which either stack has room. Nothing here allocates in `from`, where an
+ * error would find nobody. Where `to` raises, both are freed, with what is left on their stacks. */
+static void copy(lua_State *to, lua_State *from)
+{
+    size_t size;
+    switch (lua_type(from, -1)) {
+    case LUA_TSTRING: {
+        const char *text = lua_tolstring(from, -1, &size);
+        lua_pushlstring(to, text, size);
+        break;
+    }
+    case LUA_TNUMBER:
+        lua_pushinteger(to, lua_tointeger(from, -1));
+        break;
+    case LUA_TTABLE:
+        lua_newtable(to);
+        for (lua_pushnil(from); lua_next(from, -2); lua_pop(from, 1)) {
+            lua_pushvalue(from, -2);
+            copy(to, from);
+            lua_pop(from, 1);
+            copy(to, from);
+            lua_rawset(to, -3);
+        }
+        break;
+    default:
+        lua_pushboolean(to, lua_toboolean(from, -1));
+    }
+}
+
+void mull__sandbox_shared(lua_State *L, const mull__sandbox *from)
+{
+    lua_rawgetp(from->vm.lua, LUA_REGISTRYINDEX, &shared);
+    copy(L, from->vm.lua);
+    lua_pop(from->vm.lua, 1);
+}
+
 int mull__sandbox_load(mull__sandbox *sandbox)
 {
     enum { PAUSE = 1000 }; /* garbage is collected once there is ten times what there was last */
@@ -223,7 +277,7 @@ int mull__sandbox_load(mull__sandbox *sandbox)
     int status = mull__vm_call(vm, prepare, NULL, NULL);
     if (status)
         return status;
-    status = mull__vm_call(vm, run, NULL, sandbox->again ? &again_budget : &load_budget);
+    status = mull__vm_call(vm, run, NULL, sandbox->options.again ? &again_budget : &load_budget);
     if (status == MULL_ENOMEM)
         return status;
     mull__vm failed = *vm;
@@ -231,26 +285,25 @@ int mull__sandbox_load(mull__sandbox *sandbox)
      * to be compiled, and its functions to be called. */
     mull__vm_spare(vm, MIB(MULL__LOADED_SPARE_MIB));
     status = mull__vm_call(vm, finish, status ? &failed : NULL, NULL);
-    sandbox->silent = 0; /* what its functions print from now on is new */
+    sandbox->options.silent = 0; /* what its functions print from now on is new */
     return status;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, int again, int silent)
+int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator,
+                      const mull__sandbox_options *options)
 {
     *out = NULL;
     mull__sandbox *s = mull__zalloc(allocator, 1, sizeof *s);
     if (!s)
         return MULL_ENOMEM;
-    *s = (mull__sandbox){
-        .source = source, .main = main, .log = log, .again = again, .silent = silent};
+    s->options = *options;
     if (mull__vm_open(&s->vm, allocator, MIB(MULL__LOAD_MIB))) {
         mull__free(allocator, s);
         return MULL_ENOMEM;
     }
-    if (again)
+    if (options->again)
         mull__vm_spare(&s->vm, MIB(MULL__AGAIN_SPARE_MIB));
     *out = s;
     return MULL_OK;

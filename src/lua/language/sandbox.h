@@ -23,21 +23,27 @@ enum {
 /* mull__function_budget is that of a call of a matcher, override or notify. */
 extern const mull__vm_budget mull__function_budget;
 
+/* mull__sandbox_options is what a sandbox is for; all that it points to is borrowed. */
+typedef struct mull__sandbox_options {
+    mull__source *source;
+    const char *main; /* the name of the first file */
+    mull__log *log;
+    int again;                        /* the files ran before */
+    int silent;                       /* what they print while they are loaded goes nowhere */
+    int is_host;                      /* it is for the source's host policy, which `main` names */
+    const struct mull__sandbox *host; /* that of the host policy, loaded; NULL: there is none */
+} mull__sandbox_options;
+
 typedef struct mull__sandbox {
     mull__vm vm;
     mull__proxies proxies;
     const mull__proxy_pair *owns; /* of each function */
-    mull__source *source;         /* borrowed */
-    const char *main;             /* the name of the first file; borrowed */
-    mull__log *log;               /* borrowed */
-    int again;                    /* the files ran before */
-    int silent;                   /* what is printed goes nowhere */
+    mull__sandbox_options options;
+    uint32_t function_count; /* mull__compile sets it */
 } mull__sandbox;
 
-/* mull__sandbox_new makes a sandbox for the files of a source, `again` where they ran before;
- * `silent`: what they print while they are loaded goes nowhere. MULL_ENOMEM. */
-int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator, mull__source *source,
-                      const char *main, mull__log *log, int again, int silent);
+int mull__sandbox_new(mull__sandbox **out, const mull_allocator *allocator,
+                      const mull__sandbox_options *options); /* MULL_ENOMEM */
 void mull__sandbox_free(mull__sandbox *sandbox);
 
 /* mull__sandbox_load runs the files and ends the load: mistakes in the policy, of whatever kind,
@@ -47,5 +53,9 @@ int mull__sandbox_load(mull__sandbox *sandbox);
 
 /* mull__sandbox_result pushes what collect gave, as docs/plain-rules.md has it. */
 void mull__sandbox_result(lua_State *L);
+
+/* mull__sandbox_shared pushes, in another sandbox's state, a copy of what a loaded one shares with
+ * it: `shared` of its result. May raise. */
+void mull__sandbox_shared(lua_State *L, const mull__sandbox *from);
 
 #endif

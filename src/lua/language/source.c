@@ -16,8 +16,9 @@ struct mull__source {
     mull__arena arena;  /* all memory of it, and of its files */
     const char *folder; /* NULL: none, or closed */
     mull__source_file *files;
-    int count;             /* of them */
-    int has_appeared_late; /* one that was looked for in vain before */
+    mull__source_file *host; /* NULL: the host has no policy of its own; its name is its path */
+    int count;               /* of the files */
+    int has_appeared_late;   /* one that was looked for in vain before */
 };
 
 int mull__source_new(mull__source **out, const mull_allocator *allocator, const char *folder)
@@ -42,6 +43,19 @@ void mull__source_free(mull__source *source)
     const mull_allocator a = source->arena.allocator;
     mull__arena_free(&source->arena);
     mull__free(&a, source);
+}
+
+int mull__source_add_host(mull__source *source, const char *path, const char *text, size_t size)
+{
+    mull__source_file *host = mull__arena_zalloc(&source->arena, 1, sizeof *host);
+    if (!host || !(host->name = mull__arena_strndup(&source->arena, path, strlen(path))))
+        return MULL_ENOMEM;
+    if (text && !(host->text = mull__arena_strndup(&source->arena, text, size)))
+        return MULL_ENOMEM;
+    host->size = size;
+    host->given = text != NULL;
+    source->host = host;
+    return MULL_OK;
 }
 
 /* find gives a file of the source, one that couldn't be read too. */
@@ -159,13 +173,28 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
     return status;
 }
 
+int mull__source_get_host(mull__source *source, const mull__source_file **file, char *why,
+                          size_t why_size)
+{
+    mull__source_file *host = source->host;
+    *file = host;
+    return host->text
+               ? MULL_OK
+               : read_file(&host->text, &host->size, &source->arena, "", host->name, why, why_size);
+}
+
+static int is_on_disk(const mull__source_file *host)
+{
+    return host && !host->given;
+}
+
 /* has_moved is mull__source_changed for one file. */
-static int has_moved(const mull__source *source, const mull__source_file *file)
+static int has_moved(const mull__source *source, const char *folder, const mull__source_file *file)
 {
     mull__arena arena = {.allocator = source->arena.allocator};
     char *text = NULL, why[1];
     size_t size = 0;
-    int status = read_file(&text, &size, &arena, source->folder, file->name, why, sizeof why);
+    int status = read_file(&text, &size, &arena, folder, file->name, why, sizeof why);
     int same = text && file->text ? size == file->size && memcmp(text, file->text, size) == 0
                                   : !text && !file->text;
     mull__arena_free(&arena);
@@ -177,22 +206,40 @@ int mull__source_changed(mull__source *source)
     int status = source->has_appeared_late;
     for (mull__source_file *file = source->files; file && status == 0; file = file->next)
         if (source->folder && !file->given)
-            status = has_moved(source, file);
+            status = has_moved(source, source->folder, file);
+    if (status == 0 && is_on_disk(source->host))
+        status = has_moved(source, "", source->host);
     return status;
+}
+
+/* add_path writes a path with its NUL, where `at` isn't NULL, and gives its bytes. */
+static size_t add_path(char *at, const char *folder, const char *name)
+{
+    size_t before = strlen(folder), bytes = before + strlen(name) + 1;
+    if (at) {
+        memcpy(at, folder, before);
+        memcpy(at + before, name, bytes - before);
+    }
+    return bytes;
+}
+
+/* add_paths writes those of all files, where `at` isn't NULL, and gives their bytes. */
+static size_t add_paths(char *at, const mull__source *source)
+{
+    size_t bytes = 0;
+    for (mull__source_file *file = source->folder ? source->files : NULL; file; file = file->next)
+        bytes += add_path(at ? at + bytes : NULL, source->folder, file->name);
+    if (is_on_disk(source->host))
+        bytes += add_path(at ? at + bytes : NULL, "", source->host->name);
+    return bytes;
 }
 
 char *mull__source_files(const mull__source *source)
 {
-    if (!source->folder)
-        return NULL;
-    size_t folder = strlen(source->folder), room = 1;
-    for (mull__source_file *file = source->files; file; file = file->next)
-        room += folder + strlen(file->name) + 1;
-    char *paths = mull__alloc(&source->arena.allocator, room), *at = paths;
-    for (mull__source_file *file = source->files; paths && file; file = file->next)
-        at += snprintf(at, room - (size_t)(at - paths), "%s%s", source->folder, file->name) + 1;
+    size_t bytes = add_paths(NULL, source);
+    char *paths = bytes > 0 ? mull__alloc(&source->arena.allocator, bytes + 1) : NULL;
     if (paths)
-        *at = 0;
+        paths[add_paths(paths, source)] = 0;
     return paths;
 }
 
@@ -205,6 +252,10 @@ void mull__source_close(mull__source *source, char name[33])
             mull__digest_add(&digest, file->name, strlen(file->name));
             mull__digest_add(&digest, file->text, file->size);
         }
+    if (source->host && source->host->text) {
+        mull__digest_add(&digest, "/", 1); /* no file's name begins so */
+        mull__digest_add(&digest, source->host->text, source->host->size);
+    }
     mull__digest_end(&digest, name);
     source->folder = NULL;
 }

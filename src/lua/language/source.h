@@ -1,6 +1,6 @@
-/* source.h: the files that a policy is made of, by name and byte for byte. While it is open, a file
- * that it hasn't yet is read from the policy's folder; once closed, it never touches the disk, and
- * any number of threads may read it. */
+/* source.h: the files that a policy is made of, by name and byte for byte, and its host policy,
+ * which has no name here. While it is open, a file that it hasn't yet is read from the policy's
+ * folder; once closed, it never touches the disk, and any number of threads may read it. */
 #ifndef MULL__SOURCE_H
 #define MULL__SOURCE_H
 
@@ -29,6 +29,14 @@ void mull__source_free(mull__source *source);
 /* mull__source_add takes in a text under a name that it hasn't yet. MULL_ENOMEM. */
 int mull__source_add(mull__source *source, const char *name, const char *text, size_t size);
 
+/* mull__source_add_host says where the host policy is: in the file at `path`, or, where there is a
+ * text, in that. MULL_ENOMEM. */
+int mull__source_add_host(mull__source *source, const char *path, const char *text, size_t size);
+
+/* mull__source_get_host gives the host policy, as mull__source_get. */
+int mull__source_get_host(mull__source *source, const mull__source_file **file, char *why,
+                          size_t why_size);
+
 /* mull__source_get gives a file with its text. MULL_ENOMEM; MULL_EIO with the reason, and where it
  * was looked for, in `why`. */
 int mull__source_get(mull__source *source, const char *name, const mull__source_file **file,
@@ -40,11 +48,12 @@ int mull__source_get(mull__source *source, const char *name, const mull__source_
 int mull__source_changed(mull__source *source);
 
 /* mull__source_files lists the paths of all files that were read, or looked for and not there, one
- * behind the other, each with its NUL, and an empty one at the end. NULL: out of memory, or closed,
- * or there is no folder. */
+ * behind the other, each with its NUL, and an empty one at the end. NULL: out of memory, or none
+ * was looked for, as where all texts were given. Not once it is closed. */
 char *mull__source_files(const mull__source *source);
 
-/* mull__source_close ends the reading from disk and writes the content hash of all files. */
+/* mull__source_close ends the reading from disk and writes the content hash of all files: of their
+ * names and bytes, and of the bytes of the host policy. */
 void mull__source_close(mull__source *source, char name[33]);
 
 #endif
