@@ -18,21 +18,26 @@ local mulligan = {
 
 -- ---- Deciding ----------------------------------------------------------------------------------
 
+local load_options = { log = "callback", event = "callback", host_policy = "path", host_text = "text" }
+local load_text_options = { name = "name" }
+for option, kind in pairs(load_options) do
+    load_text_options[option] = kind
+end
+
 function mulligan.load(path, given)
     if type(path) ~= "string" or path:find("\0", 1, true) then
         error("mulligan.load: the path must be a string without a NUL, not " .. text.show(path), 2)
     end
-    local read = options.demand("mulligan.load", given or {}, { log = "callback", event = "callback" }, 2)
-    return core.load(path, nil, nil, read.log, read.event)
+    local read = options.demand("mulligan.load", given or {}, load_options, 2)
+    return core.load(path, nil, nil, read.log, read.event, read.host_policy, read.host_text)
 end
 
 function mulligan.load_text(source, given)
     if type(source) ~= "string" then
         error("mulligan.load_text: the text must be a string, not " .. text.show(source), 2)
     end
-    local allowed = { log = "callback", event = "callback", name = "name" }
-    local read = options.demand("mulligan.load_text", given or {}, allowed, 2)
-    return core.load(nil, source, read.name, read.log, read.event)
+    local read = options.demand("mulligan.load_text", given or {}, load_text_options, 2)
+    return core.load(nil, source, read.name, read.log, read.event, read.host_policy, read.host_text)
 end
 
 -- What stands in front of a function in C calls that, never what the methods have by now: this file

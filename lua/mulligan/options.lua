@@ -75,6 +75,13 @@ function kinds.name(value)
     return nil, "must be a name in UTF-8, not " .. text.show(value)
 end
 
+function kinds.path(value)
+    if type(value) == "string" and value ~= "" and not value:find("\0", 1, true) then
+        return value
+    end
+    return nil, "must be the path of a file, not " .. text.show(value)
+end
+
 function kinds.count(value)
     local number = math.type(value) and math.tointeger(value)
     if number and number >= 1 and number <= UINT32_MAX then

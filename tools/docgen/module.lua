@@ -33,6 +33,8 @@ local deciding = {
             { "log?", "fun(level: string, text: string)", "gets what the policy prints" },
             { "event?", "fun(event: mulligan.ToldEvent)", "is told of matchers and overrides that failed, and of \z
                 reloads" },
+            { "host_policy?", "string", "the path of the host policy" },
+            { "host_text?", "string", "its text in the place of that; `host_policy` then only names it" },
         },
     },
     {
@@ -47,7 +49,7 @@ local deciding = {
         class = "Problem",
         heading = "A mistake",
         fields = {
-            { "file?", "string", "relative to the policy's folder" },
+            { "file?", "string", "relative to the policy's folder; the host policy's name" },
             { "line?", "integer", "where it is known" },
             { "text", "string", "what is wrong, and what would be right" },
         },

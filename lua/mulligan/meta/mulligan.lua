@@ -64,6 +64,8 @@ local Json = {}
 ---@class (exact) mulligan.LoadOptions
 ---@field log? fun(level: string, text: string) gets what the policy prints
 ---@field event? fun(event: mulligan.ToldEvent) is told of matchers and overrides that failed, and of reloads
+---@field host_policy? string the path of the host policy
+---@field host_text? string its text in the place of that; `host_policy` then only names it
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---Those of `load`, and:
@@ -73,7 +75,7 @@ local Json = {}
 
 ---A mistake
 ---@class mulligan.Problem
----@field file? string relative to the policy's folder
+---@field file? string relative to the policy's folder; the host policy's name
 ---@field line? integer where it is known
 ---@field text string what is wrong, and what would be right
 

@@ -1,4 +1,5 @@
 -- text.lua: the text of a tree. text(tree) also sets the line of each statement in it: that of its word.
+-- text(tree, says) has blank lines in the place of what `says` is false for: of a statement, or of a child's parent.
 
 local functions = require "support.generate.functions"
 local overrides = require "support.generate.overrides"
@@ -143,7 +144,7 @@ STYLES[4] = function(out, s, later)
     later.kept = (later.kept or 0) + 1
     local name = "kept" .. later.kept
     s.line = out(("local %s = %s%s%s"):format(name, scope_text(s.scope), on_text(s), step_text(s.chain[1])))
-    for i = 2, #s.chain do later[#later + 1] = name .. " = " .. name .. step_text(s.chain[i]) end
+    for i = 2, #s.chain do later[#later + 1] = { of = s, line = name .. " = " .. name .. step_text(s.chain[i]) } end
 end
 
 -- With its arguments on lines of their own.
@@ -220,25 +221,38 @@ local function write(out, s, later)
     end
 end
 
-local function write_parents(out, parents)
+-- Up to three in one statement.
+local function write_parents(out, parents, says)
     for first = 1, #parents, 3 do
-        out("policy.errors {")
-        for i = first, math.min(first + 2, #parents) do
-            out(("    [%q] = %q,"):format(parents[i].child, parents[i].parent))
+        local own = table.move(parents, first, math.min(first + 2, #parents), 1, {})
+        local any = false
+        for _, entry in ipairs(own) do any = any or says(entry) end
+        out(any and "policy.errors {" or "")
+        for _, entry in ipairs(own) do
+            out(says(entry) and ("    [%q] = %q,"):format(entry.child, entry.parent) or "")
         end
-        out("}")
+        out(any and "}" or "")
     end
 end
 
-return function(tree)
-    local lines, later = {}, {}
+local function always() return true end
+
+return function(tree, says)
+    local lines, later, silent = {}, {}, false
+    says = says or always
     local function out(line)
-        lines[#lines + 1] = line
+        lines[#lines + 1] = silent and "" or line
         return #lines
     end
     out('local policy = require "mulligan.policy"')
-    write_parents(out, tree.parents)
-    for _, statement in ipairs(tree.statements) do write(out, statement, later) end
-    for _, line in ipairs(later) do out(line) end
+    write_parents(out, tree.parents, says)
+    for _, statement in ipairs(tree.statements) do
+        silent = not says(statement)
+        write(out, statement, later)
+    end
+    for _, rest in ipairs(later) do
+        silent = not says(rest.of)
+        out(rest.line)
+    end
     return table.concat(lines, "\n") .. "\n"
 end

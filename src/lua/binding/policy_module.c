@@ -105,12 +105,18 @@ int mull__lua_load(lua_State *L)
     const char *path = luaL_optstring(L, 1, NULL);
     const char *text = luaL_optlstring(L, 2, NULL, &text_size);
     const char *name = luaL_optstring(L, 3, NULL);
-    lua_settop(L, 5);
+    size_t host_text_size = 0;
+    const char *host_path = luaL_optstring(L, 6, NULL);
+    const char *host_text = luaL_optlstring(L, 7, NULL, &host_text_size);
+    lua_settop(L, 7);
     mull__lua_policy *policy = push_policy(L, 4);
     mull_policy_options options = MULL_INIT(mull_policy_options);
     options.path = text ? name : path;
     options.text = text;
     options.text_size = text_size;
+    options.host_path = host_path;
+    options.host_text = host_text;
+    options.host_text_size = host_text_size;
     options.problem = on_problem;
     options.log = on_log;
     if (lua_isfunction(L, 5))

@@ -38,7 +38,7 @@ int mull__policy_catch_up(lua_State *L);
 /* mull__policy_drop ends one use. */
 void mull__policy_drop(mull__lua_policy *policy);
 
-/* mull__lua_load is load(path or nil, text or nil, name, log, event). */
+/* mull__lua_load is load(path or nil, text or nil, name, log, event, host_path, host_text). */
 int mull__lua_load(lua_State *L);
 
 /* mull__open_policy makes the type; its functions and methods are left on the stack, as by
