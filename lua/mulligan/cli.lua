@@ -53,27 +53,49 @@ function cli.complain_of(problems)
     return 2
 end
 
--- folder_of gives the folder of a policy's files, to be put before their names.
-function cli.folder_of(path)
-    return path:match("^(.*/)[^/]*$") or ""
+-- sight gives a function that names a file of the policy at `path` as it is called from here: one in the
+-- policy's folder, or its host policy at `host`, if it has one. Where the scope is known in which
+-- something stands, that says which: a file of the policy may have the host policy's name.
+function cli.sight(path, host)
+    local folder, own = path:match("^(.*/)[^/]*$") or "", path:match("[^/]*$")
+    local name = host and host:match("[^/]*$")
+    return function(file, scope)
+        local is_host = host and (file == host or file == name and name ~= own)
+        if is_host and (scope or "host") == "host" then
+            return host
+        end
+        return folder .. file
+    end
 end
 
--- seen_from_here names the files of the problems of the policy at `path` as they are called from here.
-function cli.seen_from_here(path, problems)
-    local folder = cli.folder_of(path)
+-- both names a policy, with its host policy if it has one.
+function cli.both(path, host)
+    return host and ("%s and %s"):format(path, host) or path
+end
+
+-- seen_from_here names the files of the problems of a policy as they are called from here.
+function cli.seen_from_here(path, problems, host)
+    local seen = cli.sight(path, host)
     for _, problem in ipairs(problems) do
-        problem.file = problem.file and folder .. problem.file or path
+        problem.file = problem.file and seen(problem.file) or path
     end
     return problems
 end
 
+-- no_file is the problem of a path that can't be that of a file, which `what` should be; nil: it may be one.
+local function no_file(path, what)
+    if url.is_url(path) and url.mask(path) ~= path or path:find("://", 1, true) then
+        return { file = url.mask(path), text = ("this is a URL; %s is a file"):format(what) }
+    elseif path:find("/$") then
+        return { file = path, text = ("this is a folder; %s is a file"):format(what) }
+    end
+end
+
 -- load_policy loads a policy's file; else nil and the problems, whose files are seen from here.
 function cli.load_policy(path, given)
-    if url.is_url(path) and url.mask(path) ~= path or path:find("://", 1, true) then
-        return nil, { { file = url.mask(path), text = "this is a URL; a policy is a file" } }
-    end
-    if path:find("/$") then
-        return nil, { { file = path, text = "this is a folder; a policy is a file" } }
+    local problem = no_file(path, "a policy") or given.host_policy and no_file(given.host_policy, "a host policy")
+    if problem then
+        return nil, { problem }
     end
     local policy, message, _, problems = mulligan.load(path, given)
     if policy then
@@ -82,7 +104,7 @@ function cli.load_policy(path, given)
     if #problems == 0 then
         return nil, { { file = path, text = message } }
     end
-    return nil, cli.seen_from_here(path, problems)
+    return nil, cli.seen_from_here(path, problems, given.host_policy)
 end
 
 -- print shows what a policy prints, where there is no log that it goes to.
@@ -93,12 +115,12 @@ end
 -- events gives what tells, on stderr, of a policy's functions that fail while something is decided;
 -- what `where` gives comes first.
 function cli.events(path, where)
-    local folder = cli.folder_of(path)
+    local seen = cli.sight(path)
     return function(event)
         local words = failed[event.name]
         local rule = event.rule or event.verdict and event.verdict.rule
         if words then
-            cli.complain("%s%s%s: %s", where(), rule and ("%s%s:%d: "):format(folder, rule.file, rule.line) or "",
+            cli.complain("%s%s%s: %s", where(), rule and ("%s:%d: "):format(seen(rule.file), rule.line) or "",
                 words, event.text)
         end
     end

@@ -13,6 +13,7 @@ return {
         options = {
             { "--until-empty", help = "end with a summary once the queues are empty; with 1 if a signal comes first" },
             { "--quiet", "SPAN", help = "with it: where a queue can't be counted, empty is quiet for so long (10s)" },
+            { "--host-policy", "FILE", help = "the host policy, policy.host() in a file of its own" },
             { "--log-format", "text|json", help = "one line an event, for people or for programs (text)" },
             { "--log-level", "debug|info|warning|error", help = "leave out what is below (info)" },
             { "--memory-limit", "SIZE", help = "what handlers may use in all: 512MiB (3/4 of what there is)" },
@@ -55,6 +56,7 @@ return {
         about = "Loads a policy, and lists every mistake that can be found in one go. Without any, it says what is\n"
             .. "suspicious, and how many calls of its handler, and how long, a message can take.",
         options = {
+            { "--host-policy", "FILE", help = "the host policy, policy.host() in a file of its own" },
             { "--for", "service.lua", help = "what it is for: its Lua is run for its consumers and transports" },
             { "--format", "text|json", help = "for people or for programs (text)" },
             { "--strict", help = "exit code 1 if anything is suspicious" },
@@ -70,6 +72,7 @@ return {
             .. "they\nare tried, and every setting with the place where it was set. Without a name, or with "
             .. "one\nfor which the policy has no scope, what the bus and the host say is shown.",
         options = {
+            { "--host-policy", "FILE", help = "the host policy, policy.host() in a file of its own" },
             { "--consumer", "C", help = "for this consumer" },
             { "--transport", "T", help = "on this transport" },
             { "--format", "text|json", help = "for people or for programs (text)" },
@@ -84,6 +87,7 @@ return {
         about = "Shows the verdict on a failure, the rule that decided, why the others that were looked at before it\n"
             .. "lost, and the timeline to the end if every later call fails with the same error.",
         options = {
+            { "--host-policy", "FILE", help = "the host policy, policy.host() in a file of its own" },
             { "--failure", "FILE", help = "the failure, as one of decide's objects; - is stdin" },
             { "--error", "TYPE", help = "or the type of its error, with these:" },
             { "--field", "NAME=VALUE", many = true,

@@ -42,15 +42,12 @@ local function used_by(path)
     return given
 end
 
-local function folder_of(path)
-    return path:match("^(.*/)[^/]*$") or ""
-end
-
--- place gives findings the files that they are in as seen from here: the policy's, or service.lua.
-local function place(findings, path, given)
+-- place gives findings the files that they are in as seen from here: the policy's, the host policy, or
+-- service.lua.
+local function place(findings, path, seen, given)
     for _, finding in ipairs(findings) do
         if finding.file then
-            finding.file = folder_of(path) .. finding.file
+            finding.file = seen(finding.file)
         elseif finding.consumer then
             finding.file, finding.line = given.mulligan, given.lines[finding.consumer]
         else
@@ -61,10 +58,10 @@ end
 
 -- place_refused does so with what `run` would refuse: what has no file is in service.lua, and what
 -- begins with a transport on the line of that.
-local function place_refused(refused, path, given)
+local function place_refused(refused, seen, given)
     for _, problem in ipairs(refused) do
         if problem.file then
-            problem.file = folder_of(path) .. problem.file
+            problem.file = seen(problem.file)
         else
             local name = problem.text:match "^transport '(.-)': "
             problem.file, problem.line = given.mulligan, name and given.transport_lines[name]
@@ -185,8 +182,8 @@ end
 -- ---- All of it ---------------------------------------------------------------------------------
 
 function check.main(words)
-    local path, given = words[1], nil
-    local policy, problems = cli.load_policy(path, { log = cli.print })
+    local path, host, given = words[1], words.host_policy, nil
+    local policy, problems = cli.load_policy(path, { log = cli.print, host_policy = host })
     if policy and words["for"] then
         given, problems = used_by(words["for"])
         if not given then
@@ -197,14 +194,15 @@ function check.main(words)
         return refused(problems, words.format)
     end
     local found = policy:check(given and { consumers = given.consumers, transports = given.transports })
-    place(found.findings, path, given)
-    place_refused(found.refused, path, given)
+    local seen = cli.sight(path, host)
+    place(found.findings, path, seen, given)
+    place_refused(found.refused, seen, given)
     local is_refused, code = #found.refused > 0, words.strict and #found.findings > 0 and 1 or 0
     if words.format == "json" then
         as_json { ok = not is_refused, rules = policy:rules(), scopes = policy:scopes(), generation = found.generation,
             problems = found.refused, findings = found.findings, bounds = found.bounds }
     else
-        show(path, policy, found, given)
+        show(cli.both(path, host), policy, found, given)
         code = is_refused and cli.complain_of(found.refused) or code
     end
     policy:close()

@@ -127,7 +127,7 @@ end
 
 -- ---- Text --------------------------------------------------------------------------------------
 
-local folder -- of the policy, as seen from here
+local seen -- what names a file as it is called from here
 
 -- statement gives a rule as it was written, more or less.
 local function statement(kind, rule)
@@ -162,7 +162,7 @@ local function add_verdict(lines, of)
     end
     local rows = { { ansi.bold "verdict", ansi.bold(said) } }
     local rule = verdict.rule
-    rows[2] = { ansi.bold "rule", rule and ("%s, %s, for %s"):format(scopes.place(folder, rule),
+    rows[2] = { ansi.bold "rule", rule and ("%s, %s, for %s"):format(scopes.place(seen, rule),
         text.name(rule.scope), text.name(rule.type)) or "none decided" }
     if of.override then
         rows[3] = { ansi.bold "override", override(of.override, verdict) }
@@ -188,7 +188,7 @@ local function candidate_row(candidate, here)
     local colour = ansi[colours[candidate.result]]
     return {
         colour(results[candidate.result]),
-        scopes.place(folder, rule) .. from,
+        scopes.place(seen, rule) .. from,
         statement(candidate.kind, rule),
         colour(why),
     }
@@ -210,7 +210,7 @@ end
 
 local function add_limits(lines, of)
     lines[#lines + 1] = ansi.bold "limits" .. "  in force here"
-    local rows = settings.limits(folder, of.settings)
+    local rows = settings.limits(seen, of.settings)
     table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
     if #rows == 0 then
         lines[#lines + 1] = "  none"
@@ -231,7 +231,7 @@ local function as_text(path, of)
     add_verdict(lines, of)
     lines[#lines + 1] = ""
     lines[#lines + 1] = ansi.bold "scopes" .. "  the nearest one with rules is in force, as a whole"
-    local rows = scopes.lines(folder, of.scopes)
+    local rows = scopes.lines(seen, of.scopes)
     table.move(rows, 1, #rows, #lines + 1, lines)
     lines[#lines + 1] = ""
     add_limits(lines, of)
@@ -276,15 +276,16 @@ function command.main(words)
     if not failure then
         return cli.complain("explain: %s", wrong)
     end
-    folder = cli.folder_of(words[1])
-    local policy, problems = cli.load_policy(words[1], { log = cli.print })
+    local host = words.host_policy
+    seen = cli.sight(words[1], host)
+    local policy, problems = cli.load_policy(words[1], { log = cli.print, host_policy = host })
     if not policy then
         return cli.complain_of(problems)
     end
     local well, of, why = pcall(core.policy_explain, policy, failure)
     local code = 0
     if well and of then
-        cli.say(words.format == "json" and as_json(of) or as_text(words[1], of))
+        cli.say(words.format == "json" and as_json(of) or as_text(cli.both(words[1], host), of))
     else
         why = well and why or type(of) == "table" and of.message or tostring(of)
         code = cli.complain("explain: %s%s", words.failure and words.failure .. ": " or "", why)

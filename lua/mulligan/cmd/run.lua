@@ -51,9 +51,9 @@ end
 
 -- What the engine says of rules has the policy's file, seen from its folder.
 local function refused(read, problems, message)
-    local folder = read.policy.path:match("^(.*/)[^/]*$") or ""
+    local seen = cli.sight(read.policy.path, read.host_policy)
     for _, problem in ipairs(problems or {}) do
-        problem.file = problem.file and folder .. problem.file
+        problem.file = problem.file and seen(problem.file)
     end
     return cli.complain_of(placed(problems, message, read.path))
 end
@@ -80,8 +80,9 @@ local function started(read, policy)
     local generation = policy:generation()
     return {
         name = "policy_loaded",
-        text = ("%s: %s, generation %s; %s"):format(read.policy.path, text.count(policy:rules(), "rule", "rules"),
-            generation, (#names == 1 and "consumer " or "consumers ") .. table.concat(names, ", ")),
+        text = ("%s: %s, generation %s; %s"):format(cli.both(read.policy.path, read.host_policy),
+            text.count(policy:rules(), "rule", "rules"), generation,
+            (#names == 1 and "consumer " or "consumers ") .. table.concat(names, ", ")),
         generation = generation,
     }
 end
@@ -92,8 +93,9 @@ local MOST_SCOPES = 10
 local function warn_of_scopes(read, policy, lines)
     local consumers, transports = names_of(read.consumers), names_of(read.transports)
     local findings, count = report.not_there(policy, consumers, transports, MOST_SCOPES)
+    local seen = cli.sight(read.policy.path, read.host_policy)
     for _, finding in ipairs(findings) do
-        local place = finding.line and ("%s%s:%d"):format(cli.folder_of(read.policy.path), finding.file, finding.line)
+        local place = finding.line and ("%s:%d"):format(seen(finding.file), finding.line)
         lines.line("warning", ("%s: %s"):format(place or read.policy.path, finding.text))
     end
     if count > #findings then
@@ -162,7 +164,11 @@ end
 local function load_policy(read, lines, event)
     local policy, problems
     if read.policy then
-        policy, problems = cli.load_policy(read.policy.path, { log = lines.line, event = event })
+        policy, problems = cli.load_policy(read.policy.path, {
+            log = lines.line,
+            event = event,
+            host_policy = read.host_policy,
+        })
     end
     return policy or assert(mulligan.load_text ""), problems or {}, policy ~= nil
 end
@@ -204,6 +210,7 @@ function run.main(words)
     local lines = log.new(format, words.log_level or "info", core.stderr_write)
     program.guard_handlers()
     local read = config.load(words[1], "to name another: mulligan run path/service.lua")
+    read.host_policy = words.host_policy
     local engine, message
     local policy, of_policy, loaded
     policy, of_policy, loaded = load_policy(read, lines, function(event)

@@ -12,12 +12,12 @@ local text = require "mulligan.policy.text"
 
 local command = {}
 
-local folder -- of the policy, as seen from here
+local seen -- what names a file as it is called from here
 
 -- place gives where something is said, with the scope where that isn't `here`.
 local function place(of, here)
     local from = of.scope and of.scope ~= here and " " .. text.name(of.scope) or ""
-    return scopes.place(folder, of) .. from
+    return scopes.place(seen, of) .. from
 end
 
 -- ---- Rules -------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ local function add_replaced(lines, of)
     local rows, here = {}, scopes.in_force(of.scopes)
     for number, rule in ipairs(of.replaced) do
         rows[number] = { place(rule, here), ("%s(%s)"):format(rule.word, text.show(rule.type)),
-            "by " .. scopes.place(folder, { file = rule.by_file, line = rule.by_line }) }
+            "by " .. scopes.place(seen, { file = rule.by_file, line = rule.by_line, scope = rule.scope }) }
     end
     table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
@@ -142,7 +142,7 @@ end
 local function add_settings(lines, of)
     lines[#lines + 1] = ""
     lines[#lines + 1] = ansi.bold "settings"
-    local rows = settings.rows(folder, of.settings)
+    local rows = settings.rows(seen, of.settings)
     table.move(ansi.columns(rows, 2), 1, #rows, #lines + 1, lines)
 end
 
@@ -153,7 +153,7 @@ local MOST_OTHERS = 100
 local function add_scopes(lines, of)
     lines[#lines + 1] = ""
     lines[#lines + 1] = ansi.bold "scopes" .. "  the nearest one with rules is in force, as a whole"
-    local rows = scopes.lines(folder, of.scopes)
+    local rows = scopes.lines(seen, of.scopes)
     table.move(rows, 1, #rows, #lines + 1, lines)
     local names = {}
     for number, other in ipairs(of.others) do
@@ -190,8 +190,9 @@ function command.main(words)
             return cli.complain("table: --%s must be UTF-8, which %s isn't", name, text.show(words[name]))
         end
     end
-    folder = cli.folder_of(words[1])
-    local policy, problems = cli.load_policy(words[1], { log = cli.print })
+    local host = words.host_policy
+    seen = cli.sight(words[1], host)
+    local policy, problems = cli.load_policy(words[1], { log = cli.print, host_policy = host })
     if not policy then
         return cli.complain_of(problems)
     end
@@ -200,7 +201,7 @@ function command.main(words)
         say_json(of)
     else
         collectgarbage("incremental", 700) -- most of what is made is kept to the end
-        cli.say(as_text(words[1], of))
+        cli.say(as_text(cli.both(words[1], host), of))
     end
     policy:close()
     return 0

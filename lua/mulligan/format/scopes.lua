@@ -5,27 +5,27 @@ local text = require "mulligan.policy.text"
 
 local scopes = {}
 
--- place gives where something is said, as seen from here: `folder` is the policy's.
-function scopes.place(folder, of)
-    return of.file and ("%s%s:%d"):format(text.clean(folder), text.clean(of.file), of.line) or "built in"
+-- place gives where something is said, as seen from here by `seen`, which cli.sight gave.
+function scopes.place(seen, of)
+    return of.file and ("%s:%d"):format(text.clean(seen(of.file, of.scope)), of.line) or "built in"
 end
 
 local MOST_INCLUDES = 20
 
-local function included(folder, scope)
+local function included(seen, scope)
     local names = {}
     for number, include in ipairs(scope.includes or {}) do
-        names[number] = ("%s (%s)"):format(text.name(include.scope), scopes.place(folder, include))
+        names[number] = ("%s (%s)"):format(text.name(include.scope), scopes.place(seen, include))
     end
     return #names > 0 and ", with those of " .. text.list(text.some(names, MOST_INCLUDES), "and") or ""
 end
 
 -- standing gives what became of a scope.
-local function standing(folder, scope)
+local function standing(seen, scope)
     if not scope.exists then
         return ansi.dim("no scope of its own in the policy")
     elseif scope.in_force then
-        return ansi.bold("in force: " .. text.count(scope.rules, "rule", "rules")) .. included(folder, scope)
+        return ansi.bold("in force: " .. text.count(scope.rules, "rule", "rules")) .. included(seen, scope)
     elseif scope.rules == 0 then
         return ansi.dim("has no rules, so that the next one is asked")
     end
@@ -33,10 +33,10 @@ local function standing(folder, scope)
 end
 
 -- lines gives a line for each scope, the nearest first.
-function scopes.lines(folder, of)
+function scopes.lines(seen, of)
     local rows = {}
     for number, scope in ipairs(of) do
-        rows[number] = { text.name(scope.scope), standing(folder, scope) }
+        rows[number] = { text.name(scope.scope), standing(seen, scope) }
     end
     return ansi.columns(rows, 2)
 end

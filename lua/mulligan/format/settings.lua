@@ -20,8 +20,8 @@ local function value_of(kind, value)
     return text.name(tostring(value))
 end
 
-local function place(folder, of)
-    return of.file and scopes.place(folder, of) .. " " .. text.name(of.scope) or ansi.dim "default"
+local function place(seen, of)
+    return of.file and scopes.place(seen, of) .. " " .. text.name(of.scope) or ansi.dim "default"
 end
 
 -- Settings that are lists of statements.
@@ -54,23 +54,23 @@ local function add_statement(rows, name, words, where)
 end
 
 -- add adds the rows of a setting: one, or those of each statement.
-local function add(rows, folder, row, setting)
+local function add(rows, seen, row, setting)
     local name = row.field:gsub("_ms$", "")
     if not statements[row.kind] or not setting.value then
-        rows[#rows + 1] = { name, value_of(row.kind, setting.value), place(folder, setting) }
+        rows[#rows + 1] = { name, value_of(row.kind, setting.value), place(seen, setting) }
         return
     end
     for number, statement in ipairs(setting.value) do
         local where = { file = statement.file, line = statement.line, scope = setting.scope }
-        add_statement(rows, number == 1 and name or "", statements[row.kind](statement), place(folder, where))
+        add_statement(rows, number == 1 and name or "", statements[row.kind](statement), place(seen, where))
     end
 end
 
 -- rows gives those of all settings.
-function settings.rows(folder, of)
+function settings.rows(seen, of)
     local rows = {}
     for _, row in ipairs(core.settings) do
-        add(rows, folder, row, of[row.field])
+        add(rows, seen, row, of[row.field])
     end
     return rows
 end
@@ -78,11 +78,11 @@ end
 local no_limits = { dead_letter_queue = true, override = true, notify = true }
 
 -- limits gives those of the limits that are set, or have a default.
-function settings.limits(folder, of)
+function settings.limits(seen, of)
     local rows = {}
     for _, row in ipairs(core.settings) do
         if not no_limits[row.field] and of[row.field].value then
-            add(rows, folder, row, of[row.field])
+            add(rows, seen, row, of[row.field])
         end
     end
     return rows
