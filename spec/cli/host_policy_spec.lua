@@ -58,6 +58,17 @@ describe("--host-policy", function()
         assert.same({ "etc/host.lua:6", "app/policy.lua:3" }, places)
     end)
 
+    it("lets check advise to include what can be included", function()
+        local bus, bare = '\nrequire("mulligan.policy").bus():on("C"):retry()', POLICY:gsub("[^\n]*default[^\n]*\n", "")
+        local ending = "the rules of the %s aren't asked; add a default()%s\n"
+        folder:write("app/policy.lua", bare)
+        has(said { "check", "app/policy.lua" }, ending:format("host", ""))
+        folder:write("app/policy.lua", bare .. bus)
+        has(said { "check", "app/policy.lua" }, ending:format("bus", ", or include them"))
+        folder:write("app/policy.lua", bare .. '\npolicy.host():default():retry()')
+        has(folder:mulligan({ "check", "app/policy.lua" }).out, ending:format("host", ", or include them"))
+    end)
+
     it("gives check the mistakes of both files", function()
         folder:write("app/policy.lua", "\n\nrequire('mulligan.policy').host()")
         local answer = folder:mulligan { "check", "app/policy.lua", "--host-policy=etc/wrong.lua" }

@@ -178,8 +178,11 @@ static void no_default(mull__lint_context *f, const mull__lint_item *item)
     const mull__scope *scope = item->scope, *far = behind(f->table, scope);
     const mull__rule *rule = first_written_in(scope, scope);
     const char *word = is_overridden(f->table, scope) ? "override" : NULL;
+    int can_include = far != f->table->host || !f->table->has_host_policy;
     if (far && rule && !mull__has_default(scope) && !first_written_in(far, scope))
-        mull__lint_report(f, rule, (mull__finding){.word = word, .other.scope = far->label});
+        mull__lint_report(
+            f, rule,
+            (mull__finding){.word = word, .number = can_include, .other.scope = far->label});
 }
 
 static const mull__scope *scope_labelled(const mull__table *table, const char *label)

@@ -14,7 +14,8 @@ typedef enum mull__finding_kind {
                                    has a matcher; file NULL: built in */
     MULL__REPLACED,             /* by `other` */
     MULL__NO_DEFAULT,           /* `scope` has none, and keeps the rules of `other.scope` away;
-                                   `word`: an override is in force there */
+                                   `word`: an override is in force there; `number` 1: it could
+                                   include them */
     MULL__MISSPELT,             /* `type` looks like `other.type` */
     MULL__TOO_LATE,       /* redelivery `number` comes after `limit` ms, which is what `word` says:
                              max_age or deadline */

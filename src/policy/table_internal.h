@@ -113,7 +113,9 @@ struct mull__table {
     mull__scope *scopes;
     size_t scope_count, transport_count; /* scopes, and those of them that are of transports */
     const mull__scope *bus, *host;       /* NULL: the policy says nothing to it */
-    size_t rule_count;                   /* rules and cause rules, over all scopes */
+    int has_host_policy; /* the host's scope stands in a file of its own, so nobody can include it
+                          */
+    size_t rule_count;   /* rules and cause rules, over all scopes */
     uint32_t function_count;
     mull__site nowhere; /* bus over host over the defaults */
 };

@@ -70,7 +70,8 @@ local searches = {
 local function no_default(f)
     local rest = f.word and "left to the override" or "dead-lettered"
     return ("%s has rules and no default: what they don't match is %s, and the rules of %s aren't asked; "
-        .. "add a default(), or include them"):format(scope(f.scope), rest, scope(f.other.scope))
+        .. "add a default()%s"):format(scope(f.scope), rest, scope(f.other.scope),
+        f.number == 1 and ", or include them" or "")
 end
 
 local function no_rules(f)

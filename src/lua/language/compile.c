@@ -521,6 +521,7 @@ int mull__compile(mull__table **out, mull__sandbox *host, mull__sandbox *own, mu
     *out = NULL;
     if (mull__table_begin(&table, &own->vm.allocator))
         return MULL_ENOMEM;
+    table->has_host_policy = host != NULL;
     reader r = {.table = table, .report = report};
     int status = host ? read_sandbox(&r, host) : MULL_OK;
     if (status == MULL_OK)
