@@ -16,7 +16,8 @@ cd "$(dirname "$0")"
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config lua5.4
     liblua5.4-dev libuv1-dev libsqlite3-dev libxxhash-dev"
-test_packages="lua-busted lua-check libcmocka-dev libjansson-dev clang-format g++ sqlite3 python3 luarocks"
+test_packages="lua-busted lua-check libcmocka-dev libjansson-dev libmsgpack-dev clang-format g++ sqlite3 python3
+    luarocks"
 
 # For the tests of amqp: that need the real server, and for its module. Where they can't be installed, these tests are
 # skipped.
@@ -111,9 +112,9 @@ build() {
     case $1 in
     release) more= ;;
     deb) more="scdoc dpkg-dev file" ;;
-    clang) more="libcmocka-dev libjansson-dev clang g++" ;;
+    clang) more="libcmocka-dev libjansson-dev libmsgpack-dev clang g++" ;;
     fuzz) more="clang librabbitmq-dev libssl-dev" ;;
-    *) more="libcmocka-dev libjansson-dev g++" ;;
+    *) more="libcmocka-dev libjansson-dev libmsgpack-dev g++" ;;
     esac
     needs_folder "build/$1"
     # shellcheck disable=SC2086

@@ -37,11 +37,11 @@ static block *add_block(mull__arena *arena, size_t size)
     return added;
 }
 
-/* take gives `size` bytes from a multiple of `alignment` on. */
+/* take gives `size` bytes from a multiple of `alignment` on, a power of two. */
 static void *take(mull__arena *arena, size_t size, size_t alignment)
 {
     block *b = arena->blocks;
-    size_t at = b ? (b->used + alignment - 1) / alignment * alignment : 0;
+    size_t at = b ? (b->used + alignment - 1) & ~(alignment - 1) : 0;
     if (!b || at > b->room || b->room - at < size) {
         b = size < SIZE_MAX / 2 ? add_block(arena, size) : NULL;
         at = 0;
@@ -52,11 +52,16 @@ static void *take(mull__arena *arena, size_t size, size_t alignment)
     return b->bytes + at;
 }
 
+void *mull__arena_alloc(mull__arena *arena, size_t count, size_t bytes)
+{
+    size_t size;
+    return take(arena, __builtin_mul_overflow(count, bytes, &size) ? SIZE_MAX : size, ALIGN);
+}
+
 void *mull__arena_zalloc(mull__arena *arena, size_t count, size_t bytes)
 {
-    size_t size = bytes && count > SIZE_MAX / bytes ? SIZE_MAX : count * bytes;
-    void *memory = take(arena, size, ALIGN);
-    return memory ? memset(memory, 0, size) : NULL;
+    void *memory = mull__arena_alloc(arena, count, bytes);
+    return memory ? memset(memory, 0, count * bytes) : NULL;
 }
 
 char *mull__arena_strndup(mull__arena *arena, const char *bytes, size_t size)
@@ -69,11 +74,29 @@ char *mull__arena_strndup(mull__arena *arena, const char *bytes, size_t size)
     return copy;
 }
 
+static void free_from(mull__arena *arena, const block *first)
+{
+    while (first) {
+        const block *next = first->next;
+        mull__free(&arena->allocator, first->bytes);
+        first = next;
+    }
+}
+
+void mull__arena_reset(mull__arena *arena)
+{
+    block *newest = arena->blocks;
+    if (!newest || newest->room > MOST) {
+        mull__arena_free(arena);
+        return;
+    }
+    free_from(arena, newest->next);
+    newest->next = NULL;
+    newest->used = 0;
+}
+
 void mull__arena_free(mull__arena *arena)
 {
-    while (arena->blocks) {
-        const block *first = arena->blocks;
-        arena->blocks = first->next;
-        mull__free(&arena->allocator, first->bytes);
-    }
+    free_from(arena, arena->blocks);
+    arena->blocks = NULL;
 }

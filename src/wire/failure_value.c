@@ -7,7 +7,7 @@ enum { CAUSES = 8 };
 
 static int is(const mull_field *field, const char *name)
 {
-    return strcmp(field->name, name) == 0;
+    return *field->name == *name && strcmp(field->name, name) == 0;
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static int read_error(const mull_error **out, mull__arena *arena, const mull_val
 static int read_lineage(mull_error *error, mull__arena *arena, const mull_value *list)
 {
     int status = list->kind == MULL_LIST ? 0 : MULL_EINVAL;
-    const char **lineage = mull__arena_zalloc(arena, list->count, sizeof *lineage);
+    const char **lineage = mull__arena_alloc(arena, list->count, sizeof *lineage);
     if (!lineage)
         return MULL_ENOMEM;
     for (size_t i = 0; status == 0 && i < list->count; i++)
@@ -68,8 +68,8 @@ static int read_error(const mull_error **out, mull__arena *arena, const mull_val
 {
     if (map->kind != MULL_MAP || below < 0)
         return MULL_EINVAL;
-    mull_error *error = mull__arena_zalloc(arena, 1, sizeof *error);
-    mull_field *fields = mull__arena_zalloc(arena, map->count, sizeof *fields);
+    mull_error *error = mull__arena_alloc(arena, 1, sizeof *error);
+    mull_field *fields = mull__arena_alloc(arena, map->count, sizeof *fields);
     if (!error || !fields)
         return MULL_ENOMEM;
     *error = MULL_INIT(mull_error);
@@ -86,7 +86,7 @@ static int read_error(const mull_error **out, mull__arena *arena, const mull_val
 static int read_headers(mull_message *message, mull__arena *arena, const mull_value *map)
 {
     int status = map->kind == MULL_MAP ? 0 : MULL_EINVAL;
-    mull_header *headers = mull__arena_zalloc(arena, map->count, sizeof *headers);
+    mull_header *headers = mull__arena_alloc(arena, map->count, sizeof *headers);
     if (!headers)
         return MULL_ENOMEM;
     for (size_t i = 0; status == 0 && i < map->count; i++) {
@@ -119,7 +119,7 @@ static int read_message_part(mull_message *message, mull__arena *arena, const mu
 static int read_message(mull_failure *failure, mull__arena *arena, const mull_value *map)
 {
     int status = map->kind == MULL_MAP ? 0 : MULL_EINVAL;
-    mull_message *message = mull__arena_zalloc(arena, 1, sizeof *message);
+    mull_message *message = mull__arena_alloc(arena, 1, sizeof *message);
     if (!message)
         return MULL_ENOMEM;
     *message = MULL_INIT(mull_message);

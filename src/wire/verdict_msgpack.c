@@ -1,0 +1,89 @@
+/* verdict_msgpack.c: see verdict_msgpack.h. Room for all of it is made once; each key stands here
+ * with its head. */
+#include "verdict_msgpack.h"
+
+#include <string.h>
+
+/* KEYS: what all heads, keys and words take, and more. */
+enum { KEYS = 512 };
+
+#define PUT(to, bytes) ((char *)memcpy(to, bytes, sizeof(bytes) - 1) + sizeof(bytes) - 1)
+#define NIL            "\xc0"
+
+static size_t size_of(const char *text)
+{
+    return text ? strlen(text) : 0;
+}
+
+static inline char *put_text(char *to, const char *text)
+{
+    return text ? mull__msgpack_put_string(to, text, strlen(text)) : PUT(to, NIL);
+}
+
+static char *put_step(char *to, int64_t number, int is_there)
+{
+    return is_there ? mull__msgpack_put_integer(to, number) : PUT(to, NIL);
+}
+
+static char *put_rule(char *to, const mull_rule *rule)
+{
+    if (!rule->file)
+        return PUT(to, NIL);
+    to = PUT(to, "\x84\xa4"
+                 "file");
+    to = put_text(to, rule->file);
+    to = PUT(to, "\xa4"
+                 "line");
+    to = mull__msgpack_put_integer(to, rule->line);
+    to = PUT(to, "\xa5"
+                 "scope");
+    to = put_text(to, rule->scope);
+    to = PUT(to, "\xa4"
+                 "type");
+    return put_text(to, rule->type);
+}
+
+void mull__verdict_to_msgpack(mull__msgpack *out, const mull_verdict *verdict)
+{
+    const mull_rule *rule = &verdict->rule;
+    int has_step = verdict->tier != MULL_TIER_NONE;
+    char *to = mull__msgpack_room(out, KEYS + size_of(verdict->queue) + size_of(verdict->note) +
+                                           size_of(rule->file) + size_of(rule->scope) +
+                                           size_of(rule->type) + size_of(verdict->generation));
+    if (!to)
+        return;
+    to = PUT(to, "\x8b\xa6"
+                 "action");
+    to = put_text(to, mull_action_name(verdict->action));
+    to = PUT(to, "\xa8"
+                 "delay_ms");
+    to = mull__msgpack_put_integer(to, verdict->delay_ms);
+    to = PUT(to, "\xa5"
+                 "queue");
+    to = put_text(to, verdict->queue);
+    to = PUT(to, "\xa6"
+                 "reason");
+    to = put_text(to, mull_reason_name(verdict->reason));
+    to = PUT(to, "\xa4"
+                 "note");
+    to = put_text(to, verdict->note);
+    to = PUT(to, "\xa4"
+                 "tier");
+    to = put_text(to, mull_tier_name(verdict->tier));
+    to = PUT(to, "\xa4"
+                 "step");
+    to = put_step(to, verdict->step, has_step);
+    to = PUT(to, "\xa2"
+                 "of");
+    to = put_step(to, verdict->of, has_step && verdict->of > 0);
+    to = PUT(to, "\xa4"
+                 "rule");
+    to = put_rule(to, rule);
+    to = PUT(to, "\xa8"
+                 "fallback");
+    to = put_text(to, mull_fallback_name(verdict->fallback));
+    to = PUT(to, "\xaa"
+                 "generation");
+    to = put_text(to, verdict->generation);
+    out->size = (size_t)(to - out->memory);
+}
