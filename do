@@ -113,7 +113,7 @@ build() {
     release) more= ;;
     deb) more="scdoc dpkg-dev file" ;;
     clang) more="libcmocka-dev libjansson-dev libmsgpack-dev clang g++" ;;
-    fuzz) more="clang librabbitmq-dev libssl-dev" ;;
+    fuzz) more="clang librabbitmq-dev libssl-dev libmsgpack-dev" ;;
     *) more="libcmocka-dev libjansson-dev libmsgpack-dev g++" ;;
     esac
     needs_folder "build/$1"
@@ -300,7 +300,7 @@ fuzz() {
     preset=fuzz
     build "$preset"
     : >"build/$preset/log/counts"
-    [ $# != 0 ] || set -- amqp decide duration pattern policy
+    [ $# != 0 ] || set -- amqp decide duration frames pattern policy
     printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 ./do fuzz_one ||
         echo "0 1" >>"build/$preset/log/counts" # one ended before it could report
     total

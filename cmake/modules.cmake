@@ -22,8 +22,8 @@ add_library(mulligan_shared STATIC EXCLUDE_FROM_ALL
     "$<FILTER:$<TARGET_OBJECTS:mulligan_objects>,INCLUDE,/src/(base|net|wire)/>")
 set_target_properties(mulligan_shared PROPERTIES LINKER_LANGUAGE C)
 
-# The connections of modules that speak a protocol: src/net, which no other part of the library has, since it needs
-# OpenSSL.
+# The connections of modules that speak a protocol: all of src/net, of which the library has no more than its own
+# sockets, since the rest needs OpenSSL.
 file(GLOB mull_net_sources CONFIGURE_DEPENDS src/net/*.c)
 set(mull_net_requires "openssl>=3.0")
 pkg_check_modules(MULL_NET IMPORTED_TARGET ${mull_net_requires})
@@ -71,6 +71,7 @@ macro(mull_link_module name)
     list(APPEND mull_sources ${module_SOURCES})
     if(module_NET)
         list(APPEND mull_sources ${mull_net_sources})
+        list(REMOVE_DUPLICATES mull_sources)
     endif()
     set_property(SOURCE ${module_SOURCES} APPEND PROPERTY COMPILE_DEFINITIONS MULL__LINKED)
 endmacro()

@@ -19,7 +19,7 @@ local outside = {
     sqlite3 = "sqlite3",
     loader = "dlfcn sys/auxv",
     rabbitmq = "amqp amqp_framing",
-    sockets = "arpa/inet netdb netinet/in netinet/tcp sys/socket",
+    sockets = "arpa/inet netdb netinet/in netinet/tcp sys/socket sys/un",
     openssl = "openssl/bio openssl/err openssl/ssl openssl/x509v3",
 }
 
@@ -37,12 +37,13 @@ local rooms = {
     ["handler"] = "c system mulligan.h base/ wire/ uv",
     ["runtime"] = "c system base/ policy/ decide/ wire/ mulligan.h mulligan/transport.h mulligan/module.h "
         .. "transport/transports.h uv",
+    ["control"] = "c mulligan.h base/ wire/ net/ uv",
     ["lua/values"] = "c system mulligan.h base/ wire/ runtime/calls.h lua",
     ["lua/machine"] = "c system mulligan.h base/ lua",
     ["lua/language"] = "c system mulligan.h decide/ policy/ base/ lua/machine/ lua/values/ lua threads",
     ["lua/binding"] = "c system mulligan.h runtime/ decide/ analysis/ policy/ wire/ handler/ base/ lua/language/ "
         .. "lua/machine/ lua/values/ lua threads",
-    ["lua/program"] = "c system mulligan.h runtime/ base/ lua/binding/ lua/values/ lua threads",
+    ["lua/program"] = "c system mulligan.h runtime/ control/ wire/ base/ lua/binding/ lua/values/ lua threads",
     ["cli"] = "c system mulligan.h lua/program/",
 }
 
