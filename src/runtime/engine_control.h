@@ -7,6 +7,12 @@
 /* How long a stop waits for handlers by default. */
 enum { MULL__GRACE_MS = 10000 };
 
+struct uv_loop_s *mull__engine_loop(mull_engine *engine);
+
+/* mull__engine_for_policy makes an engine that only reloads its policy and stops on signals: it
+ * starts without a transport. */
+void mull__engine_for_policy(mull_engine *engine);
+
 int mull__engine_started(const mull_engine *engine); /* be it stopped since */
 int mull__engine_emptied(const mull_engine *engine); /* it stopped since its queues were empty */
 

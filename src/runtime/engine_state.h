@@ -373,6 +373,7 @@ struct mull_engine {
 
     mull_clock clock;   /* a test's, 0: the real ones */
     int manual;         /* a test's clock: no alarm, mull_engine_turn */
+    int for_policy;     /* it has neither transport nor consumer, see engine_control.h */
     mull_timer *timers; /* the heap's root: the earliest, NULL: none */
     uint64_t next_timer;
     mull__rand rand;

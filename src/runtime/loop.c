@@ -275,7 +275,7 @@ int mull_engine_start(mull_engine *engine)
         return MULL_EINVAL;
     if (engine->state != MULL__NEW || engine->closing)
         return MULL_ESTATE;
-    if (!mull__next_port(engine, NULL))
+    if (!mull__next_port(engine, NULL) && !engine->for_policy)
         return mull__engine_problem(
             engine, MULL_EINVAL,
             "the engine has no transport, so it can neither take nor send messages; add one before "
@@ -293,7 +293,7 @@ int mull_engine_start(mull_engine *engine)
                              port->name);
             port->told = 1; /* and so is the end of the wait */
         }
-    if (!mull__next_consumer(engine, NULL))
+    if (!mull__next_consumer(engine, NULL) && !engine->for_policy)
         mull__engine_log(engine, MULL_INFO, "there is no consumer, so no messages are taken");
     engine->state = MULL__RUNNING;
     engine->active_ms =
@@ -318,6 +318,16 @@ static int leave_loop(mull_engine *engine)
     if (closed)
         closed(data);
     return 1;
+}
+
+struct uv_loop_s *mull__engine_loop(mull_engine *engine)
+{
+    return engine->loop;
+}
+
+void mull__engine_for_policy(mull_engine *engine)
+{
+    engine->for_policy = 1;
 }
 
 int mull__engine_started(const mull_engine *engine)

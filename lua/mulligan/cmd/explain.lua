@@ -254,7 +254,7 @@ local function complete(verdict)
     end
 end
 
-local function as_json(of)
+local function complete_all(of)
     complete(of.verdict)
     if of.override then
         complete(of.override.before)
@@ -266,7 +266,48 @@ local function as_json(of)
             end
         end
     end
+end
+
+local function as_json(of)
+    complete_all(of)
     return cli.json(of)
+end
+
+-- ---- For other programs ------------------------------------------------------------------------
+
+local MOST_FIRST, MOST_LAST = 100, 20
+
+-- shorten leaves a strip of the timeline so many steps that all of them fit an answer of `serve`.
+local function shorten(strip)
+    local first, last = strip.first, strip.last
+    if #first > MOST_FIRST then
+        table.move(last, 1, #last, #first + 1, first)
+        strip.left_out = strip.left_out + math.max(0, #first - MOST_FIRST - MOST_LAST)
+        strip.last = table.move(first, math.max(MOST_FIRST, #first - MOST_LAST) + 1, #first, 1, {})
+        strip.first = table.move(first, 1, MOST_FIRST, 1, {})
+    end
+end
+
+-- answer explains a failure in JSON to a program: true and JSON; or what pcall and policy:explain give.
+function command.answer(path, policy, failure)
+    folder = cli.folder_of(path)
+    local well, of, why = pcall(core.policy_explain, policy, failure)
+    if not well or not of then
+        return well, of, why
+    end
+    local words = as_text(path, of)
+    for _, name in ipairs { "both", "shortest", "longest" } do
+        if of.timeline[name] then
+            shorten(of.timeline[name])
+        end
+    end
+    complete_all(of)
+    return true, cli.json {
+        text = words,
+        rule = of.verdict.rule,
+        candidates = json.list(of.candidates),
+        timeline = of.timeline,
+    }
 end
 
 -- ---- All of it ---------------------------------------------------------------------------------

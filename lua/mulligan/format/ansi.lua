@@ -12,6 +12,11 @@ end
 
 local is_wanted
 
+-- plain: from now on there is no colour, since what is made isn't for this terminal.
+function paint.plain()
+    is_wanted = false
+end
+
 -- paint.bold(words), paint.red(words), …
 for name, code in pairs(codes) do
     paint[name] = function(words)

@@ -294,6 +294,36 @@ int mull__policy_catch_up(lua_State *L)
     return 0;
 }
 
+/* files_of gives the policy's files, as mull__policy_files, in the memory of this call. */
+static const char *files_of(lua_State *L, mull_policy *policy)
+{
+    const mull_allocator allocator = mull__allocator_or_default((mull_allocator){NULL, NULL});
+    mull__arena *arena = mull__arena_new(L);
+    char *paths = mull__policy_files(policy, &allocator);
+    size_t size = 0;
+    while (paths && paths[size])
+        size += strlen(paths + size) + 1;
+    const char *copy = mull__arena_strndup(arena, paths ? paths : "", size);
+    mull__free(&allocator, paths);
+    return copy ? copy : "";
+}
+
+int mull__policy_standing(lua_State *L)
+{
+    mull_policy *policy = mull__policy_at(L, 1)->policy;
+    mull__files_status standing;
+    const char *path = files_of(L, policy);
+    mull__policy_files_status(policy, &standing);
+    lua_newtable(L);
+    for (lua_Integer i = 1; *path; i++, path += strlen(path) + 1) {
+        lua_pushstring(L, path);
+        lua_rawseti(L, -2, i);
+    }
+    lua_pushboolean(L, standing.files_run);
+    lua_pushstring(L, standing.why[0] ? standing.why : NULL);
+    return 3;
+}
+
 static int generation(lua_State *L)
 {
     char name[33];

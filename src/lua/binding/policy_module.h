@@ -35,6 +35,10 @@ int mull__policy_decider(mull__lua_policy *policy);
 int mull__policy_look(lua_State *L);
 int mull__policy_catch_up(lua_State *L);
 
+/* mull__policy_standing is standing(policy): the list of its files; whether they are what runs; and
+ * why they were refused, nil where they weren't. */
+int mull__policy_standing(lua_State *L);
+
 /* mull__policy_drop ends one use. */
 void mull__policy_drop(mull__lua_policy *policy);
 

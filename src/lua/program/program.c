@@ -174,10 +174,14 @@ static int open_program(lua_State *L)
                                          {"pause", pause_ms},
                                          {"look", mull__policy_look},
                                          {"catch_up", mull__policy_catch_up},
+                                         {"standing", mull__policy_standing},
+                                         {"serve", mull__serve},
+                                         {"serve_policy", mull__serve_policy},
                                          {"mute", mull__engine_mute},
                                          {"mute_policy", mull__callback_mute_events},
                                          {NULL, NULL}};
     luaL_newlib(L, functions);
+    mull__open_serve(L);
     mull__memory_limit_push(L);
     lua_setfield(L, -2, "memory_limit");
     mull__fs_open(L);
@@ -211,8 +215,9 @@ static int tell_error(lua_State *L)
 int mull__program(int argc, char **argv)
 {
     survive(SIGPIPE); /* who reads our output may go: a write says so */
-    int runs = argc > 1 && strcmp(argv[1], "run") == 0;
-    if (runs || (argc > 1 && strcmp(argv[1], "decide") == 0))
+    const char *command = argc > 1 ? argv[1] : "";
+    int runs = strcmp(command, "run") == 0;
+    if (runs || strcmp(command, "serve") == 0 || strcmp(command, "decide") == 0)
         survive(SIGHUP); /* it means a reload */
     int code = EXIT_USAGE;
     lua_State *L = luaL_newstate();

@@ -29,6 +29,16 @@ void mull__stall_leave(void);
 /* mull__stall_end ends the watchdog; for the signals see mull__watchdog_free. */
 void mull__stall_end(void);
 
+/* ---- serve.c: verdicts for other programs ---- */
+
+/* mull__serve is serve(engine, path, ask, log): a server on the engine's loop, for its policy, with
+ * the methods changed(), for another generation, and close(), before the engine's; or nil and why.
+ * ask(what, json) gives JSON; or nil and why. mull__serve_policy is serve_policy(engine): an engine
+ * for its policy alone. mull__open_serve makes the type. */
+int mull__serve(lua_State *L);
+int mull__serve_policy(lua_State *L);
+void mull__open_serve(lua_State *L);
+
 /* ---- fs.c: what a command that writes files needs of the system ---- */
 
 /* mull__fs_open pushes a table of functions. Those that can fail give true; or nil, why, and
