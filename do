@@ -17,7 +17,7 @@ cd "$(dirname "$0")"
 build_packages="gcc libc6-dev cmake ninja-build pkg-config lua5.4
     liblua5.4-dev libuv1-dev libsqlite3-dev libxxhash-dev"
 test_packages="lua-busted lua-check libcmocka-dev libjansson-dev libmsgpack-dev clang-format g++ sqlite3 python3
-    luarocks"
+    python3-msgpack luarocks"
 
 # For the tests of amqp: that need the real server, and for its module. Where they can't be installed, these tests are
 # skipped.
@@ -236,7 +236,7 @@ threaded="$threaded|unit/(decide/threads|lua/(ends|stderr_queue)|net/attempts|ru
 # would need as well, and so is the tree itself. ThreadSanitizer is for what has threads.
 all_tests() {
     case $preset in
-    asan) chosen='^spec/(cli|docs|embed|examples|limits|lua|policy|simulate|transport|unit)/' ;;
+    asan) chosen='^spec/(cli|clients|docs|embed|examples|limits|lua|policy|simulate|transport|unit)/' ;;
     tsan) chosen=$threaded ;;
     *) chosen='^' ;;
     esac
