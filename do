@@ -105,6 +105,26 @@ need_rabbitmq() {
     done
 }
 
+# need_node: for the tests of clients/node. What they need of npm is in build/node. A Node from elsewhere than Debian has an
+# npm of its own.
+need_node() {
+    programs=
+    command -v node >/dev/null || programs=nodejs
+    command -v npm >/dev/null || programs="$programs npm"
+    # shellcheck disable=SC2086
+    if [ -z "$programs" ] || (need $programs); then node_modules && return; fi
+    say "do: without Node and its packages the tests of clients/node are skipped"
+}
+
+# node_modules: once, and again where it is to be something else.
+node_modules() {
+    needs_folder build/node
+    ! cmp -s clients/node/package.json build/node/installed || return 0
+    cp clients/node/package.json build/node/ &&
+        npm install --no-audit --no-fund --no-package-lock --prefix build/node >build/node/log 2>&1 &&
+        cp build/node/package.json build/node/installed
+}
+
 # ---- Building ----------------------------------------------------------------------------------
 
 # build PRESET: one at a time in a folder, or one would read what the other is just writing.
@@ -271,6 +291,7 @@ run_tests() {
     # shellcheck disable=SC2086
     need $build_packages $test_packages $install_packages
     need_rabbitmq
+    need_node
     build "$preset"
     : >"build/$preset/log/counts"
     : >"build/$preset/log/missing"

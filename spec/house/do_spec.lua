@@ -37,18 +37,21 @@ describe("./do", function()
     end)
 
     -- with_servers runs a test that says what it lacks, on a machine of stand-ins: nothing is built, and of
-    -- packages `dpkg` knows; installing fails.
-    local function with_servers(dpkg)
+    -- packages `dpkg` knows; installing fails. `npm` is what it does.
+    local function with_servers(dpkg, npm)
         local programs = {
             cmake = "exit 0",
             ["dpkg-query"] = dpkg,
             sudo = "exit 1",
             id = "echo 1000",
+            node = "exit 0",
+            npm = npm or "exit 0",
             busted = [[printf "ok 1 - a\\nok 2 - # SKIP x: RabbitMQ isn't installed (package x)\\n1..2\\n"]],
         }
         for name, lines in pairs(programs) do
             folder:write("bin/" .. name, "#!/bin/sh\n" .. lines .. "\n")
         end
+        folder:write("tree/clients/node/package.json", "{}")
         return folder:run { "sh", "-c", 'chmod +x bin/* tree/do; PATH="$PWD/bin:$PATH"; cd tree; ./do test x_spec.lua' }
     end
 
@@ -57,6 +60,18 @@ describe("./do", function()
         assert.same({ 0, "" }, { ended.code, ended.err })
         assert.equal("     1 passed  x_spec.lua (1 skipped)\n1 SKIPPED: RabbitMQ isn't installed (package x)\n"
             .. "1 passed, 0 failed\n", ended.out)
+    end)
+
+    it("asks npm for what clients/node needs, until it has it", function()
+        local ended = with_servers("echo installed", "exit 1")
+        assert.same({ 0, "do: without Node and its packages the tests of clients/node are skipped\n" },
+            { ended.code, ended.err })
+        ended = with_servers("echo installed", 'echo "$@"')
+        assert.same({ 0, "" }, { ended.code, ended.err })
+        assert.equal("install --no-audit --no-fund --no-package-lock --prefix build/node\n",
+            folder:read "tree/build/node/log")
+        ended = with_servers("echo installed", "exit 1")
+        assert.same({ 0, "" }, { ended.code, ended.err })
     end)
 
     it("runs the other tests where no server can be installed", function()
