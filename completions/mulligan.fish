@@ -74,5 +74,6 @@ complete -c mulligan -n '__mulligan_is decide' -a '(__fish_complete_suffix .lua)
 
 complete -c mulligan -n __fish_use_subcommand -a serve -d 'gives verdicts to other programs, on a Unix socket'
 complete -c mulligan -n '__mulligan_is serve' -l listen -x -d 'the socket, for programs of this user alone; required'
+complete -c mulligan -n '__mulligan_is serve' -l host-policy -r -F -d 'the host policy, policy.host() in a file of its own'
 complete -c mulligan -n '__mulligan_is serve' -l help -d 'say what it takes'
 complete -c mulligan -n '__mulligan_is serve' -a '(__fish_complete_suffix .lua)'

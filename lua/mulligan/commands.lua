@@ -118,11 +118,12 @@ return {
     {
         name = "serve",
         summary = "gives verdicts to other programs, on a Unix socket",
-        usage = "serve POLICY --listen unix:PATH",
+        usage = "serve POLICY --listen unix:PATH [OPTION]...",
         about = "Answers other programs over MessagePack-RPC: decide, decide_many, explain and policy. SIGHUP, or a\n"
             .. "change of one of its files, reloads the policy; SIGTERM and SIGINT end it. The log goes to stderr.",
         options = {
             { "--listen", "unix:PATH", help = "the socket, for programs of this user alone; required" },
+            { "--host-policy", "FILE", help = "the host policy, policy.host() in a file of its own" },
         },
         at_least = 1,
         at_most = 1,

@@ -290,6 +290,17 @@ describe("mulligan serve's policy", function()
         server:await_log "SIGHUP: the policy is unchanged"
     end)
 
+    it("has a host policy beside it, where one is named", function()
+        assert.equal(0, server:stop())
+        server.folder:write("host.lua", 'local policy = require "mulligan.policy"\n'
+            .. 'policy.host():unrecoverable("Hopeless")\n')
+        server:start { "serve", "policy.lua", "--listen", "unix:run/socket", "--host-policy", "host.lua" }
+        local failure = { error = { type = "Hopeless" } }
+        local answers = server:ask { { "decide", failure }, { "explain", failure } }
+        assert.same({ "unrecoverable", "host" }, { answers[1].result.reason, answers[1].result.rule.scope })
+        assert.matches("by policy.lua and host.lua (generation", answers[2].result.text, 1, true)
+    end)
+
     it("stays where the files are wrong, which is told", function()
         server.folder:write("next.lua", "this is no policy")
         local before, after = around(

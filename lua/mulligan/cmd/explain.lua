@@ -288,14 +288,15 @@ local function shorten(strip)
     end
 end
 
--- answer explains a failure in JSON to a program: true and JSON; or what pcall and policy:explain give.
-function command.answer(path, policy, failure)
-    folder = cli.folder_of(path)
+-- answer explains a failure in JSON to a program: true and JSON; or what pcall and policy:explain give. The policy is
+-- the one at `path`, with its host policy at `host`, if it has one.
+function command.answer(path, host, policy, failure)
+    seen = cli.sight(path, host)
     local well, of, why = pcall(core.policy_explain, policy, failure)
     if not well or not of then
         return well, of, why
     end
-    local words = as_text(path, of)
+    local words = as_text(cli.both(path, host), of)
     for _, name in ipairs { "both", "shortest", "longest" } do
         if of.timeline[name] then
             shorten(of.timeline[name])

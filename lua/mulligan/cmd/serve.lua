@@ -15,7 +15,7 @@ local json = mulligan.json
 local serve = {}
 
 -- asks gives what answers a question of C's: ask(what, object) gives JSON; or nil and what is wrong with the object.
-local function asks(path, policy)
+local function asks(path, host, policy)
     -- C that is called by pcall says no place in this file.
     local asked = {}
 
@@ -24,7 +24,7 @@ local function asks(path, policy)
     end
 
     function asked.explain(failure)
-        return explain.answer(path, policy, failure)
+        return explain.answer(path, host, policy, failure)
     end
 
     function asked.policy()
@@ -58,8 +58,9 @@ local function path_of(listen)
 end
 
 -- load_policy gives the policy; else nil and the problems. `on_change()` hears of another generation.
-local function load_policy(path, lines, on_change)
+local function load_policy(path, host, lines, on_change)
     return cli.load_policy(path, {
+        host_policy = host,
         log = lines.line,
         event = function(event)
             lines.event(event)
@@ -91,7 +92,7 @@ local function run(engine, lines, begun)
 end
 
 function serve.main(words)
-    local path, listen = words[1], words.listen
+    local path, host, listen = words[1], words.host_policy, words.listen
     local socket, wrong = path_of(listen)
     if wrong then
         return cli.complain("serve: %s", wrong)
@@ -103,7 +104,7 @@ function serve.main(words)
     end
     ansi.plain()
     local lines, server = log.new("text", "info", core.stderr_write), nil
-    local policy, problems = load_policy(path, lines, function()
+    local policy, problems = load_policy(path, host, lines, function()
         server:changed()
     end)
     if not policy then
@@ -121,12 +122,12 @@ function serve.main(words)
         return cli.complain("serve: %s", message)
     end
     program.serve_policy(engine)
-    server, why = program.serve(engine, socket, asks(path, policy), lines.line)
+    server, why = program.serve(engine, socket, asks(path, host, policy), lines.line)
     if not server then
         return cli.complain("serve: %s: %s", listen, why)
     end
     local well
-    well, message = run(engine, lines, started(path, policy, listen))
+    well, message = run(engine, lines, started(cli.both(path, host), policy, listen))
     server:close()
     engine:close()
     policy:close()
