@@ -10,6 +10,7 @@
  * one that was called last. */
 #include "admission.h"
 
+#include "base/compiler.h"
 #include "counting.h"
 #include "limiting.h"
 #include "timers.h"
@@ -102,7 +103,7 @@ int mull__consumer_accepts(const mull__consumer *c)
 }
 
 /* why_no_room: what keeps a consumer from being called, be there a message or not. */
-static mull_why_not why_no_room(const mull__consumer *c)
+static MULL__ALWAYS_INLINE mull_why_not why_no_room(const mull__consumer *c)
 {
     if (c->engine->state != MULL__RUNNING || c->state == MULL__CONSUMER_LEAVES)
         return MULL_WHY_STOPPING;

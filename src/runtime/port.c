@@ -2,6 +2,7 @@
  * handler: to publish, and for depths. */
 #include "port.h"
 
+#include "base/compiler.h"
 #include "base/struct_compat.h"
 #include "base/utf8.h"
 #include "copy.h"
@@ -526,12 +527,10 @@ static int reachable(mull_port **out, mull_engine *engine, const char *name)
 }
 
 /* check_delay goes by what is promised of the queue; the log tells why it is refused. */
-static int check_delay(mull_port *port, const char *queue, int64_t delay_ms)
+MULL__COLD static int check_delay(mull_port *port, const char *queue, int64_t delay_ms)
 {
     mull_abilities floor;
     char why[256] = "";
-    if (delay_ms == 0)
-        return 0;
     int status = mull__look(port->ops, port->url, queue, &floor, why, sizeof why);
     if (status == 0) {
         status = mull__delay_check(&floor, delay_ms);
@@ -555,7 +554,7 @@ int mull_publish(mull_engine *engine, const char *transport, const mull_message 
     int status = mull__message_take(engine, &own, id, message);
     if (status == 0)
         status = reachable(&port, engine, transport);
-    if (status == 0)
+    if (status == 0 && delay_ms > 0)
         status = check_delay(port, own.queue, delay_ms);
     if (status != 0)
         return status;

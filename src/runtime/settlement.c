@@ -3,6 +3,7 @@
 #include "settlement.h"
 
 #include "admission.h"
+#include "base/compiler.h"
 #include "calls.h"
 #include "copy.h"
 #include "counting.h"
@@ -85,10 +86,10 @@ static const char *machine_name(char name[UV_MAXHOSTNAMESIZE])
 
 /* answer_retry: ServiceControl is told that a message which it sent back was handled. MULL_ENOMEM:
  * it is to be tried again. */
-static int answer_retry(mull__delivery *d)
+MULL__COLD static int answer_retry(mull__delivery *d)
 {
     mull__retry_answer answer;
-    if (!d->consumer->options.nservicebus || d->retry_answered ||
+    if (d->retry_answered ||
         !mull__nservicebus_answer(&answer, d->handed->message, mull__engine_wall(d->engine)))
         return 0;
     int status = mull__sends_add(d, &answer.message);
@@ -103,20 +104,10 @@ static int answer_retry(mull__delivery *d)
     return 0;
 }
 
-/* write_headers finishes ours. Those of a message that is given back without a failed call stay as
- * they came, a returned dead letter's record too. */
-static int write_headers(mull__delivery *d)
+MULL__COLD static int write_ours(mull__delivery *d)
 {
     mull_settlement *settlement = &d->settlement;
     const mull_message *from = d->handed->message;
-    int uncounted =
-        settlement->kind == MULL_SETTLE_GIVE_BACK && d->attempt == 0 && !d->kept && !d->journalled;
-    settlement->as_it_came = settlement->kind == MULL_SETTLE_ACK ||
-                             settlement->kind == MULL_SETTLE_DISCARD || uncounted || d->delay_hop;
-    if (settlement->kind == MULL_SETTLE_ACK)
-        return answer_retry(d);
-    if (settlement->as_it_came)
-        return 0;
     mull__header_values stamp = stamp_for(d);
     mull__fault_headers faults;
     char machine[UV_MAXHOSTNAMESIZE];
@@ -131,6 +122,20 @@ static int write_headers(mull__delivery *d)
                                      from->headers, from->header_count, &stamp);
     settlement->ours = d->headers;
     return status;
+}
+
+/* write_headers finishes ours. Those of a message that is given back without a failed call stay as
+ * they came, a returned dead letter's record too. */
+static int write_headers(mull__delivery *d)
+{
+    mull_settlement *settlement = &d->settlement;
+    int uncounted =
+        settlement->kind == MULL_SETTLE_GIVE_BACK && d->attempt == 0 && !d->kept && !d->journalled;
+    settlement->as_it_came = settlement->kind == MULL_SETTLE_ACK ||
+                             settlement->kind == MULL_SETTLE_DISCARD || uncounted || d->delay_hop;
+    if (settlement->kind == MULL_SETTLE_ACK)
+        return d->consumer->options.nservicebus ? answer_retry(d) : 0;
+    return settlement->as_it_came ? 0 : write_ours(d);
 }
 
 /* plan_due sets when a redelivery is due. What is longer than the transport's longest delay is made
