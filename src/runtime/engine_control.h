@@ -31,6 +31,10 @@ void mull__stop_out_of_memory(mull_engine *engine, const char *why);
 int mull__engine_fault(mull_engine *engine, const char *transport, const char *operation,
                        uint32_t skip, uint32_t times, int code);
 
+/* mull__engine_working is for who has a handle of its own on the loop, and a callback that ends a
+ * handler's call (+1, -1): a test's clock waits for it. */
+void mull__engine_working(mull_engine *engine, int change);
+
 /* mull__this_thread is the same for two calls exactly if they are on one thread, and never 0. */
 uintptr_t mull__this_thread(void);
 

@@ -95,6 +95,13 @@ void mull__engine_mark_posted(mull_engine *engine)
         uv_idle_start(&engine->posted, go_on);
 }
 
+void mull__engine_working(mull_engine *engine, int change)
+{
+    engine->working += change;
+    if (engine->working == 0)
+        mull__engine_mark_posted(engine); /* a stop may have waited for it */
+}
+
 /* What the draining thread posts wakes nobody, since it looks again before it ends. */
 void mull__engine_wake(mull_engine *engine)
 {

@@ -393,7 +393,7 @@ struct mull_engine {
     mull_timer question_timer;
     /* questions that were answered from within their slots, for the next turn */
     mull__list answers;
-    int64_t working;                    /* transports at work, for a test's clock */
+    int64_t working;                    /* transports, and handlers outside, at work */
     const mull__consumer *candidate_of; /* for its poison candidate all others wait, NULL */
     int changing;                       /* consumers renew their subscription, or leave */
     uint64_t waits;                     /* how often the loop has waited */

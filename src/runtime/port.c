@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "copy.h"
 #include "delivery.h"
+#include "engine_control.h"
 #include "questions.h"
 #include "settlement.h"
 #include "timers.h"
@@ -386,9 +387,7 @@ void mull_port_working(mull_port *port, int change)
         misused(port, "it ended more work than it began");
         return;
     }
-    port->engine->working += change;
-    if (port->engine->working == 0)
-        mull__engine_mark_posted(port->engine); /* a stop may have waited for it */
+    mull__engine_working(port->engine, change);
 }
 
 void *mull_port_data(const mull_port *port)
