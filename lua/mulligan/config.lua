@@ -1,6 +1,7 @@
 -- config.lua: reads a service.lua: what runs where. Its words only collect; `run` builds an engine
 -- from what they collected. Mistakes are collected as well, so that they are listed together.
 
+local handlers = require "mulligan.handlers"
 local mulligan = require "mulligan"
 local options = require "mulligan.options"
 local text = require "mulligan.policy.text"
@@ -141,8 +142,19 @@ function words.patterns(read, whose)
     read.patterns = known
 end
 
-local of_file = { "policy", "transport", "consumer", "patterns", "error", "json", "send", "sleep" }
-local later = { "exec", "http", "on" }
+-- A handler that does nothing, in the place of one that is wrong.
+local function nothing() end
+
+function words.exec(read, given)
+    local handler, wrong = handlers.exec(given)
+    if not handler then
+        read.problem(line_of(read.path), "m.exec %s", wrong)
+    end
+    return handler or nothing
+end
+
+local of_file = { "policy", "transport", "consumer", "patterns", "exec", "run", "error", "json", "send", "sleep" }
+local later = { "http", "on" }
 
 -- What is to be said of a word that m doesn't have.
 local function no_word(word)
@@ -165,7 +177,7 @@ local function strange(read)
     return function(_, word)
         read.problem(line_of(read.path), "%s", no_word(word))
         return function()
-            return function() end
+            return nothing
         end
     end
 end
@@ -323,6 +335,7 @@ end
 function config.load(path, otherwise)
     local read = collector(path or DEFAULT)
     read.otherwise = not path and otherwise
+    handlers.folder = read.folder
     see_folder(read.folder)
     os.exit = leave -- luacheck: globals os.exit
     local problem = with_words(read, run_file)

@@ -2,6 +2,7 @@
 -- here options are checked, so that C gets what it knows.
 
 local core = require "mulligan.core"
+local handlers = require "mulligan.handlers"
 local json = require "mulligan.json"
 local options = require "mulligan.options"
 local outcome = require "mulligan.outcome"
@@ -14,6 +15,7 @@ local mulligan = {
     error = core.error,
     sleep = core.sleep,
     send = core.send,
+    run = handlers.run,
 }
 
 -- ---- Deciding ----------------------------------------------------------------------------------
@@ -122,6 +124,10 @@ local engine_methods, engine = core.engine_methods, core.engine_functions
 
 function engine_methods:consumer(name, given)
     local read = options.demand("engine:consumer", given, options.consumer, 2)
+    local why = handlers.why_not(read.handler)
+    if why then
+        return nil, why, "invalid", { { text = why } }
+    end
     return outcome.of("consumer", pcall(engine.consumer, self, name, read))
 end
 
@@ -140,6 +146,11 @@ function engine_methods:fault(transport, operation, given)
     return outcome.of("fault", pcall(engine.fault, self, transport, operation, read))
 end
 
+function mulligan.exec(given)
+    local handler, wrong = handlers.exec(given)
+    return handler or error("mulligan.exec " .. wrong, 2)
+end
+
 -- ---- The words of a service.lua ---------------------------------------------------------------
 
 -- lua/mulligan/config.lua puts working ones in their place while it loads such a file.
@@ -148,7 +159,6 @@ for word, why in pairs {
     transport = "belongs in a service.lua, while `mulligan run` loads it",
     consumer = "belongs in a service.lua, while `mulligan run` loads it",
     patterns = "belongs in a service.lua, while `mulligan run` loads it",
-    exec = "is not in this version yet",
     http = "is not in this version yet",
     on = "is not in this version yet",
 } do

@@ -50,7 +50,7 @@ local function params_of(class, name)
     return table.concat(given, ", ")
 end
 
-local LATER = { exec = true, http = true, on = true } -- said not to be in this version
+local LATER = { http = true, on = true } -- said not to be in this version
 
 local function functions_in(given, except)
     local names = {}

@@ -62,6 +62,9 @@ m.consumer("OrderHandler", {
                         headers that ServiceControl reads, too", default = '`"mulligan"`' },
                 },
             },
+            word("exec", { { "command", "string[]", "a program and its arguments" } }, "Makes a handler of a program, \z
+                which gets the message on stdin and in its environment. [handlers.md](handlers.md) tells the rest.",
+                { returns = "mulligan.Handler" }),
             word("patterns", { { "whose", '"counted"|"lua"', "" } }, "Says whose `string.find`, `match`, `gmatch` and \z
                 `gsub` handlers have: those that end at the handler's timeout, which is the default, or Lua's own."),
             { alias = "Handler", type = "fun(msg: mulligan.Message)", text = "Succeeds if it returns, fails if it \z
@@ -116,6 +119,28 @@ m.consumer("OrderHandler", {
             },
             word("sleep", { { "span", "mulligan.Duration", "" } }, "Lets other handlers work, and comes back later; \z
                 in the handler's own coroutine."),
+            word("run", { { "command", "mulligan.Command", "" } }, "Runs a program and lets other handlers work \z
+                meanwhile; in the handler's own coroutine.", { returns = "mulligan.Ran" }),
+            {
+                class = "Command",
+                heading = "What `m.run` takes",
+                fields = {
+                    { "[integer]", "string", "the program, then its arguments" },
+                    { "stdin?", "string", "what it reads", default = '`""`' },
+                    { "timeout?", "mulligan.Duration|false", "how long it may run, at most what the call has left",
+                        default = "that" },
+                },
+            },
+            {
+                class = "Ran",
+                heading = "What `m.run` gives",
+                fields = {
+                    { "status", "integer", "its exit code; 128 and the signal where one ended it" },
+                    { "signal?", "integer", "that ended it" },
+                    { "stdout", "string", "at most 16 MiB" },
+                    { "stderr", "string", "the last 64 KiB" },
+                },
+            },
             { class = "Json", before = "m.json.", heading = "`m.json`", fields = { { "null", "userdata", "stands for \z
                 null in lists" } } },
             { of = "Json", name = "decode", params = { { "text", "string", "JSON" } }, returns = "any",

@@ -7,6 +7,7 @@ local json = require("mulligan").json
 local options = require "mulligan.options"
 local ansi = require "mulligan.format.ansi"
 local duration = require "mulligan.format.duration"
+local handlers = require "mulligan.handlers"
 local text = require "mulligan.policy.text"
 
 local check = {}
@@ -17,6 +18,10 @@ local check = {}
 local function used_by(path)
     local read = config.load(path)
     local problems = read.problems
+    for _, consumer in ipairs(#problems == 0 and read.consumers or {}) do
+        local why = handlers.why_not(consumer.options.handler)
+        problems[#problems + 1] = why and { file = path, line = consumer.line, text = why }
+    end
     if #problems == 0 and #read.consumers == 0 then
         problems = { { file = path, text = "there is no m.consumer, so nothing that a policy could be for" } }
     end

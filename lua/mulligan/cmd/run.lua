@@ -4,6 +4,7 @@ local arguments = require "mulligan.arguments"
 local cli = require "mulligan.cli"
 local config = require "mulligan.config"
 local core = require "mulligan.core"
+local handlers = require "mulligan.handlers"
 local log = require "mulligan.log"
 local mulligan = require "mulligan"
 local options = require "mulligan.options"
@@ -47,6 +48,26 @@ local function set_up(engine, read)
         note(consumer.line, engine:consumer(consumer.name, consumer.options))
     end
     return problems
+end
+
+-- short_of_descriptors raises the limit of open files for what handlers do outside of the process; the
+-- list of what is wrong.
+local function short_of_descriptors(read)
+    local needed, largest = 0, nil
+    for _, consumer in ipairs(read.consumers) do
+        local takes = handlers.descriptors(consumer.options.handler) * (consumer.options.concurrency or 1)
+        needed = needed + takes
+        if takes > 0 and takes >= (largest and largest.takes or 0) then
+            largest = { takes = takes, name = consumer.name, line = consumer.line }
+        end
+    end
+    local most = needed > 0 and program.descriptors(needed)
+    if not most then
+        return {}
+    end
+    return { { file = read.path, line = largest.line, text = ("consumer %s: its concurrency takes %d file \z
+        descriptors, all handlers together %d, and %d can be had; lower it, or raise the limit of open files \z
+        (ulimit -n)"):format(text.show(largest.name), largest.takes, needed, most) } }
 end
 
 -- What the engine says of rules has the policy's file, seen from its folder.
@@ -245,6 +266,7 @@ function run.main(words)
     if #problems == 0 then
         add_all(problems, incomplete(read))
         add_all(problems, set_up(engine, read))
+        add_all(problems, short_of_descriptors(read))
     end
     add_all(problems, of_policy)
     local code = #problems > 0 and cli.complain_of(problems)

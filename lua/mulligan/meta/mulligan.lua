@@ -55,6 +55,19 @@ local Module = {}
 ---@field delay? mulligan.Duration from now (default: 0)
 ---@field [string] mulligan.UnknownOption there is no such option
 
+---What `m.run` takes
+---@class mulligan.Command
+---@field [integer] string the program, then its arguments
+---@field stdin? string what it reads (default: `""`)
+---@field timeout? mulligan.Duration|false how long it may run, at most what the call has left (default: that)
+
+---What `m.run` gives
+---@class mulligan.Ran
+---@field status integer its exit code; 128 and the signal where one ended it
+---@field signal? integer that ended it
+---@field stdout string at most 16 MiB
+---@field stderr string the last 64 KiB
+
 ---`m.json`
 ---@class mulligan.Json
 ---@field null userdata stands for null in lists
@@ -612,6 +625,12 @@ function Module.transport(name, url) end
 ---@param options mulligan.ConsumerOptions what it reads, and how
 function Module.consumer(name, options) end
 
+---Makes a handler of a program, which gets the message on stdin and in its environment.
+---[handlers.md](handlers.md) tells the rest.
+---@param command string[] a program and its arguments
+---@return mulligan.Handler
+function Module.exec(command) end
+
 ---Says whose `string.find`, `match`, `gmatch` and `gsub` handlers have: those that end at the
 ---handler's timeout, which is the default, or Lua's own.
 ---@param whose "counted"|"lua"
@@ -631,6 +650,11 @@ function Module.send(queue, body, options) end
 ---Lets other handlers work, and comes back later; in the handler's own coroutine.
 ---@param span mulligan.Duration
 function Module.sleep(span) end
+
+---Runs a program and lets other handlers work meanwhile; in the handler's own coroutine.
+---@param command mulligan.Command
+---@return mulligan.Ran
+function Module.run(command) end
 
 ---Reads JSON; raises `MessageDeserializationError` where it is none. null is left out of objects.
 ---@param text string JSON

@@ -10,6 +10,7 @@
 
 #include "callbacks.h"
 #include "diagnostics.h"
+#include "lua/values/scoped_memory.h"
 #include "policy_module.h"
 #include "runtime/stall_watchdog.h"
 
@@ -131,6 +132,43 @@ void mull__meter_patterns(lua_State *L);
 
 int mull__lua_sleep(lua_State *L);
 int mull__lua_send(lua_State *L);
+
+/* mull__lua_may_wait is may_wait(what): raises where a function of that name can't yield. */
+int mull__lua_may_wait(lua_State *L);
+
+/* mull__lua_log is log(text): a line of log about the message at work. */
+int mull__lua_log(lua_State *L);
+
+/* mull__job is a call of a Lua handler. mull__job_that_waits gives the one that runs, for a
+ * function `what` that is about to yield; raises where it can't. */
+typedef struct mull__job mull__job;
+mull__job *mull__job_that_waits(lua_State *L, const char *what);
+mull__lua_engine *mull__job_owner(const mull__job *job);
+
+/* mull__job_time gives how long something may take that wants `wanted_ms` (MULL_NEVER: any time).
+ * `is_rest`: that is all that the call has left. */
+int64_t mull__job_time(const mull__job *job, int64_t wanted_ms, int *is_rest);
+
+/* mull__job_wait yields, as the last thing that a C function does, until mull__job_go_on is called,
+ * once, on a turn of the loop. Then go_on() is the rest of that function, whose context is
+ * `outside`; it isn't called if the call was cancelled meanwhile, of which `interrupt` tells. */
+int mull__job_wait(lua_State *L, mull__job *job, void (*interrupt)(void *outside), void *outside,
+                   lua_KFunction go_on);
+void mull__job_go_on(mull__job *job);
+
+/* ---- process.c ------------------------------------------------------------------------------- */
+
+/* mull__lua_process is process(words, input, timeout_ms, variables, file, whole): runs a program
+ * while the handler waits, and gives its exit code, the signal that ended it or nil, its stdout and
+ * its stderr. */
+int mull__lua_process(lua_State *L);
+
+/* mull__read_texts gives the list of texts at `index`, which its table keeps, with a NULL behind
+ * them; nil has none. */
+const char *const *mull__read_texts(lua_State *L, int index, mull__arena *arena);
+
+/* mull__lua_find_program is find_program(name): true; or nil and why it can't be run. */
+int mull__lua_find_program(lua_State *L);
 
 /* ---- log.c: lines of log, on their way into Lua ---------------------------------------------- */
 

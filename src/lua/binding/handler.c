@@ -1,9 +1,11 @@
 /* handler.c: a Lua function as a handler: each call is a coroutine.
  *
  *   mull__handle ── make ── resume ──┬── sleeps: a timer ── resume ── ...
+ *                                    ├── waits for what is outside ── resume ── ...
  *                                    ├── returns: mull_done(NULL)
  *                                    └── raises: mull_done(error)
- *   mull__cancel ── closes the coroutine, and ends the call at once
+ *   mull__cancel ── closes the coroutine, and ends the call: at once, or when what it waits for
+ *                   outside, which is told, has ended
  *
  * A job can't be ended twice: it is forgotten when mull_done took its end. */
 #include "engine.h"
@@ -22,13 +24,14 @@
 
 #include <lauxlib.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A count hook looks at the clock this often, in instructions: some 0.1 ms. */
 enum { LOOK_EVERY = 10000 };
 
 /* mull__job is a call at work: a userdata, anchored by its call, whose first user value is the
  * coroutine. */
-typedef struct mull__job {
+struct mull__job {
     mull__work work; /* for the watchdog */
     mull__lua_consumer *consumer;
     mull_engine *engine;
@@ -36,20 +39,23 @@ typedef struct mull__job {
     lua_State *co;
     mull_timer *timer; /* while it sleeps */
     int64_t sleep_ms;
+    int64_t began_ms;   /* on the engine's clock */
     int64_t resumed_ms; /* on the machine's own clock: a test's stands still meanwhile */
     int asleep;         /* it yielded by mulligan.sleep */
+    void (*interrupt)(void *outside); /* it yielded by mull__job_wait; else NULL */
+    void *outside;
     int running;
     int over;       /* it ran past its timeout without yielding */
     int refused;    /* there was no memory for something that it asked for */
     int is_first;   /* it began with nothing else at work, and half the memory free */
     int cancelled;  /* its end no longer matters */
     uint64_t begun; /* the how-manyth of its host's it is */
-} mull__job;
+};
 
 static const mull_error unexpected_yield = {
     .size = sizeof unexpected_yield,
     .type = "Error",
-    .message = "the handler yielded; only mulligan.sleep may, and coroutines of its own"};
+    .message = "the handler yielded; only mulligan's own functions may, and coroutines of its own"};
 static const mull_error timed_out_error = {.size = sizeof timed_out_error,
                                            .type = "HandlerTimeoutError",
                                            .message = "the handler ran past its timeout"};
@@ -76,8 +82,11 @@ void mull__note_position(lua_State *L)
     lua_Debug function = {.currentline = -1};
     if (!host->watchdog || !host->job)
         return;
-    for (int level = 0; function.currentline < 0 && lua_getstack(L, level, &function); level++)
+    for (int level = 0; function.currentline < 0 && lua_getstack(L, level, &function); level++) {
         lua_getinfo(L, "Sl", &function);
+        if (strncmp(function.source, "=mulligan", 9) == 0)
+            function.currentline = -1; /* lua/ has nothing to do with what the handler does */
+    }
     if (function.currentline >= 0)
         mull__watchdog_set_line(host->watchdog, file_of(&function), function.currentline);
 }
@@ -361,7 +370,10 @@ static void resume(mull__job *job, int arguments)
         if (job->asleep && !job->cancelled && fall_asleep(job))
             return;
     }
-    end(job, status);
+    if (!job->interrupt)
+        end(job, status);
+    else if (job->cancelled)
+        job->interrupt(job->outside);
 }
 
 static void on_wake(void *data)
@@ -401,6 +413,7 @@ static int make(lua_State *L)
     mull__callbacks *host = start->consumer->engine->host;
     job->is_first = host->jobs == 0 && mull__memory_limit_is_free(L);
     job->begun = ++host->begun;
+    job->began_ms = mull__engine_now(job->engine);
     host->jobs++;
     start->job = job;
     return 0;
@@ -443,12 +456,16 @@ void mull__cancel(mull_engine *engine, mull_call call, void *data)
     job->cancelled = 1;
     if (job->running)
         return; /* it ends when it comes back */
+    if (job->interrupt) {
+        job->interrupt(job->outside); /* when that has ended, so does the call */
+        return;
+    }
     mull__engine_cancel(engine, job->timer);
     job->timer = NULL;
     end(job, LUA_OK);
 }
 
-/* ---- mulligan.sleep, mulligan.send ----------------------------------------------------------- */
+/* ---- What waits for something outside ------------------------------------------------------- */
 
 static mull__job *job_at_work(lua_State *L, const char *what)
 {
@@ -460,15 +477,63 @@ static mull__job *job_at_work(lua_State *L, const char *what)
     return job;
 }
 
+mull__job *mull__job_that_waits(lua_State *L, const char *what)
+{
+    mull__job *job = job_at_work(L, what);
+    if (job->co != L)
+        luaL_error(L, "%s works in the handler's own coroutine only", what);
+    if (!lua_isyieldable(L))
+        luaL_error(L, "%s can't work inside of a function that C called", what);
+    mull__note_position(L);
+    return job;
+}
+
+int mull__lua_may_wait(lua_State *L)
+{
+    mull__job_that_waits(L, luaL_checkstring(L, 1));
+    return 0;
+}
+
+mull__lua_engine *mull__job_owner(const mull__job *job)
+{
+    return job->consumer->engine;
+}
+
+int64_t mull__job_time(const mull__job *job, int64_t wanted_ms, int *is_rest)
+{
+    int64_t timeout_ms = job->consumer->timeout_ms;
+    int64_t left_ms = job->began_ms + timeout_ms - mull__engine_now(job->engine);
+    *is_rest = timeout_ms != MULL_NEVER && (wanted_ms == MULL_NEVER || left_ms <= wanted_ms);
+    if (!*is_rest)
+        return wanted_ms;
+    return left_ms > 0 ? left_ms : 1;
+}
+
+int mull__job_wait(lua_State *L, mull__job *job, void (*interrupt)(void *outside), void *outside,
+                   lua_KFunction go_on)
+{
+    job->interrupt = interrupt;
+    job->outside = outside;
+    mull__engine_working(job->engine, 1);
+    return lua_yieldk(L, 0, (lua_KContext)outside, go_on);
+}
+
+void mull__job_go_on(mull__job *job)
+{
+    job->interrupt = NULL;
+    mull__engine_working(job->engine, -1);
+    if (job->cancelled)
+        end(job, LUA_OK);
+    else
+        resume(job, 0);
+}
+
+/* ---- mulligan.sleep, mulligan.send, a line of log -------------------------------------------- */
+
 int mull__lua_sleep(lua_State *L)
 {
-    mull__job *job = job_at_work(L, "mulligan.sleep");
+    mull__job *job = mull__job_that_waits(L, "mulligan.sleep");
     int64_t sleep_ms = mull__read_duration(L, 1, "the time to sleep");
-    if (job->co != L)
-        return luaL_error(L, "mulligan.sleep works in the handler's own coroutine only");
-    if (!lua_isyieldable(L))
-        return luaL_error(L, "mulligan.sleep can't work inside of a function that C called");
-    mull__note_position(L);
     job->sleep_ms = sleep_ms;
     job->asleep = 1;
     return lua_yield(L, 0);
@@ -489,5 +554,15 @@ int mull__lua_send(lua_State *L)
                              "call sends is, together");
     if (status != 0)
         return luaL_error(L, "mulligan.send: %s", mull_strerror(status));
+    return 0;
+}
+
+int mull__lua_log(lua_State *L)
+{
+    mull__job *job = job_at_work(L, "the log");
+    lua_pushfstring(L, "message %s, consumer %s: %s", job->work.message, job->work.consumer,
+                    luaL_checkstring(L, 1));
+    mull__callback_log(job->consumer->engine->host, job->consumer->engine, MULL_INFO,
+                       lua_tostring(L, -1));
     return 0;
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -160,6 +161,24 @@ static int pause_ms(lua_State *L)
     return 0;
 }
 
+/* descriptors(needed) raises the limit of open files so that so many are there beside what else is
+ * open: nil where they are; else how many there can be. What handlers start inherits the limit, so
+ * it isn't raised for nothing. */
+static int descriptors(lua_State *L)
+{
+    enum { OTHERS = 64 };
+    lua_Integer needed = luaL_checkinteger(L, 1) + OTHERS;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || (rlim_t)needed <= limit.rlim_cur)
+        return 0;
+    rlim_t most = limit.rlim_max;
+    limit.rlim_cur = (rlim_t)needed;
+    if (limit.rlim_cur <= most && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        return 0;
+    lua_pushinteger(L, most > OTHERS ? (lua_Integer)most - OTHERS : 0);
+    return 1;
+}
+
 /* open_program: what only the program's own commands have, as mulligan.program. */
 static int open_program(lua_State *L)
 {
@@ -172,6 +191,7 @@ static int open_program(lua_State *L)
                                          {"read_stdin", read_stdin},
                                          {"hung_up", hung_up},
                                          {"pause", pause_ms},
+                                         {"descriptors", descriptors},
                                          {"look", mull__policy_look},
                                          {"catch_up", mull__policy_catch_up},
                                          {"standing", mull__policy_standing},

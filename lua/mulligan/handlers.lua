@@ -1,0 +1,219 @@
+-- handlers.lua: what handlers do outside of the process: m.run, and m.exec, a program as a handler.
+
+local core = require "mulligan.core"
+local json = require "mulligan.json"
+local options = require "mulligan.options"
+local text = require "mulligan.policy.text"
+
+local handlers = {
+    folder = "", -- what a program's path is relative to: that of service.lua, with its slash
+}
+
+-- By handler, as long as that is there: its program, and how many file descriptors a call takes.
+local programs = setmetatable({}, { __mode = "k" })
+local DESCRIPTORS = 2 -- what is read of a program's stdout and stderr
+
+-- ---- Commands ----------------------------------------------------------------------------------
+
+local SAMPLE = '{ "./invoice", "--one" }'
+
+-- what_is_wrong judges the words of a command; nil: nothing.
+local function what_is_wrong(words, count)
+    if count == 0 or count ~= #words then
+        return ("takes a program and its arguments, as in %s"):format(SAMPLE)
+    end
+    for number, word in ipairs(words) do
+        if type(word) ~= "string" or word:find("\0", 1, true) or number == 1 and word == "" then
+            return ("takes texts without a NUL, as in %s, not %s"):format(SAMPLE, text.show(word))
+        end
+    end
+end
+
+-- command_of gives the words of a command, and its options; nil and what is wrong.
+local function command_of(given, allowed)
+    if type(given) ~= "table" then
+        return nil, ("takes a table, as in %s, not %s"):format(SAMPLE, text.show(given))
+    end
+    local words, count, named = {}, 0, {}
+    for key, value in pairs(given) do
+        if math.type(key) == "integer" then
+            words[key], count = value, count + 1
+        else
+            named[key] = value
+        end
+    end
+    local wrong = what_is_wrong(words, count)
+    local read, problems = options.read(named, allowed)
+    wrong = wrong or problems[1]
+    if wrong then
+        return nil, wrong
+    end
+    local program = words[1]
+    if program:find("/", 1, true) and program:sub(1, 1) ~= "/" then
+        words[1] = handlers.folder .. program
+    end
+    return words, read
+end
+
+-- process is core.process, which raises where the program can't be started; `what` is the function
+-- that our caller is.
+local function process(what, words, ...)
+    local well, why = pcall(core.may_wait, what)
+    if not well then
+        error(why, 3)
+    end
+    local status, signal, output, errors = core.process(words, ...)
+    if not status then
+        core.error {
+            type = "StartError",
+            message = ("%s can't be started: %s"):format(words[1], output),
+            code = signal,
+        }
+    end
+    return status, signal, output, errors
+end
+
+local run_options = { stdin = "text", timeout = "timeout" }
+
+function handlers.run(given)
+    local words, read = command_of(given, run_options)
+    if not words then
+        error("mulligan.run " .. read, 2)
+    end
+    local status, signal, output, errors = process("mulligan.run", words, read.stdin, read.timeout_ms, nil, nil, true)
+    return { status = status, signal = signal, stdout = output, stderr = errors }
+end
+
+-- ---- A program as a handler --------------------------------------------------------------------
+
+local HEADERS_MOST = 100 * 1024 -- bytes: the kernel takes 128 KiB a variable
+local FILE = "/dev/fd/3" -- where core.process has its file
+
+-- Another program may have put bytes into a message, and a program into its stderr, that are no text.
+local function mended(value)
+    return (text.mend(value):gsub("\0", " "))
+end
+
+-- What a handler outside is told of a message, beside its body.
+local SAID = { "Id", "Type", "Key", "Queue", "Attempt", "Redeliveries", "Headers" }
+
+-- said_of gives texts by these names; what the message hasn't is missing.
+local function said_of(msg)
+    local headers = {}
+    for name, value in pairs(msg.headers) do
+        headers[mended(name)] = mended(value)
+    end
+    return {
+        Id = msg.id,
+        Type = msg.type,
+        Key = msg.key,
+        Queue = msg.queue,
+        Attempt = tostring(msg.attempt),
+        Redeliveries = tostring(msg.redeliveries),
+        Headers = json.encode(headers),
+    }
+end
+
+-- variables_of gives a program's environment as core.process takes it, and the file that it reads its
+-- headers from where they are too long for that; nil: they aren't. Variables that were inherited and
+-- have no value here are taken out.
+local function variables_of(msg)
+    local said, variables, file = said_of(msg), {}, nil
+    if #said.Headers > HEADERS_MOST then
+        file, said.Headers = said.Headers, nil
+    end
+    for number, name in ipairs(SAID) do
+        variables[number] = ("MULLIGAN_%s%s"):format(name:upper(), said[name] and "=" .. said[name] or "")
+    end
+    variables[#variables + 1] = "MULLIGAN_HEADERS_FILE" .. (file and "=" .. FILE or "")
+    return variables, file
+end
+
+-- last_line gives the last line that isn't empty.
+local function last_line(output)
+    local backwards = output:reverse()
+    local from = backwards:find("[^\r\n]")
+    local to = from and backwards:find("\n", from, true) or #output + 1
+    return from and backwards:sub(from, to - 1):reverse() or ""
+end
+
+-- error_in gives the error that a line says in JSON, whose stack is the rest; nil: it says none.
+local function error_in(line, errors)
+    if line:sub(1, 1) ~= "{" then
+        return nil
+    end
+    local well, read = pcall(json.decode, line)
+    if not well or type(read) ~= "table" then
+        return nil
+    end
+    read.stack = read.stack == nil and errors or read.stack
+    local _, raised = pcall(core.error, read)
+    return rawequal(raised, read) and read or nil
+end
+
+local function fail(program, status, signal, errors)
+    local stack = mended(errors)
+    local said = not signal and error_in(last_line(errors), stack)
+    if said then
+        error(said, 0)
+    end
+    local ended, line = signal and "signal " .. signal or "exit code " .. status, last_line(stack)
+    core.error {
+        type = signal and "HandlerCrashError" or "ExitError",
+        message = ("%s ended with %s%s"):format(program, ended, line ~= "" and ": " .. line or ""),
+        stack = stack,
+        status = not signal and status or nil,
+        signal = signal,
+    }
+end
+
+local function log_lines(name, output)
+    for line in mended(output):gmatch("[^\n]+") do
+        core.log(("%s: %s"):format(name, line))
+    end
+end
+
+-- exec gives a handler; nil and what is wrong.
+function handlers.exec(given)
+    local words, wrong = command_of(given, {})
+    if not words then
+        return nil, wrong
+    end
+    local function handler(msg)
+        local variables, file = variables_of(msg)
+        local status, signal, output, errors = process("mulligan.exec", words, msg.body, nil, variables, file, false)
+        log_lines("stdout", output)
+        log_lines("stderr", errors)
+        if status ~= 0 then
+            fail(words[1], status, signal, errors)
+        end
+    end
+    programs[handler] = words[1]
+    return handler
+end
+
+-- ---- Whether they can work ---------------------------------------------------------------------
+
+-- why_not says why a handler can't work on this machine; nil: nothing is known against it.
+function handlers.why_not(handler)
+    local program = programs[handler]
+    if not program then
+        return nil
+    end
+    local found, code, why = core.find_program(program)
+    if found then
+        return nil
+    elseif code == "EACCES" then
+        return ("m.exec: %s can't be run; make it a file that is executable (chmod +x)"):format(text.show(program))
+    elseif code == "ENOENT" and not program:find("/", 1, true) then
+        return ("m.exec: there is no program %s in a folder of PATH"):format(text.show(program))
+    end
+    return ("m.exec: %s: %s"):format(text.show(program), why)
+end
+
+-- descriptors says how many file descriptors a call of a handler takes.
+function handlers.descriptors(handler)
+    return programs[handler] and DESCRIPTORS or 0
+end
+
+return handlers
