@@ -47,12 +47,17 @@ local rooms = {
     ["cli"] = "c system mulligan.h lua/program/",
 }
 
--- A transport is one file or folder, named here with its client library. It sees transports.h and
--- message.h of its room and what begins with its own name; the registry sees all. What loads modules
--- stands among them, and nothing else calls the dynamic linker.
-local client_libraries = { sqlite = "sqlite3", modules = "loader", amqp = "rabbitmq" }
+-- A transport is one file or folder. It sees transports.h and message.h of its room and what begins
+-- with its own name; the registry sees all.
 local registry = "transports"
 local shared = "message"
+
+-- Files and folders of a room that have what nothing else has: a client library, the dynamic linker.
+local alone = {
+    ["base/module_file"] = "loader",
+    ["transport/amqp"] = "rabbitmq",
+    ["transport/sqlite"] = "sqlite3",
+}
 
 local group_of = {}
 for group, names in pairs(outside) do
@@ -90,7 +95,7 @@ local function judge_outside(path, room, header)
     if not group then
         return "a header that tools/layers.lua doesn't know"
     end
-    local own = room == "transport" and client_libraries[transport_of(path)] == group
+    local own = alone[path:match("^src/(%l+/[%l_]+)")] == group
     if not own and not allowed[room][group] then
         return room .. " may not include it"
     end

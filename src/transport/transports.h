@@ -2,9 +2,10 @@
 #ifndef MULL__TRANSPORTS_H
 #define MULL__TRANSPORTS_H
 
+#include "base/module_file.h"
 #include "mulligan/transport.h"
 
-enum { MULL__SCHEME_MAX = 31 }; /* without its colon */
+enum { MULL__SCHEME_MAX = MULL__MODULE_NAME_MAX }; /* without its colon */
 
 /* mull__is_scheme says whether a text (NULL: it isn't) is a scheme, without its colon: as a URL's
  * is, in small letters, since URLs are compared as they are. */
