@@ -1,6 +1,6 @@
-# modules.cmake: transports that need a client library of their own. Each is a shared object in a folder beside
-# libmulligan, which is loaded when its scheme is first used; or a part of the library, where
-# MULL_STATIC_MODULES names it. See docs/decisions/0017.
+# modules.cmake: parts that need a client library of their own. Each is a shared object in a folder beside
+# libmulligan, which is loaded when it is first used; a transport may be a part of the library, where
+# MULL_STATIC_MODULES names it. See docs/decisions/0017 and 0028.
 
 set(MULL_STATIC_MODULES "" CACHE STRING
     "Modules that are linked into the library and the program, a list such as amqp;nats")
@@ -33,12 +33,13 @@ if(MULL_NET_FOUND)
     target_link_libraries(mulligan_net PUBLIC PkgConfig::UV PkgConfig::MULL_NET)
 endif()
 
-# mull_add_module(NAME [NET] SOURCES FILE... [REQUIRES PACKAGE...] [SYNOPSIS TEXT DESCRIPTION TEXT]) makes a module
-# for the scheme NAME. What it requires is pkg-config's, such as "librabbitmq>=0.10"; where that isn't there, the
+# mull_add_module(NAME [NET] [LUA] SOURCES FILE... [REQUIRES PACKAGE...] [SYNOPSIS TEXT DESCRIPTION TEXT]) makes a
+# module: a transport for the scheme NAME; or, with LUA, something that Lua alone uses, which libmulligan has nothing
+# of. What it requires is pkg-config's, such as "librabbitmq>=0.10"; where that isn't there, the
 # module is left out. With a synopsis it is installed, and has a Debian package mulligan-NAME. It may use what all
 # transports share, of which it gets a copy; with NET, src/net as well.
 macro(mull_add_module name)
-    cmake_parse_arguments(module "NET" "SYNOPSIS;DESCRIPTION" "SOURCES;REQUIRES" ${ARGN})
+    cmake_parse_arguments(module "NET;LUA" "SYNOPSIS;DESCRIPTION" "SOURCES;REQUIRES" ${ARGN})
     list(APPEND mull_modules_known ${name})
     if(module_NET)
         list(APPEND module_REQUIRES ${mull_net_requires})
@@ -53,7 +54,9 @@ macro(mull_add_module name)
         set(module_found ${${module_prefix}_FOUND})
         set(module_libraries PkgConfig::${module_prefix})
     endif()
-    if(NOT module_found AND ${name} IN_LIST MULL_STATIC_MODULES)
+    if(module_LUA AND ${name} IN_LIST MULL_STATIC_MODULES)
+        message(FATAL_ERROR "MULL_STATIC_MODULES has ${name}, which can't be linked in")
+    elseif(NOT module_found AND ${name} IN_LIST MULL_STATIC_MODULES)
         message(FATAL_ERROR "MULL_STATIC_MODULES has ${name}, which needs ${module_REQUIRES}")
     elseif(NOT module_found)
         message(STATUS "No module ${name}: there is no ${module_REQUIRES}")
@@ -98,6 +101,7 @@ macro(mull_shared_module name)
         list(APPEND mull_modules_packaged ${name})
         set(mull_module_${name}_synopsis "${module_SYNOPSIS}")
         set(mull_module_${name}_description "${module_DESCRIPTION}")
+        set(mull_module_${name}_is_for_lua ${module_LUA})
     endif()
     install(TARGETS module_${name} LIBRARY DESTINATION "${mull_modules_dir}" COMPONENT module_${name}
         ${module_excluded})
@@ -127,6 +131,12 @@ mull_add_module(amqp NET SOURCES ${mull_amqp} REQUIRES librabbitmq>=0.10
     SYNOPSIS "recoverability policies for messages - RabbitMQ"
     DESCRIPTION "The transport amqp:// of mulligan: consumers on RabbitMQ's queues, on as many
 machines as you like.")
+
+file(GLOB mull_curl CONFIGURE_DEPENDS src/handler/curl/*.c)
+mull_add_module(http LUA SOURCES ${mull_curl} REQUIRES libcurl>=7.88
+    SYNOPSIS "recoverability policies for messages - HTTP"
+    DESCRIPTION "What m.http and m.fetch of mulligan need: handlers that are HTTP servers, and
+requests that handlers wait for.")
 
 foreach(name IN LISTS MULL_STATIC_MODULES)
     if(NOT ${name} IN_LIST mull_modules_known)

@@ -71,11 +71,14 @@ types for editors that use lua-language-server.")
 set(CPACK_DEBIAN_LUA_PACKAGE_RECOMMENDS lua5.4)
 set(CPACK_DEBIAN_LUA_PACKAGE_PROVIDES lua5.4-mulligan)
 
-# Any one of the three loads it, and none needs it.
+# Any one of those that it enhances loads it, and none needs it.
 foreach(module IN LISTS mull_modules_packaged)
     mull_debian(module_${module} mulligan-${module} utils "${mull_module_${module}_synopsis}"
         "${mull_module_${module}_description}")
     set(CPACK_DEBIAN_${mull_upper}_PACKAGE_ENHANCES "mulligan, libmulligan${mull_soversion}, lua-mulligan")
+    if(mull_module_${module}_is_for_lua)
+        set(CPACK_DEBIAN_${mull_upper}_PACKAGE_ENHANCES "mulligan, lua-mulligan")
+    endif()
 endforeach()
 
 include(CPack)

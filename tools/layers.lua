@@ -19,6 +19,7 @@ local outside = {
     sqlite3 = "sqlite3",
     loader = "dlfcn sys/auxv",
     rabbitmq = "amqp amqp_framing",
+    curl = "curl/curl",
     sockets = "arpa/inet netdb netinet/in netinet/tcp sys/socket sys/un",
     openssl = "openssl/bio openssl/err openssl/ssl openssl/x509v3",
 }
@@ -55,6 +56,7 @@ local shared = "message"
 -- Files and folders of a room that have what nothing else has: a client library, the dynamic linker.
 local alone = {
     ["base/module_file"] = "loader",
+    ["handler/curl"] = "curl",
     ["transport/amqp"] = "rabbitmq",
     ["transport/sqlite"] = "sqlite3",
 }

@@ -153,8 +153,18 @@ function words.exec(read, given)
     return handler or nothing
 end
 
-local of_file = { "policy", "transport", "consumer", "patterns", "exec", "run", "error", "json", "send", "sleep" }
-local later = { "http", "on" }
+function words.http(read, given)
+    local handler, wrong = handlers.http(given)
+    if not handler then
+        read.problem(line_of(read.path), "m.http: the URL %s", wrong)
+    end
+    return handler or nothing
+end
+
+local of_file = {
+    "policy", "transport", "consumer", "patterns", "exec", "http", "run", "fetch", "error", "json", "send", "sleep",
+}
+local later = { "on" }
 
 -- What is to be said of a word that m doesn't have.
 local function no_word(word)

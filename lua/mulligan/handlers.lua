@@ -1,17 +1,18 @@
--- handlers.lua: what handlers do outside of the process: m.run, and m.exec, a program as a handler.
+-- handlers.lua: what handlers do outside of the process: m.run and m.fetch; and m.exec and m.http, a
+-- program and a server as a handler.
 
 local core = require "mulligan.core"
 local json = require "mulligan.json"
 local options = require "mulligan.options"
 local text = require "mulligan.policy.text"
+local url = require "mulligan.url"
 
 local handlers = {
     folder = "", -- what a program's path is relative to: that of service.lua, with its slash
 }
 
--- By handler, as long as that is there: its program, and how many file descriptors a call takes.
-local programs = setmetatable({}, { __mode = "k" })
-local DESCRIPTORS = 2 -- what is read of a program's stdout and stderr
+-- By handler, as long as that is there: its program; whether it makes a request.
+local programs, requests = setmetatable({}, { __mode = "k" }), setmetatable({}, { __mode = "k" })
 
 -- ---- Commands ----------------------------------------------------------------------------------
 
@@ -55,13 +56,18 @@ local function command_of(given, allowed)
     return words, read
 end
 
+-- check_waits blames the caller of our caller's caller, a function called `what`, where that can't wait.
+local function check_waits(what)
+    local well, why = pcall(core.may_wait, what)
+    if not well then
+        error(why, 4)
+    end
+end
+
 -- process is core.process, which raises where the program can't be started; `what` is the function
 -- that our caller is.
 local function process(what, words, ...)
-    local well, why = pcall(core.may_wait, what)
-    if not well then
-        error(why, 3)
-    end
+    check_waits(what)
     local status, signal, output, errors = core.process(words, ...)
     if not status then
         core.error {
@@ -137,9 +143,11 @@ local function last_line(output)
     return from and backwards:sub(from, to - 1):reverse() or ""
 end
 
+local SAID_MOST = 64 * 1024 -- bytes
+
 -- error_in gives the error that a line says in JSON, whose stack is the rest; nil: it says none.
 local function error_in(line, errors)
-    if line:sub(1, 1) ~= "{" then
+    if #line > SAID_MOST or not line:find("^%s*{") then
         return nil
     end
     local well, read = pcall(json.decode, line)
@@ -192,12 +200,159 @@ function handlers.exec(given)
     return handler
 end
 
+-- ---- Requests ----------------------------------------------------------------------------------
+
+local fetch_options = {
+    url = "text!", method = "text", headers = "table", body = "text", timeout = "timeout", redirects = "flag",
+    raise = "flag",
+}
+
+local TOKEN = "^[%w!#$%%&'*+.^_`|~-]+$" -- RFC 9110, 5.6.2
+
+-- wrong_url says what is wrong with a URL; nil: nothing.
+local function wrong_url(given)
+    if type(given) ~= "string" or not given:find("^[Hh][Tt][Tt][Pp][Ss]?://[^/?#]") then
+        return 'must be one such as "http://127.0.0.1:8080/mail", not ' .. url.show(given)
+    elseif given:find("[^!-~]") then
+        return ("%s has a blank or a byte that is no ASCII; write it as %%XX"):format(url.show(given))
+    end
+end
+
+-- lines_of gives headers as core.fetch takes them; nil and what is wrong.
+local function lines_of(headers, has_body)
+    local lines, has_type = {}, false
+    for name, value in pairs(headers) do
+        if type(name) ~= "string" or not name:find(TOKEN) then
+            return nil, "headers has a name that can't be one: " .. text.show(name)
+        elseif type(value) ~= "string" or value:find("[\0\r\n]") then
+            return nil, ("header %s must be a text of one line, not %s"):format(text.show(name), text.show(value))
+        end
+        has_type = has_type or name:lower() == "content-type"
+        lines[#lines + 1] = value:find("%S") and name .. ": " .. value or name .. ";"
+    end
+    if has_body and not has_type then
+        lines[#lines + 1] = "Content-Type: application/octet-stream"
+    end
+    return lines
+end
+
+-- wrong_request says what is wrong with a request; nil: nothing. Its headers become lines.
+local function wrong_request(read, problems)
+    local wrong = #problems == 0 and wrong_url(read.url)
+    if #problems > 0 then
+        return table.concat(problems, "; ")
+    elseif wrong then
+        return "url " .. wrong
+    elseif read.method and not read.method:find("^%u+$") then
+        return 'method must be one such as "POST", in capitals, not ' .. text.show(read.method)
+    end
+    read.lines, wrong = lines_of(read.headers or {}, read.body ~= nil)
+    return wrong
+end
+
+-- parsed gives the headers of an answer: by their names in small letters, values of one name joined.
+local function parsed(head)
+    local headers = {}
+    for name, value in head:gmatch("([^:\r\n]+):[ \t]*([^\r\n]*)") do
+        name, value = name:lower(), value:match("^(.-)[ \t]*$")
+        headers[name] = headers[name] and headers[name] .. ", " .. value or value
+    end
+    return headers
+end
+
+-- request is core.fetch: the answer, and its Retry-After in seconds; it raises where there is none.
+local function request(what, method, address, lines, body, ...)
+    check_waits(what)
+    local status, head, answer, retry_after = core.fetch(method, address, lines, body, ...)
+    if not status then
+        core.error { type = head, message = ("%s %s: %s"):format(method, url.mask(address), answer) }
+    end
+    return status, parsed(head), answer, retry_after
+end
+
+-- fail_http raises for an answer that is no success.
+local function fail_http(method, address, status, retry_after)
+    core.error {
+        type = "HttpError",
+        message = ("%s %s answered %d"):format(method, url.mask(address), status),
+        status = status,
+        retry_after = retry_after,
+    }
+end
+
+function handlers.fetch(given)
+    local read, problems = options.read(given, fetch_options)
+    local wrong = wrong_request(read, problems)
+    if wrong then
+        error("mulligan.fetch: " .. wrong, 2)
+    end
+    local method = read.method or read.body and "POST" or "GET"
+    local status, headers, body, retry_after = request("mulligan.fetch", method, read.url, read.lines, read.body,
+        read.timeout_ms, read.redirects or false)
+    if read.raise and status // 100 ~= 2 then
+        fail_http(method, read.url, status, retry_after)
+    end
+    return { status = status, headers = headers, body = body }
+end
+
+-- ---- A server as a handler ---------------------------------------------------------------------
+
+local HEADER_MOST = 7 * 1024 -- bytes: many servers take 8 KiB
+
+-- encoded writes a header's value in ASCII, percent-encoded.
+local function encoded(value)
+    return (value:gsub("[^!-$&-~]", function(byte)
+        return ("%%%02X"):format(byte:byte())
+    end))
+end
+
+-- message_headers gives what a request says of a message.
+local function message_headers(msg)
+    local headers = { ["Content-Type"] = "application/octet-stream" }
+    for name, value in pairs(said_of(msg)) do
+        local words = encoded(value)
+        if #words > HEADER_MOST then
+            core.error {
+                type = "Error",
+                message = ("m.http: the header Mulligan-%s would have %d bytes; it may have %d"):format(name, #words,
+                    HEADER_MOST),
+            }
+        end
+        headers["Mulligan-" .. name] = words
+    end
+    return headers
+end
+
+-- http gives a handler; nil and what is wrong.
+function handlers.http(address)
+    local wrong = wrong_url(address)
+    if wrong then
+        return nil, wrong
+    end
+    local function handler(msg)
+        local lines = lines_of(message_headers(msg), true)
+        local status, _, body, retry_after = request("mulligan.http", "POST", address, lines, msg.body, nil, false)
+        if status // 100 == 2 then
+            return
+        end
+        local said = error_in(body, "")
+        if said then
+            error(said, 0)
+        end
+        fail_http("POST", address, status, retry_after)
+    end
+    requests[handler] = true
+    return handler
+end
+
 -- ---- Whether they can work ---------------------------------------------------------------------
 
 -- why_not says why a handler can't work on this machine; nil: nothing is known against it.
 function handlers.why_not(handler)
     local program = programs[handler]
-    if not program then
+    if requests[handler] then
+        return select(2, core.has_http())
+    elseif not program then
         return nil
     end
     local found, code, why = core.find_program(program)
@@ -211,9 +366,10 @@ function handlers.why_not(handler)
     return ("m.exec: %s: %s"):format(text.show(program), why)
 end
 
--- descriptors says how many file descriptors a call of a handler takes.
+-- descriptors says how many file descriptors a call of a handler takes: for what is read of a program's
+-- stdout and stderr; for a connection.
 function handlers.descriptors(handler)
-    return programs[handler] and DESCRIPTORS or 0
+    return programs[handler] and 2 or requests[handler] and 1 or 0
 end
 
 return handlers

@@ -16,6 +16,7 @@ local mulligan = {
     sleep = core.sleep,
     send = core.send,
     run = handlers.run,
+    fetch = handlers.fetch,
 }
 
 -- ---- Deciding ----------------------------------------------------------------------------------
@@ -151,6 +152,11 @@ function mulligan.exec(given)
     return handler or error("mulligan.exec " .. wrong, 2)
 end
 
+function mulligan.http(given)
+    local handler, wrong = handlers.http(given)
+    return handler or error("mulligan.http: the URL " .. wrong, 2)
+end
+
 -- ---- The words of a service.lua ---------------------------------------------------------------
 
 -- lua/mulligan/config.lua puts working ones in their place while it loads such a file.
@@ -159,7 +165,6 @@ for word, why in pairs {
     transport = "belongs in a service.lua, while `mulligan run` loads it",
     consumer = "belongs in a service.lua, while `mulligan run` loads it",
     patterns = "belongs in a service.lua, while `mulligan run` loads it",
-    http = "is not in this version yet",
     on = "is not in this version yet",
 } do
     mulligan[word] = function()

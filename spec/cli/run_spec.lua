@@ -461,7 +461,7 @@ m.consumer("B", {
 m.consumer("C")
 m.consumer()
 m.consumer("D", { transport = "orders", queue = "d", handler = m.exec "true" })
-m.consumer("E", { transport = "orders", queue = "e", handler = m.http "http://127.0.0.1/" })
+m.consumer("E", { transport = "orders", queue = "e", handler = m.http "127.0.0.1" })
 m.on("decided", print)
 ]])
             refused([[
@@ -480,7 +480,7 @@ mulligan: service.lua:11: consumer "B": unknown option "handlr"; did you mean "h
 mulligan: service.lua:13: consumer "C": options must be a table, not nil
 mulligan: service.lua:14: m.consumer takes a name and options, as in m.consumer("OrderHandler", { ... })
 mulligan: service.lua:15: m.exec takes a table, as in { "./invoice", "--one" }, not "true"
-mulligan: service.lua:16: m.http is not in this version yet
+mulligan: service.lua:16: m.http: the URL must be one such as "http://127.0.0.1:8080/mail", not "127.0.0.1"
 mulligan: service.lua:17: m.on is not in this version yet
 ]])
         end)
@@ -501,13 +501,15 @@ m.consumer("C", { transport = "orders", queue = "c", handler = function() m.exec
 mulligan: service.lua:2: "polcy" is no word of a service.lua; did you mean m.policy?
 mulligan: service.lua:3: "transprot" is no word of a service.lua; did you mean m.transport?
 mulligan: service.lua:4: "frobnicate" is no word of a service.lua; ]]
-                .. [[there are policy, transport, consumer, patterns, exec, run, error, json, send and sleep
+                .. [[there are policy, transport, consumer, patterns, exec, http, run, fetch, error, json, send ]]
+                .. [[and sleep
 mulligan: service.lua:5: "exce" is no word of a service.lua; did you mean m.exec?
 mulligan: service.lua:6: consumer "A": there is no transport "orders"
-mulligan: service.lua:7: "htttp" is no word of a service.lua; m.http is not in this version yet
+mulligan: service.lua:7: "htttp" is no word of a service.lua; did you mean m.http?
 mulligan: service.lua:7: consumer "B": there is no transport "orders"
 mulligan: service.lua:8: 1 is no word of a service.lua; ]]
-                .. [[there are policy, transport, consumer, patterns, exec, run, error, json, send and sleep
+                .. [[there are policy, transport, consumer, patterns, exec, http, run, fetch, error, json, send ]]
+                .. [[and sleep
 mulligan: service.lua:9: consumer "C": unknown option "x"; ]]
                 .. [[there are concurrency, fault_headers, handler, max_body, paused, prefetch, queue, timeout and ]]
                 .. [[transport

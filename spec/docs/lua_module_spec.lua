@@ -50,7 +50,7 @@ local function params_of(class, name)
     return table.concat(given, ", ")
 end
 
-local LATER = { http = true, on = true } -- said not to be in this version
+local LATER = { on = true } -- said not to be in this version
 
 local function functions_in(given, except)
     local names = {}
@@ -109,6 +109,7 @@ local described = {
     ["option of `mulligan.engine`"] = "EngineOptions",
     ["option of `engine:consumer`"] = "ConsumerOptions",
     ["option of `engine:publish`"] = "SendOptions",
+    ["option of `mulligan.fetch`"] = "Request",
     ["option of `engine:fault`"] = "FaultOptions",
     ["key of a depth"] = "Depth",
     ["key of `engine:counts`"] = "Counts",

@@ -215,6 +215,7 @@ local calls = {
     EngineOptions = function(given) return mulligan.engine(given) end,
     ConsumerOptions = function(given) return engine:consumer("A", given) end,
     SendOptions = function(given) return engine:publish("orders", "queue", "", given) end,
+    Request = function(given) return mulligan.fetch(given) end,
     FaultOptions = function(given) return engine:fault("orders", "settle", given) end,
     RigOptions = function(given) return testing.rig(given) end,
     RigConsumer = function(given) return testing.rig { consumers = { A = given } } end,

@@ -8,7 +8,7 @@ if not os.execute("command -v dpkg-shlibdeps >/dev/null") then
     return
 end
 
-local PACKAGES = { "libmulligan-dev", "libmulligan0", "lua-mulligan", "mulligan", "mulligan-amqp" }
+local PACKAGES = { "libmulligan-dev", "libmulligan0", "lua-mulligan", "mulligan", "mulligan-amqp", "mulligan-http" }
 
 -- dpkg works on a root of its own. A maintainer's script runs without a chroot, which would be empty;
 -- ldconfig would be this machine's, so another one says that it was called.
@@ -69,7 +69,7 @@ describe("the packages for Debian", function()
         folder:remove()
     end)
 
-    it("are five, which depend on each other and on what they link", function()
+    it("are six, which depend on each other and on what they link", function()
         for _, name in ipairs(PACKAGES) do
             assert.equal(name, field(name, "Package"))
             assert.equal(version, field(name, "Version"))
@@ -92,6 +92,9 @@ describe("the packages for Debian", function()
         assert.is_nil(field("mulligan-amqp", "Depends"):find("mulligan", 1, true))
         assert.matches("librabbitmq4", field("mulligan-amqp", "Depends"), 1, true)
         assert.equal("mulligan, libmulligan0, lua-mulligan", field("mulligan-amqp", "Enhances"))
+        assert.is_nil(field("mulligan-http", "Depends"):find("mulligan", 1, true))
+        assert.matches("libcurl4", field("mulligan-http", "Depends"), 1, true)
+        assert.equal("mulligan, lua-mulligan", field("mulligan-http", "Enhances"))
     end)
 
     it("have a program that runs, and finds the types for editors", function()

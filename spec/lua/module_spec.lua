@@ -682,7 +682,6 @@ describe("mulligan.engine", function()
             transport = "belongs in a service.lua",
             consumer = "belongs in a service.lua",
             patterns = "belongs in a service.lua",
-            http = "mulligan.http is not in this version yet",
             on = "mulligan.on is not in this version yet",
         } do
             assert.error_matches(function()

@@ -65,6 +65,8 @@ m.consumer("OrderHandler", {
             word("exec", { { "command", "string[]", "a program and its arguments" } }, "Makes a handler of a program, \z
                 which gets the message on stdin and in its environment. [handlers.md](handlers.md) tells the rest.",
                 { returns = "mulligan.Handler" }),
+            word("http", { { "url", "string", "of a server" } }, "Makes a handler of a server, which gets the message \z
+                by POST. [handlers.md](handlers.md) tells the rest.", { returns = "mulligan.Handler" }),
             word("patterns", { { "whose", '"counted"|"lua"', "" } }, "Says whose `string.find`, `match`, `gmatch` and \z
                 `gsub` handlers have: those that end at the handler's timeout, which is the default, or Lua's own."),
             { alias = "Handler", type = "fun(msg: mulligan.Message)", text = "Succeeds if it returns, fails if it \z
@@ -139,6 +141,32 @@ m.consumer("OrderHandler", {
                     { "signal?", "integer", "that ended it" },
                     { "stdout", "string", "at most 16 MiB" },
                     { "stderr", "string", "the last 64 KiB" },
+                },
+            },
+            word("fetch", { { "request", "mulligan.Request", "" } }, "Makes an HTTP request and lets other handlers \z
+                work meanwhile; in the handler's own coroutine.", { returns = "mulligan.Fetched" }),
+            {
+                class = "Request",
+                exact = true,
+                heading = "What `m.fetch` takes",
+                fields = {
+                    { "url", "string", "`http:` or `https:`" },
+                    { "method?", "string", "in capitals", default = '`"GET"`, with a body `"POST"`' },
+                    { "headers?", "table<string, string>", "by name" },
+                    { "body?", "string", "bytes" },
+                    { "timeout?", "mulligan.Duration|false", "how long it may take, at most what the call has left",
+                        default = "that" },
+                    { "redirects?", "boolean", "follows up to 10", default = "false" },
+                    { "raise?", "boolean", "an answer other than 2xx raises `HttpError`", default = "false" },
+                },
+            },
+            {
+                class = "Fetched",
+                heading = "What `m.fetch` gives",
+                fields = {
+                    { "status", "integer", "such as 200" },
+                    { "headers", "table<string, string>", "by name in small letters" },
+                    { "body", "string", "at most 16 MiB" },
                 },
             },
             { class = "Json", before = "m.json.", heading = "`m.json`", fields = { { "null", "userdata", "stands for \z

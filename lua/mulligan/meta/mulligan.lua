@@ -68,6 +68,23 @@ local Module = {}
 ---@field stdout string at most 16 MiB
 ---@field stderr string the last 64 KiB
 
+---What `m.fetch` takes
+---@class (exact) mulligan.Request
+---@field url string `http:` or `https:`
+---@field method? string in capitals (default: `"GET"`, with a body `"POST"`)
+---@field headers? table<string, string> by name
+---@field body? string bytes
+---@field timeout? mulligan.Duration|false how long it may take, at most what the call has left (default: that)
+---@field redirects? boolean follows up to 10 (default: false)
+---@field raise? boolean an answer other than 2xx raises `HttpError` (default: false)
+---@field [string] mulligan.UnknownOption there is no such option
+
+---What `m.fetch` gives
+---@class mulligan.Fetched
+---@field status integer such as 200
+---@field headers table<string, string> by name in small letters
+---@field body string at most 16 MiB
+
 ---`m.json`
 ---@class mulligan.Json
 ---@field null userdata stands for null in lists
@@ -631,6 +648,12 @@ function Module.consumer(name, options) end
 ---@return mulligan.Handler
 function Module.exec(command) end
 
+---Makes a handler of a server, which gets the message by POST. [handlers.md](handlers.md) tells the
+---rest.
+---@param url string of a server
+---@return mulligan.Handler
+function Module.http(url) end
+
 ---Says whose `string.find`, `match`, `gmatch` and `gsub` handlers have: those that end at the
 ---handler's timeout, which is the default, or Lua's own.
 ---@param whose "counted"|"lua"
@@ -655,6 +678,11 @@ function Module.sleep(span) end
 ---@param command mulligan.Command
 ---@return mulligan.Ran
 function Module.run(command) end
+
+---Makes an HTTP request and lets other handlers work meanwhile; in the handler's own coroutine.
+---@param request mulligan.Request
+---@return mulligan.Fetched
+function Module.fetch(request) end
 
 ---Reads JSON; raises `MessageDeserializationError` where it is none. null is left out of objects.
 ---@param text string JSON

@@ -88,6 +88,7 @@ static void on_closed(void *data)
 {
     mull__lua_engine *engine = data;
     engine->engine = NULL;
+    mull__fetcher_drop(engine);
     mull__log_deliver_lines(engine);
     drop_policy(engine); /* it may be closed now, even if this value is still around */
     drop(engine);

@@ -53,6 +53,8 @@ typedef struct mull__lua_engine {
     int stopped;
     int closing;
     int users; /* the Lua value, the engine */
+    const struct mull__fetch_module *http;
+    struct mull__fetcher *fetcher; /* NULL: no handler has made a request yet */
 } mull__lua_engine;
 
 /* mull__engine_at gives the open engine at `index`, or raises. */
@@ -169,6 +171,19 @@ const char *const *mull__read_texts(lua_State *L, int index, mull__arena *arena)
 
 /* mull__lua_find_program is find_program(name): true; or nil and why it can't be run. */
 int mull__lua_find_program(lua_State *L);
+
+/* ---- fetch.c --------------------------------------------------------------------------------- */
+
+/* mull__lua_fetch is fetch(method, url, headers, body, timeout_ms, redirects): makes an HTTP
+ * request while the handler waits, and gives the answer's status, the lines of its head, its body,
+ * and Retry-After in seconds or nil; or nil, the type of the error, and its message. */
+int mull__lua_fetch(lua_State *L);
+
+/* mull__lua_has_http is has_http(): true; or nil and why there can't be requests. */
+int mull__lua_has_http(lua_State *L);
+
+/* mull__fetcher_drop closes the connections of an engine that is gone. */
+void mull__fetcher_drop(mull__lua_engine *engine);
 
 /* ---- log.c: lines of log, on their way into Lua ---------------------------------------------- */
 

@@ -74,6 +74,8 @@ static int open_core(lua_State *L)
                                          {"may_wait", mull__lua_may_wait},
                                          {"process", mull__lua_process},
                                          {"find_program", mull__lua_find_program},
+                                         {"fetch", mull__lua_fetch},
+                                         {"has_http", mull__lua_has_http},
                                          {"error", mull__lua_error},
                                          {"in_words", mull__callback_word_verdicts},
                                          {"moment", moment},
