@@ -6,5 +6,5 @@ local planted = require "support.planted"
 local tree = planted.tree("bugs", "spec/simulate/bugs", "include src spec/simulate spec/unit/plain.h")
 
 describe("the simulator, with a bug planted,", function()
-    tree:finds_by_seed "simulate"
+    tree:finds_by_seed("simulate", 1000)
 end)

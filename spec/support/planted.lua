@@ -104,15 +104,18 @@ function planted:output_with(patch, look)
     return output
 end
 
--- finds_by_seed has each bug found by the simulator of that name, which says at which seed: that one alone goes wrong
--- in the same way.
-function planted:finds_by_seed(simulator)
+-- finds_by_seed has each bug found by the simulator of that name, among so many seeds. It says at which: that one
+-- alone goes wrong in the same way.
+function planted:finds_by_seed(simulator, seeds)
     local function simulate(words)
-        return planted.output_of(("timeout 300 %s/build/%s %s"):format(self.folder, simulator, words or ""))
+        return planted.output_of(("timeout 300 %s/build/%s %s"):format(self.folder, simulator, words))
     end
-    for _, patch in ipairs(self:prepare(simulate)) do
+    local function simulate_all()
+        return simulate("--seeds 1-" .. seeds)
+    end
+    for _, patch in ipairs(self:prepare(simulate_all)) do
         busted.it("finds that " .. patch.title, function()
-            local output = self:output_with(patch, simulate)
+            local output = self:output_with(patch, simulate_all)
             local seed = output:match("\nseed (%d+), step %d+, at %d+ ms: ")
             assert.is_truthy(seed, output)
             local again = simulate("--seed " .. seed)

@@ -212,10 +212,9 @@ int mull__lua_engine_new(lua_State *L)
     mull__lua_engine *engine = push_engine(L, 1);
     int made = lua_gettop(L);
     lua_getfield(L, 1, "policy");
-    mull__lua_policy *policy = engine->policy = mull__policy_at(L, -1);
-    policy->users++;
+    int policy = lua_gettop(L);
+    mull__policy_at(L, policy);
     mull_engine_options options = MULL_INIT(mull_engine_options);
-    options.policy = policy->policy;
     options.grace_ms = mull__integer_field(L, 1, "grace_ms");
     options.quiet_ms = mull__integer_field(L, 1, "quiet_ms");
     options.seed = (uint64_t)mull__integer_field(L, 1, "seed");
@@ -237,6 +236,9 @@ int mull__lua_engine_new(lua_State *L)
     engine->counts_patterns = mull__flag_field(L, 1, "count_patterns");
     if (engine->counts_patterns)
         mull__meter_patterns(L);
+    engine->policy = mull__policy_at(L, policy); /* a finalizer may have closed it */
+    engine->policy->users++;
+    options.policy = engine->policy->policy;
     int status = mull_engine_new(&engine->engine, &options);
     if (status != 0) {
         int results = mull__diagnostics_fail(L, &engine->problems, status);
