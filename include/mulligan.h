@@ -507,8 +507,7 @@ MULL_API int mull_engine_new(mull_engine **out, const mull_engine_options *optio
  * engine is being closed. A transport of your own: mulligan/transport.h. */
 MULL_API int mull_engine_transport(mull_engine *engine, const char *name, const char *url);
 
-/* mull_handler works on a message, now or later: `message` is yours to read until you end the call
- * with mull_done, once. */
+/* mull_handler works on a message, now or later: yours to read until you end it by mull_done. */
 typedef void (*mull_handler)(mull_engine *engine, mull_call call, const mull_message *message,
                              void *data);
 
@@ -519,23 +518,26 @@ typedef void (*mull_cancel_fn)(mull_engine *engine, mull_call call, void *data);
 /* mull_consumer_options is a consumer: who works on the messages of a queue. */
 typedef struct mull_consumer_options {
     size_t size;
-    const char *name;      /* required; what policies call it */
-    const char *transport; /* required; a name given to mull_engine_transport */
-    const char *queue;     /* required */
-    mull_handler handler;  /* required */
-    mull_cancel_fn cancel; /* NULL */
-    void *data;            /* for both */
-    uint32_t concurrency;  /* never more handlers than this; 0: 1 */
-    uint32_t prefetch;     /* claimed but not started; 0: 2 * concurrency */
-    int64_t timeout_ms;    /* a call may last; MULL_NEVER: no limit; 0: 30 s */
-    size_t max_body;       /* a larger message is dead-lettered on arrival; 0: 16 MiB */
-    int paused;            /* it begins as mull_consumer_pause leaves it; 0 */
-    int nservicebus;       /* 1: ServiceControl takes in and returns its dead letters; 0 */
+    const char *name;         /* required; what policies call it */
+    const char *transport;    /* required; a name given to mull_engine_transport */
+    const char *queue;        /* required */
+    mull_handler handler;     /* required */
+    mull_cancel_fn cancel;    /* NULL */
+    void *data;               /* for both */
+    uint32_t concurrency;     /* never more handlers than this; 0: 1 */
+    uint32_t prefetch;        /* claimed but not started; 0: 2 * concurrency */
+    int64_t timeout_ms;       /* a call may last; MULL_NEVER: no limit; 0: 30 s */
+    size_t max_body;          /* a larger message is dead-lettered on arrival; 0: 16 MiB */
+    int paused;               /* it begins as mull_consumer_pause leaves it; 0 */
+    int nservicebus;          /* 1: ServiceControl takes in and returns its dead letters; 0 */
+    const char *const *types; /* of messages: its own; NULL: all, or what nobody else there names */
+    size_t type_count;        /* of these; 0 */
 } mull_consumer_options;
 
-/* mull_consumer_add adds a consumer, before the start or later. Strings are copied. MULL_EINVAL:
- * something required is missing, a name is taken, or there is no such transport; MULL_EREFUSED: the
- * policy in force can't work with it. `problem` says why. MULL_ESTATE: the engine has stopped. */
+/* mull_consumer_add adds a consumer, before the start or later. Strings are copied. MULL_EINVAL: an
+ * option is missing, wrong or taken, or its transport can't delay, which `types` need;
+ * MULL_EREFUSED: the policy in force can't work with it; `problem` says why. MULL_ESTATE: the
+ * engine has stopped. */
 MULL_API int mull_consumer_add(mull_engine *engine, const mull_consumer_options *options);
 
 /* mull_consumer_removed_fn: nothing of the consumer is claimed any more, and its name is free (0).
@@ -544,8 +546,7 @@ typedef void (*mull_consumer_removed_fn)(int status, void *data);
 
 /* mull_consumer_remove lets a consumer's handlers that are at work end, calls none of it any more,
  * and gives back the rest: what waits for a retry with its calls counted. Told on a later turn,
- * when the last handler has ended and all is settled. MULL_EINVAL: there is none of this name;
- * MULL_ESTATE: it is being removed, or the engine closed. */
+ * when all is settled. MULL_EINVAL: none has this name; MULL_ESTATE: it or the engine is going. */
 MULL_API int mull_consumer_remove(mull_engine *engine, const char *name,
                                   mull_consumer_removed_fn removed, void *data);
 
@@ -587,8 +588,8 @@ typedef enum mull_why_not {
 /* mull_why_not_name gives the word for it; static; NULL: there is no such one, or it is called. */
 MULL_API const char *mull_why_not_name(mull_why_not why);
 
-/* mull_consumer_why_not says why a consumer isn't called. Before the start: MULL_WHY_STOPPING, as
- * after the end. MULL_EINVAL: there is none of this name; MULL_ESTATE: the engine is closed. */
+/* mull_consumer_why_not says why a consumer isn't called. Before the start and after the end:
+ * MULL_WHY_STOPPING. MULL_EINVAL: there is none of this name; MULL_ESTATE: the engine is closed. */
 MULL_API int mull_consumer_why_not(mull_engine *engine, const char *name, mull_why_not *why);
 
 /* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`
@@ -637,8 +638,7 @@ MULL_API int mull_send(mull_engine *engine, mull_call call, const mull_message *
 
 /* mull_done ends a call: well (NULL) or with an error. Any thread. MULL_EDONE: it has ended
  * already, timed out or was lost, and nothing is settled by it; MULL_ENOMEM: not ended, try again;
- * MULL_EINVAL: not ended, the error has no type, or is no mull_error by its size. The error is
- * copied. */
+ * MULL_EINVAL: not ended, the error (copied) has no type, or is no mull_error by its size. */
 MULL_API int mull_done(mull_engine *engine, mull_call call, const mull_error *error);
 
 /* mull_stop lets running handlers end within the grace time, takes nothing new, and gives back the

@@ -13,6 +13,7 @@ local order = {
         "limit_events",
         "limiting",
         "limiting_refresh admission",
+        "readers",
         "settlement",
         "delivery",
         "turn",

@@ -130,7 +130,8 @@ function words.consumer(read, name, given)
     for _, problem in ipairs(problems) do
         read.problem(line, "consumer %s: %s", text.show(name), problem)
     end
-    table.insert(read.consumers, { name = name, options = given, transport = checked.transport, line = line })
+    table.insert(read.consumers, { name = name, options = given, transport = checked.transport, queue = checked.queue,
+        types = checked.types, line = line })
 end
 
 function words.patterns(read, whose)
@@ -295,6 +296,34 @@ local function see_folder(folder)
     package.path = ("%s?.lua;%s?/init.lua;%s"):format(folder, folder, before)
 end
 
+-- check_types finds, where consumers of a queue name types, who takes what another takes already.
+local function check_types(read)
+    local takers, typed = {}, {}
+    for _, consumer in ipairs(read.consumers) do
+        if consumer.transport and consumer.queue then
+            consumer.place = consumer.transport .. "\0" .. consumer.queue
+            takers[consumer.place] = takers[consumer.place] or {}
+            typed[consumer.place] = typed[consumer.place] or consumer.types
+        end
+    end
+    for _, consumer in ipairs(read.consumers) do
+        local taken = typed[consumer.place] and takers[consumer.place]
+        for _, name in ipairs(taken and (consumer.types or { false }) or {}) do
+            local other = taken[name]
+            taken[name] = other or consumer.name
+            if other and name then
+                read.problem(consumer.line, "consumer %s: messages of type %s on the queue %s are taken by consumer "
+                    .. "%s already; name each type once", text.show(consumer.name), text.show(name),
+                    text.show(consumer.queue), text.show(other))
+            elseif other then
+                read.problem(consumer.line, "consumer %s: where consumers of the queue %s name `types`, only one may "
+                    .. "take the rest, and %s does; give one of them types", text.show(consumer.name),
+                    text.show(consumer.queue), text.show(other))
+            end
+        end
+    end
+end
+
 local function check_whole(read)
     for _, consumer in ipairs(read.consumers) do
         if consumer.transport and not read.transport_named(consumer.transport) then
@@ -302,6 +331,7 @@ local function check_whole(read)
                 read.no_transport(consumer.transport))
         end
     end
+    check_types(read)
 end
 
 local function by_line(a, b)

@@ -148,6 +148,22 @@ function kinds.names(value)
     return value
 end
 
+-- Types of messages that are a consumer's own, each once.
+function kinds.types(value)
+    local names, why = kinds.names(value)
+    if not names or #names == 0 then
+        return nil, why or "must name a type; leave it out to take what no other consumer of the queue names"
+    end
+    local seen = {}
+    for _, name in ipairs(names) do
+        if seen[name] then
+            return nil, ("names %s twice"):format(text.show(name))
+        end
+        seen[name] = true
+    end
+    return names
+end
+
 -- What policy:check is told of a consumer: `url` is its transport's.
 local checked_consumer = { name = "name!", transport = "name!", queue = "name!", url = "name!", timeout = "timeout" }
 
@@ -244,6 +260,7 @@ options.consumer = {
     max_body = "bytes",
     paused = "flag",
     fault_headers = "faults",
+    types = "types",
 }
 
 return options

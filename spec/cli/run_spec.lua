@@ -485,6 +485,36 @@ mulligan: service.lua:17: m.on is not in this version yet
 ]])
         end)
 
+        it("types of messages that two consumers of a queue take, each in its line", function()
+            folder:write("service.lua", [[
+local m = require "mulligan"
+m.policy "policy.lua"
+m.transport("orders", "memory:")
+m.consumer("A", { transport = "orders", queue = "a", types = { "Placed", "Mail" }, handler = print })
+m.consumer("B", { transport = "orders", queue = "a", types = { "Mail" }, handler = print })
+m.consumer("C", { transport = "orders", queue = "a", handler = print })
+m.consumer("D", { transport = "orders", queue = "a", handler = print })
+m.consumer("E", { transport = "orders", queue = "b", types = { "Mail" }, handler = print })
+m.consumer("F", { transport = "orders", queue = "c", handler = print })
+m.consumer("G", { transport = "orders", queue = "c", handler = print })
+m.consumer("H", { transport = "orders", queue = "d", types = { "Mail", "Mail" }, handler = print })
+m.consumer("I", { transport = "orders", queue = "d", types = {}, handler = print })
+m.consumer("J", { transport = "orders", queue = "d", types = { 1 }, handler = print })
+m.consumer("K", { transport = "orders", queue = "d", types = "Mail", handler = print })
+]])
+            refused([[
+mulligan: service.lua:5: consumer "B": messages of type "Mail" on the queue "a" are taken by ]]
+                .. [[consumer "A" already; name each type once
+mulligan: service.lua:7: consumer "D": where consumers of the queue "a" name `types`, ]]
+                .. [[only one may take the rest, and "C" does; give one of them types
+mulligan: service.lua:11: consumer "H": types names "Mail" twice
+mulligan: service.lua:12: consumer "I": types must name a type; ]]
+                .. [[leave it out to take what no other consumer of the queue names
+mulligan: service.lua:13: consumer "J": types number 1 must be a name in UTF-8, not 1
+mulligan: service.lua:14: consumer "K": types must be a list of names, not "Mail"
+]])
+        end)
+
         it("words that m doesn't have, each in its line, and goes on", function()
             folder:write("service.lua", [[
 local m = require "mulligan"
@@ -511,8 +541,8 @@ mulligan: service.lua:8: 1 is no word of a service.lua; ]]
                 .. [[there are policy, transport, consumer, patterns, exec, http, run, fetch, error, json, send ]]
                 .. [[and sleep
 mulligan: service.lua:9: consumer "C": unknown option "x"; ]]
-                .. [[there are concurrency, fault_headers, handler, max_body, paused, prefetch, queue, timeout and ]]
-                .. [[transport
+                .. [[there are concurrency, fault_headers, handler, max_body, paused, prefetch, queue, timeout, ]]
+                .. [[transport and types
 mulligan: service.lua:9: consumer "C": there is no transport "orders"
 ]])
         end)

@@ -26,7 +26,7 @@ local program = require "transport.conformance.program"
 local stage = require "transport.conformance.stage"
 
 for _, name in ipairs { "messages", "order", "credit", "settling", "core", "sends", "faults", "claims", "consumers",
-    "connection", "outside" } do
+    "types", "connection", "outside" } do
     require("transport.conformance." .. name)
 end
 

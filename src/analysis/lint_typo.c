@@ -27,6 +27,7 @@ static void know(usage *usages, const mull__table *table)
 {
     usages[mull__type_number(table, "HandlerTimeoutError")].known = 1;
     usages[mull__type_number(table, "HandlerCrashError")].known = 1;
+    usages[mull__type_number(table, "NoConsumerError")].known = 1;
     for (size_t i = 0; i < table->declared_types; i++)
         usages[i].known = 1;
 }

@@ -25,7 +25,7 @@ enum {
     MULL__VERDICT_LEAST = MULL__SIZE_TO(mull_verdict, generation),
     MULL__POLICY_OPTIONS_LEAST = MULL__SIZE_TO(mull_policy_options, host_text_size),
     MULL__ENGINE_OPTIONS_LEAST = MULL__SIZE_TO(mull_engine_options, quiet_ms),
-    MULL__CONSUMER_OPTIONS_LEAST = MULL__SIZE_TO(mull_consumer_options, paused),
+    MULL__CONSUMER_OPTIONS_LEAST = MULL__SIZE_TO(mull_consumer_options, type_count),
     MULL__COUNTS_LEAST = MULL__SIZE_TO(mull_counts, notify_failed)
 };
 

@@ -99,7 +99,14 @@ static void wait_for_more(mull__consumer *c)
 
 int mull__consumer_accepts(const mull__consumer *c)
 {
-    return c->engine->state == MULL__RUNNING && c->state == MULL__CONSUMER_WORKS && !c->paused;
+    return c->engine->state == MULL__RUNNING && c->state == MULL__CONSUMER_WORKS && !c->paused &&
+           (!c->reader || c->reader->state == MULL__CONSUMER_WORKS);
+}
+
+static int renews(const mull__consumer *c)
+{
+    return c->state == MULL__CONSUMER_RENEWS ||
+           (c->reader && c->reader->state == MULL__CONSUMER_RENEWS);
 }
 
 /* why_no_room: what keeps a consumer from being called, be there a message or not. */
@@ -109,7 +116,7 @@ static MULL__ALWAYS_INLINE mull_why_not why_no_room(const mull__consumer *c)
         return MULL_WHY_STOPPING;
     if (c->port->health != MULL_UP)
         return MULL_WHY_TRANSPORT_DOWN;
-    if (c->source != MULL_SOURCE_READY || c->state == MULL__CONSUMER_RENEWS)
+    if (c->source != MULL_SOURCE_READY || renews(c))
         return c->source == MULL_SOURCE_REFUSED ? MULL_WHY_QUEUE_REFUSED : MULL_WHY_QUEUE_WAITING;
     if (c->failing > 0)
         return MULL_WHY_SETTLING_FAILS;
@@ -266,6 +273,31 @@ static uint32_t allowance(const mull__consumer *c)
     return allowed < UINT32_MAX ? (uint32_t)allowed : UINT32_MAX;
 }
 
+int mull__admission_has_room(const mull__consumer *c)
+{
+    uint64_t out = c->waiting.count + c->candidates.count;
+    out += (uint64_t)c->slots + c->held + c->gated + c->settling + c->parked;
+    return out < allowance(c);
+}
+
+/* reader_allowance: as many as its consumers have room for, and some of what none of them has. */
+static uint32_t reader_allowance(const mull__consumer *reader)
+{
+    if (!mull__consumer_accepts(reader) || reader->failing > 0 ||
+        reader->source != MULL_SOURCE_READY)
+        return 0;
+    uint64_t own = reader->deliveries, allowed = 0;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(reader->engine, c));) {
+        if (c->reader != reader)
+            continue;
+        own -= c->deliveries;
+        allowed += allowance(c);
+    }
+    uint64_t most = reader->parked + (uint64_t)reader->options.concurrency;
+    allowed += own < most ? own : most;
+    return allowed < UINT32_MAX ? (uint32_t)allowed : UINT32_MAX;
+}
+
 void mull__admission_credit(mull_engine *engine)
 {
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));) {
@@ -274,7 +306,7 @@ void mull__admission_credit(mull_engine *engine)
         if (c->more_until > engine->waits)
             wait_for_more(c);
         mull__count_why(c, mull__why_not(c));
-        uint32_t credit = allowance(c);
+        uint32_t credit = c->is_reader ? reader_allowance(c) : allowance(c);
         if (credit == c->credit || !c->subscribed || c->port->state != MULL__PORT_OPEN)
             continue;
         c->credit = credit;

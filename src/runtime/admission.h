@@ -23,4 +23,7 @@ void mull__admission_made_room(mull__consumer *c);
 void mull__admission_remove(mull__delivery *d);   /* takes out of its list, or its timer */
 void mull__admission_credit(mull_engine *engine); /* tells how many deliveries may be out */
 
+/* mull__admission_has_room: one more of its messages may be out. */
+int mull__admission_has_room(const mull__consumer *c);
+
 #endif

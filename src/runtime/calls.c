@@ -18,6 +18,8 @@
 const mull_error mull__engine_errors[MULL__ENGINE_ERRORS] = {
     [MULL__TIMED_OUT] = OWN("HandlerTimeoutError", "the handler ran longer than its timeout"),
     [MULL__CRASHED] = OWN("HandlerCrashError", "the process that handled it died"),
+    [MULL__NO_CONSUMER] =
+        OWN("NoConsumerError", "no consumer of this queue takes messages of this type"),
     [MULL__OUT_OF_MEMORY] = OWN("Error", "not enough memory"),
     [MULL__TOO_BIG] =
         OWN("MessageDeserializationError", "the body is larger than the consumer's max_body"),

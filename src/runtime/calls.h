@@ -39,6 +39,7 @@ typedef struct mull__delivery mull__delivery;
 enum {
     MULL__TIMED_OUT,
     MULL__CRASHED,
+    MULL__NO_CONSUMER,
     MULL__OUT_OF_MEMORY,
     MULL__TOO_BIG,
     MULL__BODILESS,

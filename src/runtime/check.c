@@ -43,6 +43,12 @@ static int dead_letters_into(const teller *to, const mull__worker *c, const char
 {
     if (strcmp(queue, c->queue) != 0)
         return 0;
+    if (!c->name[0])
+        return refuse(to, rule,
+                      "dead letters of messages that no consumer of the queue '%.200s' takes would "
+                      "go to that queue; name another%s: "
+                      "policy.transport(\"%.200s\"):dead_letter_queue(...)",
+                      queue, rule ? " here" : "", c->transport);
     return refuse(
         to, rule,
         "consumer '%.200s' reads the queue '%.200s', to which its dead letters go; name another%s: "
@@ -126,7 +132,7 @@ static int check_limits(const teller *to, const mull__worker *c, const mull__tab
 
 static int check_rule(const teller *to, const mull__worker *c, const mull__rule *rule)
 {
-    int status = check_abilities(to, c, rule) | check_claim_timeout(to, c, rule);
+    int status = c->name[0] ? check_abilities(to, c, rule) | check_claim_timeout(to, c, rule) : 0;
     if (rule->queue && rule->end == MULL_DEAD_LETTER)
         status |= dead_letters_into(to, c, rule->queue, &rule->source);
     return status;
@@ -142,7 +148,7 @@ int mull__check_workers(const mull__worker *workers, size_t count, const mull__t
             mull__effective_settings_of(table, c->name, c->transport);
         size_t rules = effective.rules ? mull__scope_rules(effective.rules) : 0;
         status |= dead_letters_into(&to, c, effective.settings.dead_letter_queue, NULL);
-        status |= check_limits(&to, c, table);
+        status |= c->name[0] ? check_limits(&to, c, table) : 0;
         for (size_t i = 0; i < rules; i++)
             status |= check_rule(&to, c, mull__rule_at(effective.rules, i));
     }

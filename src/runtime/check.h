@@ -7,7 +7,8 @@
 
 /* mull__worker is a consumer, as far as a policy can fit it or not. */
 typedef struct mull__worker {
-    const char *name, *queue, *transport;
+    const char *name; /* "": nobody's messages on this queue */
+    const char *queue, *transport;
     mull_abilities can; /* what its transport promises */
     int64_t timeout_ms; /* MULL_NEVER: none */
 } mull__worker;

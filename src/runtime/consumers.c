@@ -4,7 +4,10 @@
  *   WORKS ── concurrency beyond its credit ──> RENEWS ── it ended, subscribe ──> WORKS
  *   WORKS, RENEWS ── remove ──> LEAVES ── it ended ──> gone
  *
- * Its subscription ends once all of it was settled or given back, and released.
+ * Its subscription ends once all of it was settled or given back, and released. Where consumers
+ * share a queue by types, the subscription is their reader's (readers.h), which comes with the
+ * first of them and leaves with the last. A consumer that read the queue by itself renews, and
+ * joins it.
  *
  * Reloads ask, on other threads, whether all consumers can work by a policy: so the list changes
  * only while none is asked (mull__policy_validated). */
@@ -21,6 +24,7 @@
 #include "limiting.h"
 #include "port.h"
 #include "questions.h"
+#include "readers.h"
 #include "settlement.h"
 #include "timers.h"
 #include "transitions.h"
@@ -72,6 +76,28 @@ static void set_concurrency(mull__consumer *c, uint32_t concurrency)
         c->options.prefetch = concurrency > UINT32_MAX / 2 ? UINT32_MAX : 2 * concurrency;
 }
 
+/* take_types copies them to one block. */
+static int take_types(mull__consumer *c, const mull_consumer_options *options)
+{
+    size_t count = options->type_count, size = count * sizeof *c->types;
+    c->options.types = NULL;
+    c->options.type_count = 0;
+    if (count == 0)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        size += strlen(options->types[i]) + 1;
+    c->types = mull__alloc(&c->engine->allocator, size);
+    if (!c->types)
+        return MULL_ENOMEM;
+    char *at = (char *)(c->types + count);
+    for (; c->type_count < count; c->type_count++) {
+        size_t length = strlen(options->types[c->type_count]) + 1;
+        c->types[c->type_count] = memcpy(at, options->types[c->type_count], length);
+        at += length;
+    }
+    return 0;
+}
+
 static void take_options(mull__consumer *c, const mull_consumer_options *options)
 {
     c->options = *options;
@@ -97,6 +123,17 @@ static int refuse_options(mull_engine *engine, const mull_consumer_options *opti
         return MULL__REFUSE(engine,
                             "consumer '%s': `%s` is required; a text isn't empty, and UTF-8", name,
                             missing);
+    for (size_t i = 0; i < options->type_count; i++)
+        if (!options->types || !mull__is_name(options->types[i]))
+            return MULL__REFUSE(engine,
+                                "consumer '%s': number %zu of `types` must be a text, which isn't "
+                                "empty, and UTF-8",
+                                name, i + 1);
+    if (options->types && options->type_count == 0)
+        return MULL__REFUSE(engine,
+                            "consumer '%s': `types` names none; leave it out to take what no "
+                            "other consumer of the queue names",
+                            name);
     if (options->timeout_ms < MULL_NEVER)
         return MULL__REFUSE(engine,
                             "consumer '%s': `timeout_ms` is below 0; no limit is MULL_NEVER", name);
@@ -111,12 +148,16 @@ static mull__consumer *consumer_new(mull_engine *engine, mull_port *port,
     if (!c)
         return NULL;
     *c = (mull__consumer){.engine = engine, .port = port};
-    c->name = memcpy(c->texts, options->name, name_size);
+    c->label = c->name = memcpy(c->texts, options->name, name_size);
     c->queue = memcpy(c->texts + name_size, options->queue, queue_size);
     mull__list_init(&c->waiting);
     mull__list_init(&c->candidates);
     mull__list_init(&c->retries);
     take_options(c, options);
+    if (take_types(c, options) != 0) {
+        mull__free(&engine->allocator, c);
+        return NULL;
+    }
     c->tally.why = mull__why_not(c);
     c->tally.why_since_ms = mull__engine_now(engine);
     c->shares = shares(c);
@@ -199,6 +240,9 @@ void mull__consumer_free(mull__consumer *c, int status)
     mull__engine_cancel(engine, &c->hold_timer);
     mull__engine_cancel(engine, &c->end_timer);
     mull__limits_free(c);
+    mull__free(&engine->allocator, c->types);
+    c->types = NULL;
+    c->type_count = 0;
     free_or_keep(c);
     if (removed)
         removed(status, data);
@@ -211,9 +255,29 @@ static uint32_t most_credit(const mull_consumer_options *options)
     return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
+/* need_of is the most credit that a reader ever has, by all consumers of its queue: see
+ * mull__admission_credit. It reads bodies as large as any of them takes. */
+static uint32_t need_of(mull__consumer *reader)
+{
+    uint64_t most = 0, concurrency = 0;
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(reader->engine, c));) {
+        const mull_consumer_options *options = &c->options;
+        if (c->is_reader || !mull__same_queue(c, reader))
+            continue;
+        most += most_credit(options);
+        concurrency += options->concurrency;
+        reader->options.nservicebus |= options->nservicebus;
+        if (options->max_body > reader->options.max_body)
+            reader->options.max_body = options->max_body;
+    }
+    reader->options.concurrency = concurrency < UINT32_MAX ? (uint32_t)concurrency : UINT32_MAX;
+    most += concurrency;
+    return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+
 int mull__consumer_subscribe(mull__consumer *c)
 {
-    c->most = most_credit(&c->options);
+    c->most = c->is_reader ? need_of(c) : most_credit(&c->options);
     c->lacking = 0;
     const mull_source source = {
         .size = sizeof source, .queue = c->queue, .most = c->most, .max_body = c->options.max_body};
@@ -221,13 +285,78 @@ int mull__consumer_subscribe(mull__consumer *c)
         c->port->ops->subscribe(c->port->self, c->ticket.number, &source, &c->subscription));
     if (status == MULL_ENOMEM)
         return mull__engine_problem(c->engine, status,
-                                    "consumer '%s' can't read the queue '%s': %s", c->name,
+                                    "consumer '%s' can't read the queue '%s': %s", c->label,
                                     c->queue, mull_strerror(status));
     c->subscribed = status == 0;
     if (status != 0)
-        mull__source_refused(c, mull_strerror(status));
+        mull__source_set(c, MULL_SOURCE_REFUSED, NULL, mull_strerror(status));
     c->lacking |= status != 0;
     mull__port_asked(c->port);
+    return 0;
+}
+
+static void change(mull__consumer *c, mull__consumer_state state);
+
+/* join_reader has a reader read for a consumer that has no subscription. */
+static void join_reader(mull__consumer *c, mull__consumer *reader)
+{
+    c->reader = reader;
+    c->source = reader->source;
+    memcpy(c->why, reader->why, sizeof c->why);
+    uv_mutex_lock(&c->engine->mutex); /* mull_send reads them on any thread */
+    c->can = reader->can;
+    uv_mutex_unlock(&c->engine->mutex);
+}
+
+/* widen renews a reader whose consumers need more than it was subscribed for. */
+static void widen(mull__consumer *reader)
+{
+    size_t body = reader->options.max_body;
+    int more = need_of(reader) > reader->most || reader->options.max_body > body;
+    if (more && reader->subscribed && reader->state == MULL__CONSUMER_WORKS)
+        change(reader, MULL__CONSUMER_RENEWS);
+}
+
+/* reader_new makes a reader for the queue of `c`, and has those join it who read it so far. */
+static int reader_new(mull__consumer **out, mull__consumer *c)
+{
+    mull_engine *engine = c->engine;
+    const mull_consumer_options options = {.size = sizeof options, .name = "", .queue = c->queue};
+    mull__consumer *reader = consumer_new(engine, c->port, &options);
+    if (!reader)
+        return MULL_ENOMEM;
+    reader->is_reader = 1;
+    reader->label = reader->queue;
+    int status = look(reader);
+    if (status == 0)
+        status = mull__policy_validated(engine->options.policy, join, reader);
+    if (status == 0 && engine->state == MULL__RUNNING)
+        status = mull__consumer_subscribe(reader);
+    if (status != 0) {
+        mull__consumer_free(reader, status);
+        return status;
+    }
+    *out = reader;
+    for (mull__consumer *other = NULL; (other = mull__next_consumer(engine, other));) {
+        if (other == c || other == reader || !mull__same_queue(other, reader) || other->reader)
+            continue;
+        if (engine->state == MULL__NEW)
+            join_reader(other, reader);
+        else if (other->state == MULL__CONSUMER_WORKS)
+            change(other, MULL__CONSUMER_RENEWS);
+    }
+    return 0;
+}
+
+/* share has a consumer that shares its queue by types read by its reader. */
+static int share(mull__consumer *c)
+{
+    mull__consumer *reader = mull__reader_of(c);
+    int status = reader ? 0 : reader_new(&reader, c);
+    if (status != 0)
+        return status;
+    join_reader(c, reader);
+    widen(reader);
     return 0;
 }
 
@@ -248,8 +377,12 @@ static int add(mull_engine *engine, const mull_consumer_options *options)
         return MULL_ENOMEM;
     int status = look(c);
     if (status == 0)
+        status = mull__types_refuse(c);
+    if (status == 0)
         status = mull__policy_validated(engine->options.policy, join, c);
-    if (status == 0 && engine->state == MULL__RUNNING)
+    if (status == 0 && mull__types_share(c))
+        status = share(c);
+    else if (status == 0 && engine->state == MULL__RUNNING)
         status = mull__consumer_subscribe(c);
     if (status != 0)
         mull__consumer_free(c, status);
@@ -286,7 +419,7 @@ static int find(mull__consumer **out, mull_engine *engine, const char *name)
     if (engine->closing)
         return MULL_ESTATE;
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
-        if (strcmp(c->name, name) == 0)
+        if (!c->is_reader && strcmp(c->name, name) == 0)
             *out = c;
     if (!*out)
         return MULL__REFUSE(engine, "there is no consumer '%s'", name);
@@ -306,6 +439,12 @@ __attribute__((format(printf, 3, 4))) static void tell_of(mull__consumer *c, mul
     mull__consumer_event(c, kind, text);
 }
 
+/* is_of says whether a delivery is a consumer's, or came by its subscription. */
+static int is_of(const mull__delivery *d, const mull__consumer *c)
+{
+    return d->consumer == c || d->consumer->reader == c;
+}
+
 /* give_back_waiting gives back all that no handler works on, once its transport was told to take
  * nothing more: else that could hand out at once what comes back, again and again. */
 static void give_back_waiting(mull__consumer *c)
@@ -314,7 +453,7 @@ static void give_back_waiting(mull__consumer *c)
     mull__delivery *d = mull__next_delivery(c->engine, NULL);
     while (d) {
         mull__delivery *next = mull__next_delivery(c->engine, d);
-        if (d->consumer == c)
+        if (is_of(d, c))
             mull__delivery_give_back(d);
         d = next;
     }
@@ -367,7 +506,10 @@ int mull_consumer_concurrency(mull_engine *engine, const char *name, uint32_t co
     set_concurrency(c, concurrency);
     tell_of(c, MULL_EVENT_CONCURRENCY_CHANGED, "consumer '%s' has a concurrency of %u", c->name,
             concurrency);
-    if (c->subscribed && most_credit(&c->options) > c->most && c->state == MULL__CONSUMER_WORKS)
+    if (c->reader)
+        widen(c->reader);
+    else if (c->subscribed && most_credit(&c->options) > c->most &&
+             c->state == MULL__CONSUMER_WORKS)
         change(c, MULL__CONSUMER_RENEWS);
     mull__engine_mark_posted(engine);
     return 0;
@@ -406,8 +548,8 @@ static void release_parked(mull__consumer *c)
     mull__delivery *d = mull__next_delivery(c->engine, NULL);
     while (d) {
         mull__delivery *next = mull__next_delivery(c->engine, d);
-        if (d->consumer == c && d->state == MULL__ABANDONED && d->call == 0) {
-            c->let_go += (uint32_t)d->parked;
+        if (is_of(d, c) && d->state == MULL__ABANDONED && d->call == 0) {
+            d->consumer->let_go += (uint32_t)d->parked;
             mull__message_becomes(d, MULL__LOST);
             mull__delivery_release(d);
         }
@@ -421,7 +563,7 @@ static void on_unanswered(void *data)
     mull__engine_log(c->engine, MULL_WARNING,
                      "transport %s has not said for %d s that it reads the queue '%s' no more for "
                      "consumer '%s'; it is taken to be so",
-                     c->port->name, MULL__ANSWER_MS / 1000, c->queue, c->name);
+                     c->port->name, MULL__ANSWER_MS / 1000, c->queue, c->label);
     c->ended = 1;
     mull__engine_mark_posted(c->engine);
 }
@@ -463,6 +605,14 @@ static void renew(mull__consumer *c)
     c->engine->arrivals++; /* depths that are being asked for don't end a run until empty */
     mull__ticket_take(c->engine, &c->ticket);
     mull__ticket_give(c->port, &c->ticket, MULL__TICKET_CONSUMER);
+    mull__consumer *reader = c->is_reader ? NULL : mull__reader_of(c);
+    if (reader) {
+        join_reader(c, reader);
+        return;
+    }
+    for (mull__consumer *m = NULL; c->is_reader && (m = mull__next_consumer(c->engine, m));)
+        if (m->reader == c)
+            m->source = MULL_SOURCE_WAITING;
     if (mull__consumer_subscribe(c) == 0)
         return;
     c->engine->changing++;
@@ -485,6 +635,14 @@ static mull__consumer *next_ended(mull_engine *engine)
     return NULL;
 }
 
+static int is_needed(const mull__consumer *reader)
+{
+    mull__consumer *c = NULL;
+    while ((c = mull__next_consumer(reader->engine, c)) && c->reader != reader)
+        continue;
+    return c != NULL;
+}
+
 void mull__consumers_end(mull_engine *engine)
 {
     mull__consumer *c;
@@ -495,8 +653,12 @@ void mull__consumers_end(mull_engine *engine)
             renew(c);
             continue;
         }
-        mull__engine_log(engine, MULL_INFO, "consumer '%s' is removed", c->name);
+        mull__consumer *reader = c->reader;
+        if (!c->is_reader)
+            mull__engine_log(engine, MULL_INFO, "consumer '%s' is removed", c->name);
         mull__limits_end(c);
         mull__consumer_free(c, 0);
+        if (reader && !is_needed(reader))
+            change(reader, MULL__CONSUMER_LEAVES);
     }
 }

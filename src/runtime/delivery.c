@@ -20,11 +20,14 @@
 #include "events.h"
 #include "limiting.h"
 #include "policy/resolve.h"
+#include "readers.h"
 #include "settlement.h"
 #include "timers.h"
 #include "transitions.h"
 
 #define DELIVERIES_MAX INT64_C(1000000000000000)
+
+enum { NO_ROOM_MS = 1000 }; /* so long a message waits whose consumer has no room */
 
 /* ---- It arrives ------------------------------------------------------------------------------ */
 
@@ -104,6 +107,8 @@ static mull__delivery *delivery_new(mull__consumer *consumer, mull_delivery *han
     handed->ticket = mull__ticket_give(consumer->port, &d->ticket, MULL__TICKET_DELIVERY);
     mull__list_push(&engine->deliveries, &d->engine_link);
     consumer->deliveries++;
+    if (consumer->reader)
+        consumer->reader->deliveries++;
     consumer->tally.taken++;
     engine->arrivals++;
     mull__engine_mark_posted(engine);
@@ -143,10 +148,14 @@ static const mull_error *unreadable_error(mull__delivery *d)
 
 int mull__delivery_arrive(mull__consumer *consumer, mull_delivery *handed)
 {
+    int waits = 0;
+    if (consumer->is_reader)
+        consumer = mull__reader_goes_to(consumer, handed->message->type, &waits);
     mull__delivery *d = delivery_new(consumer, handed);
     if (!d)
         return MULL_ENOMEM;
-    if (!mull__consumer_accepts(consumer)) {
+    if (waits || !mull__consumer_accepts(consumer)) {
+        d->back_ms = mull__consumer_accepts(consumer) ? NO_ROOM_MS : 0;
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else if (handed->message->body_size == MULL_BODY_MISSING) {
         fail(d, &mull__engine_errors[MULL__BODILESS]);
@@ -156,6 +165,8 @@ int mull__delivery_arrive(mull__consumer *consumer, mull_delivery *handed)
         mull__settle(d, MULL_SETTLE_REDELIVER);
     } else if (d->message.body_size > d->consumer->options.max_body) {
         fail(d, &mull__engine_errors[MULL__TOO_BIG]);
+    } else if (consumer->is_reader) {
+        fail(d, &mull__engine_errors[MULL__NO_CONSUMER]);
     } else if (died_too_often(d)) {
         d->alone = 1; /* if it is called once more */
         judge(d, &mull__engine_errors[MULL__CRASHED]);
@@ -260,7 +271,7 @@ static void retry_isolated(mull__delivery *d)
     int stops = !mull__consumer_accepts(d->consumer) || mull__engine_stop_asked(d->engine);
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: message %s failed for want of memory; it %s, uncounted",
-                     d->consumer->name, d->message.id,
+                     d->consumer->label, d->message.id,
                      stops ? "goes back" : "is called again once nothing else is at work");
     mull__slot_free(d);
     if (stops)
@@ -370,7 +381,7 @@ static void copy_override_text(mull__delivery *d)
     if (!d->words)
         mull__engine_log(d->engine, MULL_ERROR_LEVEL,
                          "%s: message %s: not enough memory for what override answered: %s",
-                         d->consumer->name, d->message.id, *word);
+                         d->consumer->label, d->message.id, *word);
     *word = d->words || !verdict->queue ? d->words : mull__delivery_settings(d).dead_letter_queue;
 }
 
@@ -481,7 +492,7 @@ static void carry_out(mull__delivery *d)
     } else if (!mull__consumer_accepts(d->consumer)) {
         mull__engine_log(d->engine, MULL_INFO,
                          "%s: message %s failed while %s (%s); it goes back, its calls counted",
-                         d->consumer->name, d->message.id,
+                         d->consumer->label, d->message.id,
                          d->engine->state == MULL__RUNNING ? "its consumer takes none" : "stopping",
                          d->error->type);
         mull__settle(d, MULL_SETTLE_GIVE_BACK);
@@ -496,11 +507,24 @@ static void carry_out(mull__delivery *d)
     }
 }
 
+/* look_for_consumer: a retry of what no consumer takes. One that came meanwhile finds it in its
+ * queue. */
+static void look_for_consumer(mull__delivery *d)
+{
+    mull__message_becomes(d, MULL__WAITING);
+    if (mull__taker_of(d->consumer, d->message.type))
+        mull__settle(d, MULL_SETTLE_GIVE_BACK);
+    else
+        fail(d, &mull__engine_errors[MULL__NO_CONSUMER]);
+}
+
 /* on_retry: one that was judged before any call, for what its dead owners did, has no slot yet. */
 static void on_retry(void *data)
 {
     mull__delivery *d = data;
-    if (d->alone)
+    if (d->consumer->is_reader)
+        look_for_consumer(d);
+    else if (d->alone)
         wait_isolated(d);
     else
         mull__admission_put(d, 0);

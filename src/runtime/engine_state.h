@@ -4,7 +4,8 @@
  *
  *   engine_state ──> transitions, timers, tickets, copy, counting, rate_limit, call_limit
  *                ──> calls, questions, limit_values ──> events ──> limit_events
- *                ──> limiting ──> limiting_refresh, admission ──> settlement ──> delivery ──> turn
+ *                ──> limiting ──> limiting_refresh, admission ──> readers ──> settlement
+ *                ──> delivery ──> turn
  *                ──> check, port ──> consumers ──> setup, reload, stop ──> stop_when_empty,
  * snapshot ──> loop
  *
@@ -197,9 +198,14 @@ typedef struct mull__consumer {
     mull_timer end_timer;
     mull_consumer_removed_fn removed;
     void *removed_data;
-    size_t deliveries;             /* that aren't released */
+    size_t deliveries;             /* that aren't released; of a reader all that it read */
     mull_consumer_options options; /* but for its strings, which were borrowed */
     const char *name, *queue;      /* in `texts` */
+    const char *label;             /* for people: its name, or a reader's queue */
+    const char **types;            /* its own, `type_count`, one block; NULL: it takes the rest */
+    size_t type_count;             /* of these */
+    struct mull__consumer *reader; /* reads its queue, see readers.h; NULL: it does so itself */
+    int is_reader;                 /* for others: it has no name and no handler */
     int shares;                    /* another consumer, before it, reads its queue as well */
     mull__list waiting;            /* new ones, for admission */
     mull__list candidates; /* poison candidates: their last owner died, or they found no memory */
@@ -465,6 +471,12 @@ int mull__engine_stop_asked(mull_engine *engine);
 mull__consumer *mull__next_consumer(mull_engine *engine, mull__consumer *after);
 mull_port *mull__next_port(mull_engine *engine, mull_port *after);
 mull__delivery *mull__next_delivery(mull_engine *engine, mull__delivery *after);
+
+/* mull__consumer_name is what policies call a consumer; NULL for a reader, which has no scope. */
+static inline const char *mull__consumer_name(const mull__consumer *c)
+{
+    return c->is_reader ? NULL : c->name;
+}
 
 /* mull__same_queue says whether two consumers read the same queue. */
 int mull__same_queue(const mull__consumer *a, const mull__consumer *b);

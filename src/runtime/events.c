@@ -30,12 +30,12 @@ static void notify_failed(mull_engine *engine, const mull_event *event, const ch
 {
     const mull_engine_options *options = &engine->options;
     const mull_failure *failure = event->failure;
+    const char *about = failure ? failure->consumer : NULL;
     engine->counts.notify_failed++;
     if (!options->event) {
         mull__engine_log(engine, MULL_WARNING, "%s%snotify_failed: at %s%s%s: %s",
-                         failure ? failure->consumer : "", failure ? ": " : "",
-                         mull_event_name(event->kind), failure ? " of message " : "",
-                         failure ? failure->message->id : "", why);
+                         about ? about : "", about ? ": " : "", mull_event_name(event->kind),
+                         failure ? " of message " : "", failure ? failure->message->id : "", why);
         return;
     }
     mull_event failed = *event;
@@ -91,7 +91,7 @@ mull_failure mull__failure_of(const mull__delivery *d)
     return (mull_failure){.size = sizeof(mull_failure),
                           .error = d->error,
                           .message = &d->message,
-                          .consumer = d->consumer->name,
+                          .consumer = mull__consumer_name(d->consumer),
                           .transport = port->name,
                           .attempt = d->attempt,
                           .redeliveries = d->record.redeliveries,

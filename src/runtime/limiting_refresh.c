@@ -197,7 +197,7 @@ void mull__limits_refresh(mull_engine *engine)
     engine->limits_of = current; /* kept by each consumer that goes by it */
     engine->limits_stale = 0;
     for (mull__consumer *c = NULL; (c = mull__next_consumer(engine, c));)
-        if (c->generation != current)
+        if (c->generation != current && !c->is_reader)
             engine->limits_stale |= take(c, current) != 0;
     if (engine->limits_stale)
         mull__timer_set(engine, &engine->limits_timer, MULL__AGAIN_MS, on_again, engine);

@@ -264,7 +264,7 @@ static int subscribe_all(mull_engine *engine)
 {
     int status = 0;
     for (mull__consumer *c = NULL; status == 0 && (c = mull__next_consumer(engine, c));)
-        if (!c->subscribed && c->state == MULL__CONSUMER_WORKS)
+        if (!c->subscribed && !c->reader && c->state == MULL__CONSUMER_WORKS)
             status = mull__consumer_subscribe(c);
     return status;
 }

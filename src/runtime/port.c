@@ -199,7 +199,7 @@ static const char *shortfall(const mull_abilities *promised, const mull_abilitie
                                                               : NULL;
 }
 
-void mull__source_refused(mull__consumer *c, const char *why)
+static void source_refused(mull__consumer *c, const char *why)
 {
     char text[sizeof c->why];
     snprintf(text, sizeof text, "%s", why && *why ? why : mull_strerror(MULL_EREFUSED));
@@ -209,8 +209,9 @@ void mull__source_refused(mull__consumer *c, const char *why)
     c->source = MULL_SOURCE_REFUSED;
     memcpy(c->why, text, sizeof text);
     mull__engine_cancel(c->engine, &c->hold_timer);
-    mull__engine_log(c->engine, MULL_ERROR_LEVEL, "consumer '%s' can't read the queue '%s': %s",
-                     c->name, c->queue, c->why);
+    if (!c->is_reader) /* its consumers are told of, each */
+        mull__engine_log(c->engine, MULL_ERROR_LEVEL,
+                         "consumer '%s' can't read the queue '%s': %s", c->name, c->queue, c->why);
 }
 
 static void source_waits(mull__consumer *c, const char *why)
@@ -219,7 +220,7 @@ static void source_waits(mull__consumer *c, const char *why)
     snprintf(text, sizeof text, "%s", why ? why : "");
     mull__utf8_repair(text, strlen(text));
     c->source = MULL_SOURCE_WAITING;
-    if (text[0] && strcmp(text, c->why) != 0)
+    if (text[0] && strcmp(text, c->why) != 0 && !c->is_reader)
         mull__engine_log(c->engine, MULL_WARNING, "consumer '%s' waits for its queue '%s': %s",
                          c->name, c->queue, text);
     memcpy(c->why, text, sizeof text);
@@ -232,10 +233,10 @@ static void source_ready(mull__consumer *c, const mull_abilities *found)
         char why[128];
         snprintf(why, sizeof why, "the transport promised %s, and hasn't got them for it", less);
         c->lacking = 1;
-        mull__source_refused(c, why);
+        source_refused(c, why);
         return;
     }
-    if (c->why[0])
+    if (c->why[0] && !c->is_reader)
         mull__engine_log(c->engine, MULL_INFO, "consumer '%s' reads the queue '%s'", c->name,
                          c->queue);
     c->why[0] = 0;
@@ -246,7 +247,28 @@ static void source_ready(mull__consumer *c, const mull_abilities *found)
         c->can.depth = MULL_DEPTH_NONE;
     uv_mutex_unlock(&c->engine->mutex);
     c->source = MULL_SOURCE_READY;
-    begin_holding(c);
+    if (!c->reader)
+        begin_holding(c);
+}
+
+static void set_source(mull__consumer *c, mull_source_state state, const mull_abilities *found,
+                       const char *why)
+{
+    if (state == MULL_SOURCE_READY)
+        source_ready(c, found);
+    else if (state == MULL_SOURCE_WAITING)
+        source_waits(c, why);
+    else
+        source_refused(c, why);
+}
+
+void mull__source_set(mull__consumer *c, mull_source_state state, const mull_abilities *found,
+                      const char *why)
+{
+    set_source(c, state, found, why);
+    for (mull__consumer *m = NULL; c->is_reader && (m = mull__next_consumer(c->engine, m));)
+        if (m->reader == c)
+            set_source(m, state, found, why);
 }
 
 void mull_port_source(mull_port *port, mull_ticket number, mull_source_state state,
@@ -266,12 +288,8 @@ void mull_port_source(mull_port *port, mull_ticket number, mull_source_state sta
     if (!c || (c->ending ? state != MULL_SOURCE_ENDED : over))
         return;
     mull__engine_mark_posted(port->engine);
-    if (state == MULL_SOURCE_READY)
-        source_ready(c, found ? &own : NULL);
-    else if (state == MULL_SOURCE_WAITING)
-        source_waits(c, why);
-    else if (state == MULL_SOURCE_REFUSED)
-        mull__source_refused(c, why);
+    if (state != MULL_SOURCE_ENDED)
+        mull__source_set(c, state, found ? &own : NULL, why);
     else if (c->ending)
         c->ended = 1;
     else

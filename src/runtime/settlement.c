@@ -72,7 +72,7 @@ static mull__header_values stamp_for(const mull__delivery *d)
     };
     if (kind == MULL_SETTLE_DEAD_LETTER) {
         stamp.error = d->error;
-        stamp.consumer = d->consumer->name;
+        stamp.consumer = mull__consumer_name(d->consumer);
         stamp.verdict = &d->verdict;
     }
     return stamp;
@@ -100,7 +100,7 @@ MULL__COLD static int answer_retry(mull__delivery *d)
         return status;
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: ServiceControl isn't told that message %s was handled: %s",
-                     d->consumer->name, d->message.id, mull_strerror(status));
+                     d->consumer->label, d->message.id, mull_strerror(status));
     return 0;
 }
 
@@ -222,7 +222,7 @@ static void failed(mull__delivery *d, int status, const char *why)
     if (!broken && d->tries++ == 0 && d->consumer->failing++ == 0)
         mull__engine_log(engine, MULL_WARNING,
                          "%s: message %s isn't settled (%s); trying again, taking nothing new",
-                         d->consumer->name, d->message.id, why ? why : mull_strerror(status));
+                         d->consumer->label, d->message.id, why ? why : mull_strerror(status));
     int hopeless = d->tries > TRIES_WHEN_STOPPING || port->health == MULL_DOWN;
     if (!broken && (!engine->grace_over || !hopeless)) {
         mull__timer_set(engine, &d->timer, backoff_ms(d), hand_over, d);
@@ -233,7 +233,7 @@ static void failed(mull__delivery *d, int status, const char *why)
         mull__engine_log(engine, MULL_ERROR_LEVEL,
                          "%s: message %s could not be settled before the end; it will be handed "
                          "out again",
-                         d->consumer->name, d->message.id);
+                         d->consumer->label, d->message.id);
     abandon(d);
 }
 
@@ -244,7 +244,7 @@ void mull__settlement_give_up(mull__delivery *d)
     mull__engine_log(d->engine, MULL_ERROR_LEVEL,
                      "%s: transport %s did not say before the end whether message %s is settled; "
                      "if it isn't, it will be handed out again",
-                     d->consumer->name, d->consumer->port->name, d->message.id);
+                     d->consumer->label, d->consumer->port->name, d->message.id);
     d->unanswered = 1;
     abandon(d);
 }
@@ -256,7 +256,7 @@ static void on_unanswered(mull__question *question)
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: transport %s has not said for %d s whether message %s is settled; it is "
                      "waited for",
-                     d->consumer->name, d->consumer->port->name, MULL__ANSWER_MS / 1000,
+                     d->consumer->label, d->consumer->port->name, MULL__ANSWER_MS / 1000,
                      d->message.id);
 }
 
@@ -283,7 +283,7 @@ static void hand_over(void *data)
     settlement->error_type = dead ? our_header(d, "mulligan-error-type") : NULL;
     settlement->reason = dead ? mull_reason_name(d->verdict.reason) : NULL;
     settlement->rule = dead ? our_header(d, "mulligan-rule") : NULL;
-    settlement->consumer = dead ? d->consumer->name : NULL;
+    settlement->consumer = dead ? mull__consumer_name(d->consumer) : NULL;
     if (fault != 0)
         mull__question_answered(&d->question, fault, NULL);
     else
@@ -326,7 +326,7 @@ static void park(mull__delivery *d, const char *why)
     mull__engine_log(d->engine, MULL_ERROR_LEVEL,
                      "%s: message %s is parked: the transport never settles it (%s); it stays "
                      "claimed here until it stops",
-                     d->consumer->name, d->message.id, why);
+                     d->consumer->label, d->message.id, why);
     d->parked = 1;
     d->consumer->parked++;
     d->consumer->port->parked++;
@@ -350,7 +350,7 @@ static void refused(mull__delivery *d, const char *why)
     }
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: message %s can't be settled as decided (%s); it becomes a dead letter",
-                     d->consumer->name, d->message.id, why);
+                     d->consumer->label, d->message.id, why);
     d->refused = 1;
     if (sends)
         refused_send(d, why);
@@ -399,7 +399,7 @@ void mull__log_lost(const mull__delivery *d, const char *why)
 {
     mull__engine_log(d->engine, MULL_WARNING,
                      "%s: the claim on message %s is gone%s%s; it will be handed out again",
-                     d->consumer->name, d->message.id, why ? ": " : "", why ? why : "");
+                     d->consumer->label, d->message.id, why ? ": " : "", why ? why : "");
 }
 
 /* note_put_off: what goes back may have come with a due time that is over. */
@@ -487,6 +487,8 @@ void mull__delivery_release(mull__delivery *d)
     mull__list_remove(&d->engine->deliveries, &d->engine_link);
     d->consumer->parked -= (uint32_t)d->parked;
     d->consumer->deliveries--;
+    if (d->consumer->reader)
+        d->consumer->reader->deliveries--;
     d->engine->dirty |= d->engine->changing;
     mull__ticket_take(d->engine, &d->ticket);
     mull__question_end(d->engine, &d->question);

@@ -231,10 +231,13 @@ static void take_consumers(block *b, mull_snapshot *into)
 {
     const mull_consumer_snapshot **list = take(b, b->engine->consumers.count * sizeof *list);
     size_t count = 0;
-    for (mull__consumer *c = NULL; (c = mull__next_consumer(b->engine, c)); count++) {
+    for (mull__consumer *c = NULL; (c = mull__next_consumer(b->engine, c));) {
+        if (c->is_reader)
+            continue;
         const mull_consumer_snapshot *of = take_consumer(b, c);
         if (list)
             list[count] = of;
+        count++;
     }
     into->consumers = list;
     into->consumer_count = count;

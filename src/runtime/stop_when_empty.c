@@ -120,7 +120,7 @@ static void nothing_left(mull_engine *engine)
         STOP_SHORT(engine,
                    "consumer '%s' can't read the queue '%s', so nobody knows whether it is empty: "
                    "%s",
-                   c->name, c->queue, c->why);
+                   c->label, c->queue, c->why);
         return;
     }
     if (parked(engine) > 0) {
@@ -200,7 +200,7 @@ static void round_over(mull_engine *engine)
 static int is_paused(const mull__consumer *c)
 {
     for (mull__consumer *other = NULL; (other = mull__next_consumer(c->engine, other));)
-        if (!other->paused && mull__same_queue(other, c))
+        if (!other->paused && !other->is_reader && mull__same_queue(other, c))
             return 0;
     return 1;
 }

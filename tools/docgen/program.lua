@@ -60,6 +60,8 @@ m.consumer("OrderHandler", {
                     { "paused?", "boolean", "it begins paused, until `engine:resume`", default = "false" },
                     { "fault_headers?", '"mulligan"|"nservicebus"', "`\"nservicebus\"`: its dead letters have the \z
                         headers that ServiceControl reads, too", default = '`"mulligan"`' },
+                    { "types?", "string[]", "the message types that are its own, where consumers share a queue",
+                        default = "all, or the rest" },
                 },
             },
             word("exec", { { "command", "string[]", "a program and its arguments" } }, "Makes a handler of a program, \z

@@ -19,6 +19,7 @@ local Module = {}
 ---@field max_body? integer|string bytes, or a text in `B`, `KiB`, `MiB`, `GiB`; what is larger is dead-lettered unread (default: `16MiB`)
 ---@field paused? boolean it begins paused, until `engine:resume` (default: false)
 ---@field fault_headers? "mulligan"|"nservicebus" `"nservicebus"`: its dead letters have the headers that ServiceControl reads, too (default: `"mulligan"`)
+---@field types? string[] the message types that are its own, where consumers share a queue (default: all, or the rest)
 ---@field [string] mulligan.UnknownOption there is no such option
 
 ---Succeeds if it returns, fails if it raises.

@@ -21,6 +21,7 @@ local PolicyWords = {}
 ---| "MessageDeserializationError" # the message could not be read
 ---| "HandlerTimeoutError" # the handler ran longer than its consumer's `timeout`
 ---| "HandlerCrashError" # the process that handled the message died
+---| "NoConsumerError" # no consumer of its queue takes messages of this type
 ---| string
 
 ---A text with the units `d h m s ms`, largest first, each at most once: `"200ms"`, `"1.5s"`,

@@ -31,6 +31,7 @@ local Testing = {}
 ---@field max_body? integer|string bytes, or a text such as `"16MiB"`
 ---@field paused? boolean it begins paused
 ---@field fault_headers? "mulligan"|"nservicebus" whose headers its dead letters have, besides
+---@field types? string[] the message types that are its own
 ---@field transport? string another one that the test opened
 ---@field [string] mulligan.UnknownOption there is no such option
 

@@ -61,6 +61,23 @@ static int writes_nservicebus(lua_State *L, int table)
     return word && strcmp(word, "nservicebus") == 0;
 }
 
+/* types_field reads the list in `types`; options.lua has seen to it that it is one. What it gives
+ * stays on the stack. */
+static const char *const *types_field(lua_State *L, int table, size_t *count)
+{
+    lua_getfield(L, table, "types");
+    *count = lua_istable(L, -1) ? (size_t)lua_rawlen(L, -1) : 0;
+    if (!lua_istable(L, -1))
+        return NULL;
+    const char **types = lua_newuserdatauv(L, (*count + 1) * sizeof *types, 0);
+    for (size_t i = 0; i < *count; i++) {
+        lua_rawgeti(L, -2, (lua_Integer)i + 1);
+        types[i] = lua_tostring(L, -1); /* the list keeps it alive */
+        lua_pop(L, 1);
+    }
+    return types;
+}
+
 int mull__engine_consumer(lua_State *L)
 {
     enum { DEFAULT_TIMEOUT_MS = 30000 };
@@ -77,6 +94,7 @@ int mull__engine_consumer(lua_State *L)
     options.timeout_ms = mull__integer_field(L, 3, "timeout_ms");
     options.paused = mull__flag_field(L, 3, "paused");
     options.nservicebus = writes_nservicebus(L, 3);
+    options.types = types_field(L, 3, &options.type_count);
     lua_getfield(L, 3, "handler");
     luaL_checktype(L, -1, LUA_TFUNCTION);
     mull__lua_consumer *added = remember(L, engine, options.name, lua_gettop(L));

@@ -173,8 +173,10 @@ void mull__push_decided_words(lua_State *L, const mull_event *event)
     add(&to, deeds[verdict->action]);
     add(&to, ": message ");
     add(&to, failure->message->id);
-    add(&to, ", consumer ");
-    add(&to, failure->consumer);
+    if (failure->consumer) {
+        add(&to, ", consumer ");
+        add(&to, failure->consumer);
+    }
     add(&to, ": ");
     add_error(&to, failure->error);
     add(&to, "; ");
