@@ -7,7 +7,9 @@
  *
  * Then the engine is stopped in the midst of it, with a grace that is too short for some. No claim
  * is left, and a second engine on the same file finds the rest: each message has come to exactly
- * one end. MULL_SEED repeats what the driver does, though not what the threads make of it. */
+ * one end. MULL_SEED repeats what the driver does, though not what the threads make of it.
+ *
+ * Once consumers of a queue compete, and once they share it by types of messages. */
 #include "sqlite_engine.h"
 
 #include <time.h>
@@ -76,6 +78,7 @@ typedef struct storm {
     long pauses, resizes, removals, added;
     unsigned seed;
     int stopping, stopped, closed;
+    int by_type; /* of two consumers of a queue, one names types, and one takes the rest */
     _Atomic(const char *) wrong; /* NULL: nothing is */
 } storm;
 
@@ -90,13 +93,22 @@ static const char policy_text[] = "local bus = require('mulligan.policy').bus()\
                                   "bus:on('Passing'):retry(3, '1ms')\n"
                                   "bus:on('Later'):redeliver(3, '1ms')\n"
                                   "bus:on('Bad'):dead_letter()\n"
-                                  "bus:on('Stale'):discard()\n";
+                                  "bus:on('Stale'):discard()\n"
+                                  "bus:on('NoConsumerError'):redeliver(1000, '20ms', 'constant')\n";
 
 enum { SENDS = 7, DIES = 8, STALE = 9, FATES = 10 };
+
+/* The types that are named; every third message has another one, or none. */
+static const char *const types[] = {"Placed", "Cancelled"}, *const other_types[] = {"Mail", NULL};
 
 static int number_of(const char *id)
 {
     return atoi(id + 1);
+}
+
+static const char *type_of(int number)
+{
+    return number % 3 ? types[number % 2] : other_types[number % 2];
 }
 
 static int fate_of(int number)
@@ -148,6 +160,7 @@ static void publish_to(storm *s, int transport, int queue)
     mull_message message = MULL_INIT(mull_message);
     message.queue = queue ? "b" : "a";
     message.id = id;
+    message.type = type_of(s->count - 1);
     message.body = id;
     message.body_size = strlen(id);
     s->unanswered++;
@@ -266,6 +279,8 @@ static void handle(mull_engine *engine, mull_call call, const mull_message *mess
     int now = ++c->at_work;
     s->begun++;
     s->most = now > s->most ? now : s->most;
+    if (s->by_type && c - s->slots < SLOTS / 2 && number_of(message->id) % 3 == 0)
+        s->wrong = "a message came to a consumer that doesn't name its type";
     if (now > c->limit)
         s->wrong = "more handlers are at work than its concurrency";
     if (c->paused || c->state != THERE)
@@ -332,6 +347,10 @@ static void slot_add(storm *s, slot *c, int limit, int prefetch, int paused)
     options.concurrency = (uint32_t)limit;
     options.prefetch = (uint32_t)prefetch;
     options.paused = paused;
+    if (s->by_type && c - s->slots < SLOTS / 2) {
+        options.types = types;
+        options.type_count = sizeof types / sizeof *types;
+    }
     assert_int_equal(mull_consumer_add(s->engine, &options), 0);
     c->state = THERE;
     c->limit = limit;
@@ -549,10 +568,11 @@ static void assert_ends(storm *s, sqlite3 *db, int done)
     assert_int_equal(count(db, "queue <> 'error'"), 0);
 }
 
-static void nothing_is_lost_in_a_storm(void **state)
+static void blow(int by_type)
 {
-    (void)state;
-    storm s = {.rounds = wanted("MULL_ROUNDS", 500), .policy = test_engine_policy(policy_text)};
+    storm s = {.rounds = wanted("MULL_ROUNDS", 500),
+               .policy = test_engine_policy(policy_text),
+               .by_type = by_type};
     sqlite3 *db;
     s.seed = (unsigned)wanted("MULL_SEED", time(NULL));
     print_message("# MULL_SEED=%u MULL_ROUNDS=%ld\n", s.seed, s.rounds);
@@ -579,8 +599,21 @@ static void nothing_is_lost_in_a_storm(void **state)
     free(s.all);
 }
 
+static void nothing_is_lost_in_a_storm(void **state)
+{
+    (void)state;
+    blow(0);
+}
+
+static void nothing_is_lost_where_consumers_share_by_type(void **state)
+{
+    (void)state;
+    blow(1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(nothing_is_lost_in_a_storm)};
+    const struct CMUnitTest tests[] = {TEST(nothing_is_lost_in_a_storm),
+                                       TEST(nothing_is_lost_where_consumers_share_by_type)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
