@@ -210,8 +210,8 @@ static void source_refused(mull__consumer *c, const char *why)
     memcpy(c->why, text, sizeof text);
     mull__engine_cancel(c->engine, &c->hold_timer);
     if (!c->is_reader) /* its consumers are told of, each */
-        mull__engine_log(c->engine, MULL_ERROR_LEVEL,
-                         "consumer '%s' can't read the queue '%s': %s", c->name, c->queue, c->why);
+        mull__engine_log(c->engine, MULL_ERROR_LEVEL, "consumer '%s' can't read the queue '%s': %s",
+                         c->name, c->queue, c->why);
 }
 
 static void source_waits(mull__consumer *c, const char *why)
