@@ -185,5 +185,8 @@ static unsigned welcome(void *data, mull__msgpack *out)
     return 2;
 }
 
-const mull__session_ops mull__decisions_session = {call, "decider", welcome,
-                                                   "decide, decide_many, explain, policy and ping"};
+const mull__session_ops mull__decisions_session = {
+    .call = call,
+    .role = "decider",
+    .welcome = welcome,
+    .methods = "decide, decide_many, explain, policy and ping"};

@@ -13,7 +13,8 @@
 void mull__session_begin(mull__session *s, const mull__session_ops *ops, void *data,
                          const mull_allocator *allocator, int64_t now_ms)
 {
-    *s = (mull__session){.ops = ops, .data = data, .out.allocator = allocator};
+    *s = (mull__session){.ops = ops, .data = data, .out.allocator = allocator,
+                         .most = MULL__SESSION_FRAME};
     s->since_ms = s->heard_ms = s->pinged_ms = now_ms;
 }
 
@@ -130,12 +131,14 @@ static void welcome(mull__session *s, const mull__rpc_message *hello, int64_t no
     mull__rpc_answer(&s->out, hello->id);
     size_t begun = mull__msgpack_begin(&s->out, 1);
     add_entry(&s->out, "version", MULL__SESSION_VERSION);
-    add_entry(&s->out, "max_frame", MULL__SESSION_FRAME);
+    add_entry(&s->out, "max_frame", (int64_t)s->most);
     add_entry(&s->out, "ping_ms", MULL__SESSION_PING_MS);
     add_entry(&s->out, "lost_ms", MULL__SESSION_LOST_MS);
     mull__msgpack_end(&s->out, begun, OWN + s->ops->welcome(s->data, &s->out));
     s->state = MULL__SESSION_OPENED;
     s->since_ms = now_ms;
+    if (s->ops->welcomed)
+        s->ops->welcomed(s->data);
 }
 
 static void take_hello(mull__session *s, const mull__rpc_message *message, int64_t now_ms)
@@ -148,10 +151,13 @@ static void take_hello(mull__session *s, const mull__rpc_message *message, int64
     }
     const said heard = read_hello(message->params);
     size_t role_size = strlen(s->ops->role);
+    char why[MULL__SESSION_WHY];
     if (heard.version != MULL__SESSION_VERSION)
         breach(s, message, now_ms, "hello: version must be %d", MULL__SESSION_VERSION);
     else if (heard.role_size != role_size || memcmp(heard.role, s->ops->role, role_size) != 0)
         breach(s, message, now_ms, "hello: role must be \"%s\" here", s->ops->role);
+    else if (s->ops->greet && !s->ops->greet(s->data, message->params, why, sizeof why))
+        breach(s, message, now_ms, "hello: %s", why);
     else
         welcome(s, message, now_ms);
 }
@@ -194,6 +200,10 @@ static void take(mull__session *s, const mull__rpc_message *message, int64_t now
         take_hello(s, message, now_ms);
     else if (message->kind == MULL__RPC_REQUEST)
         take_request(s, message);
+    else if (message->kind == MULL__RPC_ANSWER && s->ops->answered)
+        s->ops->answered(s->data, message);
+    else if (message->kind == MULL__RPC_NOTIFICATION && s->ops->notified)
+        s->ops->notified(s->data, message);
     s->waiting += s->out.size - before;
     if (s->out.status != 0 && s->state != MULL__SESSION_ENDED) {
         snprintf(s->why, sizeof s->why, "out of memory");
@@ -209,7 +219,7 @@ size_t mull__session_feed(mull__session *s, char *bytes, size_t size, int64_t no
         mull__rpc_message message;
         char why[MULL__MSGPACK_WHY];
         long whole = mull__rpc_read(&s->reader, &message, bytes + taken, size - taken,
-                                    MULL__SESSION_FRAME, why);
+                                    s->most, why);
         if (whole == 0)
             break;
         if (whole < 0) {
@@ -224,10 +234,17 @@ size_t mull__session_feed(mull__session *s, char *bytes, size_t size, int64_t no
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
+uint32_t mull__session_request(mull__session *s, const char *method)
+{
+    uint32_t id = s->requests++;
+    mull__rpc_request(&s->out, id, method);
+    return id;
+}
+
 static void ping(mull__session *s, int64_t now_ms)
 {
     s->pinged_ms = now_ms;
-    mull__rpc_request(&s->out, s->pings++, "ping");
+    mull__session_request(s, "ping");
     mull__msgpack_entries(&s->out, 0);
 }
 

@@ -32,6 +32,12 @@ typedef struct mull__session_ops {
     /* call answers a request, by mull__rpc_answer or mull__session_fail; 0: it has no such method.
      */
     int (*call)(void *data, mull__session *session, const mull__rpc_message *request);
+    /* These four may be NULL. greet looks at the params of a hello before it is welcome; 0: it isn't,
+     * and `why` says why. answered is given what answers a request of ours, notified the rest. welcomed: it is in. */
+    int (*greet)(void *data, char *params, char *why, size_t size);
+    void (*welcomed)(void *data);
+    void (*answered)(void *data, const mull__rpc_message *answer);
+    void (*notified)(void *data, const mull__rpc_message *notification);
     const char *role; /* of the clients, such as "decider" */
     /* welcome adds what the answer to a hello says beside the protocol's own; how many entries. */
     unsigned (*welcome)(void *data, mull__msgpack *out);
@@ -46,7 +52,8 @@ struct mull__session {
     mull__session_state state;
     int open;       /* requests */
     size_t waiting; /* bytes that were put into `out` since all was out */
-    uint32_t pings;
+    uint32_t requests; /* of ours: the next one's id */
+    size_t most;       /* bytes of a message that comes; MULL__SESSION_FRAME unless its owner says */
     int64_t since_ms, heard_ms, pinged_ms; /* since_ms: of its state */
     char why[MULL__SESSION_WHY];           /* what ended it; "": the other side */
 };
@@ -69,6 +76,9 @@ void mull__session_sent(mull__session *session);
 
 /* mull__session_tick is called about once a second. */
 void mull__session_tick(mull__session *session, int64_t now_ms);
+
+/* mull__session_request begins a request of ours, and gives its id. */
+uint32_t mull__session_request(mull__session *session, const char *method);
 
 /* mull__session_fail answers a request with a RequestError. */
 void mull__session_fail(mull__session *session, uint32_t id, const char *message);

@@ -23,9 +23,10 @@ struct mull__listener {
     mull_allocator allocator;
     const mull__listener_calls *calls;
     void *data;
+    uv_loop_t *loop;
     uv_poll_t poll;
-    int fd;
-    int is_open; /* the loop has `poll` */
+    int fd;      /* -1: it listens on none */
+    int is_open;
     int is_full; /* there is no descriptor for another peer until one goes */
     mull__socket_path path;
     mull__list peers;
@@ -226,7 +227,7 @@ static int begin_peer(mull__listener *l, int fd)
     peer->fd = fd;
     peer->reads = 1;
     peer->data = l->calls->accepted(l->data, peer);
-    if (!peer->data || uv_poll_init(l->poll.loop, &peer->poll, fd) != 0) {
+    if (!peer->data || uv_poll_init(l->loop, &peer->poll, fd) != 0) {
         if (peer->data)
             l->calls->gone(peer->data);
         mull__free(&l->allocator, peer);
@@ -237,6 +238,14 @@ static int begin_peer(mull__listener *l, int fd)
     mull__list_push(&l->peers, &peer->link);
     watch(peer);
     return 0;
+}
+
+int mull__listener_adopt(mull__listener *l, int fd)
+{
+    int status = begin_peer(l, fd);
+    if (status != 0)
+        close(fd);
+    return status;
 }
 
 static void let_in(mull__listener *l, int fd)
@@ -289,8 +298,15 @@ int mull__listener_open(mull__listener **out, struct uv_loop_s *loop,
     l->calls = calls;
     l->data = data;
     mull__list_init(&l->peers);
+    l->loop = loop;
+    l->fd = -1;
+    l->is_open = l->handles = 1;
+    *out = l;
+    if (!path)
+        return 0;
     int status = mull__socket_path_listen(&l->path, path, &l->fd, why, MULL__LISTENER_WHY);
     if (status != 0) {
+        *out = NULL;
         mull__free(allocator, l);
         return status;
     }
@@ -299,12 +315,11 @@ int mull__listener_open(mull__listener **out, struct uv_loop_s *loop,
         snprintf(why, MULL__LISTENER_WHY, "the loop can't watch the socket");
         mull__socket_path_remove(&l->path);
         close(l->fd);
+        *out = NULL;
         mull__free(allocator, l);
         return MULL_EIO;
     }
     l->poll.data = l;
-    l->is_open = l->handles = 1;
-    *out = l;
     return 0;
 }
 
@@ -320,9 +335,13 @@ void mull__listener_close(mull__listener *l)
     if (!l->is_open)
         return;
     l->is_open = 0;
-    mull__socket_path_remove(&l->path);
-    uv_close((uv_handle_t *)&l->poll, on_listener_closed);
     for (mull__link *link = mull__list_first(&l->peers); link;
          link = mull__list_after(&l->peers, link))
         mull__peer_end(MULL__ENTRY(link, mull__peer, link));
+    if (l->fd < 0) {
+        drop_handle(l);
+        return;
+    }
+    mull__socket_path_remove(&l->path);
+    uv_close((uv_handle_t *)&l->poll, on_listener_closed);
 }

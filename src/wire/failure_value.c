@@ -81,6 +81,12 @@ static int read_error(const mull_error **out, mull__arena *arena, const mull_val
     return status == 0 && !error->type ? MULL_EINVAL : status;
 }
 
+int mull__error_of_value(const mull_error **out, mull__arena *arena, const mull_value *map,
+                         int causes)
+{
+    return read_error(out, arena, map, causes);
+}
+
 /* ---- Messages -------------------------------------------------------------------------------- */
 
 static int read_headers(mull_message *message, mull__arena *arena, const mull_value *map)

@@ -220,14 +220,30 @@ int mull__msgpack_whole(char **at, int64_t *number)
     return 0;
 }
 
+static void read_bytes(char **at, const head *h, const char **bytes, size_t *size)
+{
+    *bytes = *at + h->size;
+    *size = (size_t)h->count;
+    *at += h->size + h->count;
+}
+
 int mull__msgpack_text(char **at, const char **text, size_t *size)
 {
     const head h = head_of(*at, WHOLE_HEAD);
     if (h.kind != TEXT)
         return MULL_EINVAL;
-    *text = *at + h.size;
-    *size = (size_t)h.count;
-    *at += h.size + h.count;
+    read_bytes(at, &h, text, size);
+    return 0;
+}
+
+int mull__msgpack_bytes_or_text(char **at, const char **bytes, size_t *size)
+{
+    static const unsigned char first = 0xc4, last = 0xc6; /* not an ext, whose kind is BYTES too */
+    const head h = head_of(*at, WHOLE_HEAD);
+    unsigned char byte = (unsigned char)**at;
+    if (h.kind != TEXT && (byte < first || byte > last))
+        return MULL_EINVAL;
+    read_bytes(at, &h, bytes, size);
     return 0;
 }
 

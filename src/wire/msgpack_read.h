@@ -44,6 +44,9 @@ int mull__msgpack_whole(char **at, int64_t *number);
 /* mull__msgpack_text reads a text, which stays in the bytes; MULL_EINVAL as above. */
 int mull__msgpack_text(char **at, const char **text, size_t *size);
 
+/* mull__msgpack_bytes_or_text reads bytes (bin), or a text as its bytes; MULL_EINVAL as above. */
+int mull__msgpack_bytes_or_text(char **at, const char **bytes, size_t *size);
+
 /* mull__msgpack_skip goes on behind the next value. */
 void mull__msgpack_skip(char **at);
 

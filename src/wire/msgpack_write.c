@@ -126,6 +126,17 @@ void mull__msgpack_string(mull__msgpack *out, const char *text, size_t size)
         end_at(out, mull__msgpack_put_string(to, text, size));
 }
 
+void mull__msgpack_bytes(mull__msgpack *out, const void *bytes, size_t size)
+{
+    if (size <= UINT8_MAX)
+        add_head(out, 0xc4, size, 1);
+    else if (size <= UINT16_MAX)
+        add_head(out, 0xc5, size, 2);
+    else
+        add_head(out, 0xc6, size, 4);
+    mull__msgpack_raw(out, bytes, size);
+}
+
 size_t mull__msgpack_begin(mull__msgpack *out, int is_map)
 {
     size_t begun = out->size;

@@ -24,6 +24,7 @@ void mull__msgpack_nil(mull__msgpack *out);
 void mull__msgpack_flag(mull__msgpack *out, int is);
 void mull__msgpack_number(mull__msgpack *out, double number);
 void mull__msgpack_integer(mull__msgpack *out, int64_t number);
+void mull__msgpack_bytes(mull__msgpack *out, const void *bytes, size_t size);
 void mull__msgpack_string(mull__msgpack *out, const char *text, size_t size);
 
 /* mull__msgpack_begin begins a list or map whose length isn't known yet; mull__msgpack_end says how

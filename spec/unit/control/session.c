@@ -48,7 +48,8 @@ static unsigned welcome(void *data, mull__msgpack *out)
     return 1;
 }
 
-static const mull__session_ops ops = {call, "decider", welcome, "echo and large"};
+static const mull__session_ops ops = {
+    .call = call, .role = "decider", .welcome = welcome, .methods = "echo and large"};
 
 typedef struct stage {
     mull_allocator allocator;
