@@ -7,7 +7,7 @@
 local order = {
     runtime = {
         "engine_state stall_watchdog",
-        "transitions timers tickets copy counting rate_limit call_limit",
+        "transitions timers companions tickets copy counting rate_limit call_limit",
         "calls questions limit_values",
         "events",
         "limit_events",

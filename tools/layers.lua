@@ -35,7 +35,7 @@ local rooms = {
     ["wire"] = "c base/ mulligan.h",
     ["net"] = "c system threads base/ mulligan.h uv sockets openssl",
     ["transport"] = "c system mulligan.h mulligan/transport.h mulligan/module.h base/ net/ wire/ uv",
-    ["handler"] = "c system mulligan.h base/ wire/ net/ uv",
+    ["handler"] = "c system sockets mulligan.h base/ wire/ net/ control/session.h uv",
     ["runtime"] = "c system base/ policy/ decide/ wire/ mulligan.h mulligan/transport.h mulligan/module.h "
         .. "transport/transports.h uv",
     ["control"] = "c mulligan.h base/ wire/ net/ uv",

@@ -162,8 +162,17 @@ function words.http(read, given)
     return handler or nothing
 end
 
+function words.worker(read, given)
+    local handler, wrong = handlers.worker(given)
+    if not handler then
+        read.problem(line_of(read.path), "m.worker %s", wrong)
+    end
+    return handler or nothing
+end
+
 local of_file = {
-    "policy", "transport", "consumer", "patterns", "exec", "http", "run", "fetch", "error", "json", "send", "sleep",
+    "policy", "transport", "consumer", "patterns", "exec", "http", "run", "fetch", "worker", "error", "json", "send",
+    "sleep",
 }
 local later = { "on" }
 

@@ -1,5 +1,5 @@
--- handlers.lua: what handlers do outside of the process: m.run and m.fetch; and m.exec and m.http, a
--- program and a server as a handler.
+-- handlers.lua: what handlers do outside of the process: m.run and m.fetch; and what makes handlers of
+-- it: m.exec, a program; m.http, a server; m.worker, processes that handle one message after the other.
 
 local core = require "mulligan.core"
 local json = require "mulligan.json"
@@ -345,6 +345,46 @@ function handlers.http(address)
     return handler
 end
 
+-- ---- Workers -----------------------------------------------------------------------------------
+
+local PROCESSES_MOST = 1024
+local WORKER_DESCRIPTORS = 2 -- its connection, and what is read of its stdout and stderr
+
+-- By handler, as long as that is there: its program, and how many processes of it.
+local workers = setmetatable({}, { __mode = "k" })
+
+-- worker gives a handler; nil and what is wrong.
+function handlers.worker(given)
+    local words, read = command_of(given, { processes = "count" })
+    if not words then
+        return nil, read
+    elseif (read.processes or 1) > PROCESSES_MOST then
+        return nil, ("processes must be a whole number from 1 to %d, not %d"):format(PROCESSES_MOST, read.processes)
+    end
+    local function handler()
+        core.error { type = "Error", message = "m.worker can't be called; it is a consumer's handler" }
+    end
+    workers[handler] = { words = words, processes = read.processes or 1 }
+    programs[handler] = words[1]
+    return handler
+end
+
+-- By engine, by handler: its pool of processes. Consumers of an engine that have the same handler
+-- share it.
+local pools = setmetatable({}, { __mode = "k" })
+
+-- pool_of gives the pool for a handler, made the first time; nil: it needs none.
+function handlers.pool_of(engine, handler)
+    local worker = workers[handler]
+    if not worker then
+        return nil
+    end
+    local made = pools[engine] or {}
+    pools[engine] = made
+    made[handler] = made[handler] or core.workers(engine, worker.words, worker.processes)
+    return made[handler]
+end
+
 -- ---- Whether they can work ---------------------------------------------------------------------
 
 -- why_not says why a handler can't work on this machine; nil: nothing is known against it.
@@ -355,21 +395,26 @@ function handlers.why_not(handler)
     elseif not program then
         return nil
     end
+    local word = workers[handler] and "m.worker" or "m.exec"
     local found, code, why = core.find_program(program)
     if found then
         return nil
     elseif code == "EACCES" then
-        return ("m.exec: %s can't be run; make it a file that is executable (chmod +x)"):format(text.show(program))
+        return ("%s: %s can't be run; make it a file that is executable (chmod +x)"):format(word, text.show(program))
     elseif code == "ENOENT" and not program:find("/", 1, true) then
-        return ("m.exec: there is no program %s in a folder of PATH"):format(text.show(program))
+        return ("%s: there is no program %s in a folder of PATH"):format(word, text.show(program))
     end
-    return ("m.exec: %s: %s"):format(text.show(program), why)
+    return ("%s: %s: %s"):format(word, text.show(program), why)
 end
 
--- descriptors says how many file descriptors a call of a handler takes: for what is read of a program's
--- stdout and stderr; for a connection.
-function handlers.descriptors(handler)
-    return programs[handler] and 2 or requests[handler] and 1 or 0
+-- descriptors says how many file descriptors a handler takes at a concurrency: for what is read of a
+-- program's stdout and stderr; for a connection.
+function handlers.descriptors(handler, concurrency)
+    local worker = workers[handler]
+    if worker then
+        return WORKER_DESCRIPTORS * worker.processes
+    end
+    return concurrency * (programs[handler] and 2 or requests[handler] and 1 or 0)
 end
 
 return handlers

@@ -129,7 +129,10 @@ function engine_methods:consumer(name, given)
     if why then
         return nil, why, "invalid", { { text = why } }
     end
-    return outcome.of("consumer", pcall(engine.consumer, self, name, read))
+    return outcome.of("consumer", pcall(function()
+        read.workers = handlers.pool_of(self, read.handler)
+        return engine.consumer(self, name, read)
+    end))
 end
 
 function engine_methods:after(delay, callback)
@@ -155,6 +158,11 @@ end
 function mulligan.http(given)
     local handler, wrong = handlers.http(given)
     return handler or error("mulligan.http: the URL " .. wrong, 2)
+end
+
+function mulligan.worker(given)
+    local handler, wrong = handlers.worker(given)
+    return handler or error("mulligan.worker " .. wrong, 2)
 end
 
 -- ---- The words of a service.lua ---------------------------------------------------------------

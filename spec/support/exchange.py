@@ -1,4 +1,5 @@
 """exchange.py: speaks to a Unix socket by a script of lines on stdin, and prints a line for each that asks.
+With "-", a script's path and another one it is a worker: the socket is its stdin, and the path gets what it would print.
 
     > HEX          sends bytes                        prints nothing
     >> HEX         begins to send, and goes on        prints nothing
@@ -28,8 +29,11 @@ class Closed(Exception):
 
 class Connection:
     def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(path)
+        if path == "-":
+            self.socket = socket.socket(fileno=os.dup(0))
+        else:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.connect(path)
         self.bytes = b""
 
     def send(self, data):
@@ -90,9 +94,9 @@ class Connection:
             return self.bytes.hex()
 
 
-def main(path):
+def main(path, script, out):
     connection = Connection(path)
-    for line in sys.stdin:
+    for line in script:
         signal.alarm(30)
         word, _, rest = line.rstrip("\n").partition(" ")
         if word == ">":
@@ -100,9 +104,9 @@ def main(path):
         elif word == ">>":
             threading.Thread(target=connection.send, args=(bytes.fromhex(rest),), daemon=True).start()
         elif word == "<":
-            print(connection.message(), flush=True)
+            print(connection.message(), file=out, flush=True)
         elif word == "<<":
-            print(connection.rest(), flush=True)
+            print(connection.rest(), file=out, flush=True)
         elif word == "!":
             subprocess.run(rest, shell=True, check=True)
         elif word == "open":
@@ -112,7 +116,14 @@ def main(path):
             connection.socket.shutdown(socket.SHUT_WR)
         else:
             sys.exit(f"no such word: {word}")
+    out.flush()
+    if path == "-":
+        while connection.socket.recv(1 << 16):
+            pass
     os._exit(0)
 
 
-main(sys.argv[1])
+if sys.argv[1] == "-":
+    main("-", open(sys.argv[2]), open(sys.argv[3], "a"))
+else:
+    main(sys.argv[1], sys.stdin, sys.stdout)

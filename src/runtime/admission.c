@@ -109,6 +109,12 @@ static int renews(const mull__consumer *c)
            (c->reader && c->reader->state == MULL__CONSUMER_RENEWS);
 }
 
+/* most_at_work: as many handlers of a consumer may be. */
+static uint32_t most_at_work(const mull__consumer *c)
+{
+    return c->room < c->options.concurrency ? c->room : c->options.concurrency;
+}
+
 /* why_no_room: what keeps a consumer from being called, be there a message or not. */
 static MULL__ALWAYS_INLINE mull_why_not why_no_room(const mull__consumer *c)
 {
@@ -122,13 +128,15 @@ static MULL__ALWAYS_INLINE mull_why_not why_no_room(const mull__consumer *c)
         return MULL_WHY_SETTLING_FAILS;
     if (c->paused)
         return MULL_WHY_PAUSED;
+    if (c->room == 0)
+        return MULL_WHY_NO_WORKER;
     int64_t until_ms;
     mull_why_not limited = mull__limits_why_not(c, &until_ms);
     if (limited != MULL_WHY_CALLED)
         return limited;
     if (c->engine->alone || (c->engine->candidate_of && c->engine->candidate_of != c))
         return MULL_WHY_CANDIDATE_ALONE;
-    return c->slots >= c->options.concurrency ? MULL_WHY_CONCURRENCY : MULL_WHY_CALLED;
+    return c->slots >= most_at_work(c) ? MULL_WHY_CONCURRENCY : MULL_WHY_CALLED;
 }
 
 mull_why_not mull__why_not(const mull__consumer *c)
@@ -236,7 +244,7 @@ static mull__delivery *next_of(mull__consumer *c)
     mull_why_not why = why_no_room(c);
     if (why == MULL_WHY_CALLED && mull__limits_probes(c, &last_probe))
         return next_probe(c, last_probe);
-    if (c->retries.count > 0 && c->calls < c->options.concurrency &&
+    if (c->retries.count > 0 && c->calls < most_at_work(c) &&
         mull__limits_why_not(c, &until_ms) == MULL_WHY_CALLED)
         return take_first(&c->retries);
     return c->waiting.count > 0 && why == MULL_WHY_CALLED ? take_first(&c->waiting) : NULL;
@@ -264,6 +272,8 @@ mull__delivery *mull__admission_next(mull_engine *engine)
 static uint32_t allowance(const mull__consumer *c)
 {
     if (!mull__consumer_accepts(c) || c->failing > 0 || c->source != MULL_SOURCE_READY)
+        return 0;
+    if (c->room == 0)
         return 0;
     uint64_t prefetch = c->options.prefetch, most = c->options.concurrency + 2 * prefetch;
     uint64_t last_probe, candidates = mull__limits_probes(c, &last_probe) ? c->candidates.count : 0;

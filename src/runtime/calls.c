@@ -151,6 +151,26 @@ int mull__done_out_of_memory(mull_engine *engine, mull_call call)
     return end(engine, call, &mull__engine_errors[MULL__OUT_OF_MEMORY]);
 }
 
+int mull__done_crashed(mull_engine *engine, mull_call call, const mull_error *error)
+{
+    uv_mutex_lock(&engine->mutex);
+    mull__call_slot *slot = find(engine, call);
+    if (slot && slot->state == MULL__CALL_OPEN)
+        slot->delivery->crashed = 1;
+    uv_mutex_unlock(&engine->mutex);
+    int status = mull_done(engine, call, error);
+    return status == MULL_ENOMEM ? mull__done_out_of_memory(engine, call) : status;
+}
+
+const char *mull__call_why_cancelled(mull_engine *engine, mull_call call)
+{
+    uv_mutex_lock(&engine->mutex);
+    const mull__call_slot *slot = find(engine, call);
+    int is_lost = slot && slot->delivery->state == MULL__LOST;
+    uv_mutex_unlock(&engine->mutex);
+    return is_lost ? "lost" : engine->grace_over ? "stop" : "timeout";
+}
+
 /* is_alone says whether a call runs alone, and marks it as one that counts for nothing. */
 static int is_alone(mull_engine *engine, mull_call call, int uncounted)
 {

@@ -28,6 +28,14 @@ int mull__done_out_of_memory(mull_engine *engine, mull_call call);
  * the call ran alone already. A call that didn't fail is left alone. */
 int mull__call_uncount(mull_engine *engine, mull_call call);
 
+/* mull__done_crashed is mull_done for a call whose handler died, maybe of another call's message: a
+ * retry is made alone. Where the engine stops it counts for nothing, and its message goes back. */
+int mull__done_crashed(mull_engine *engine, mull_call call, const mull_error *error);
+
+/* mull__call_why_cancelled says why a call is cancelled: "timeout"; "lost", the claim of its
+ * message; "stop". */
+const char *mull__call_why_cancelled(mull_engine *engine, mull_call call);
+
 /* mull__call_is_isolated says whether a call is made while no other may begin. */
 int mull__call_is_isolated(mull_engine *engine, mull_call call);
 

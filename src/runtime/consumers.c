@@ -20,6 +20,7 @@
 #include "calls.h"
 #include "check.h"
 #include "delivery.h"
+#include "engine_control.h"
 #include "limit_events.h"
 #include "limiting.h"
 #include "port.h"
@@ -103,6 +104,7 @@ static void take_options(mull__consumer *c, const mull_consumer_options *options
     c->options = *options;
     c->own_prefetch = options->prefetch != 0;
     c->paused = options->paused;
+    c->room = UINT32_MAX;
     set_concurrency(c, options->concurrency ? options->concurrency : 1);
     if (c->options.timeout_ms == 0)
         c->options.timeout_ms = TIMEOUT_MS;
@@ -513,6 +515,16 @@ int mull_consumer_concurrency(mull_engine *engine, const char *name, uint32_t co
         change(c, MULL__CONSUMER_RENEWS);
     mull__engine_mark_posted(engine);
     return 0;
+}
+
+void mull__consumer_room(mull_engine *engine, const char *name, uint32_t room)
+{
+    mull__consumer *c = NULL;
+    find(&c, engine, name);
+    if (!c)
+        return;
+    c->room = room;
+    mull__engine_mark_posted(engine);
 }
 
 int mull_consumer_remove(mull_engine *engine, const char *name, mull_consumer_removed_fn removed,

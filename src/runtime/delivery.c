@@ -307,9 +307,9 @@ static void hear_limits(mull__delivery *d, const mull_error *error)
 void mull__delivery_ended(mull__delivery *d)
 {
     const mull_error *error = d->ended;
-    int uncounted = d->uncounted;
+    int uncounted = d->uncounted, crashed = d->crashed;
     d->ended = NULL;
-    d->uncounted = 0;
+    d->uncounted = d->crashed = 0;
     d->consumer->calls--;
     mull__count_call(d);
     if (mull__limits_count(d->consumer, error)) {
@@ -329,7 +329,12 @@ void mull__delivery_ended(mull__delivery *d)
     } else if (uncounted) {
         mull__error_free(d->engine, error);
         retry_isolated(d);
+    } else if (crashed && d->engine->state != MULL__RUNNING) {
+        mull__error_free(d->engine, error);
+        mull__slot_free(d);
+        mull__settle(d, MULL_SETTLE_GIVE_BACK);
     } else {
+        d->suspect = crashed;
         fail(d, error);
     }
 }
@@ -518,10 +523,15 @@ static void look_for_consumer(mull__delivery *d)
         fail(d, &mull__engine_errors[MULL__NO_CONSUMER]);
 }
 
-/* on_retry: one that was judged before any call, for what its dead owners did, has no slot yet. */
+/* on_retry: one that was judged before any call, for what its dead owners did, has no slot yet. One
+ * whose handler died gives its slot up, to be called alone. */
 static void on_retry(void *data)
 {
     mull__delivery *d = data;
+    if (d->suspect)
+        mull__slot_free(d);
+    d->alone |= d->suspect;
+    d->suspect = 0;
     if (d->consumer->is_reader)
         look_for_consumer(d);
     else if (d->alone)

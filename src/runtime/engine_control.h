@@ -2,6 +2,7 @@
 #ifndef MULL__ENGINE_CONTROL_H
 #define MULL__ENGINE_CONTROL_H
 
+#include "base/list.h"
 #include "mulligan/transport.h"
 
 /* How long a stop waits for handlers by default. */
@@ -34,6 +35,26 @@ int mull__engine_fault(mull_engine *engine, const char *transport, const char *o
 /* mull__engine_working is for who has a handle of its own on the loop, and a callback that ends a
  * handler's call (+1, -1): a test's clock waits for it. */
 void mull__engine_working(mull_engine *engine, int change);
+
+/* mull__companion works beside an engine, on its loop: worker processes, say. */
+typedef struct mull__companion {
+    mull__link link;
+    void (*start)(void *data);                  /* the engine takes messages from now on */
+    void (*stop)(void *data, int64_t grace_ms); /* no call begins from now on */
+    void (*close)(void *data); /* no call is open, and the engine waits for mull__companion_gone */
+    void *data;
+} mull__companion;
+
+/* mull__companion_add: the companion stays its owner's. It is started with the engine, or at once
+ * where that has started. */
+void mull__companion_add(mull_engine *engine, mull__companion *companion);
+
+/* mull__companion_gone: the loop has nothing of it any more. */
+void mull__companion_gone(mull_engine *engine, mull__companion *companion);
+
+/* mull__consumer_room: as many handlers of a consumer may be at work, beside what its concurrency
+ * says. 0: it isn't called, since it has no worker. */
+void mull__consumer_room(mull_engine *engine, const char *name, uint32_t room);
 
 /* mull__this_thread is the same for two calls exactly if they are on one thread, and never 0. */
 uintptr_t mull__this_thread(void);

@@ -214,6 +214,7 @@ typedef struct mull__consumer {
     uint32_t slots;        /* taken: handlers at work, and retries that wait */
     uint32_t held;         /* retries that wait without a slot, since a limit holds them up */
     uint32_t gated;        /* messages that wait for the pace of their value */
+    uint32_t room;         /* as many may be at work, whatever the concurrency is */
     uint32_t settling;     /* deliveries that the transport is settling */
     uint32_t failing;      /* of these, settles that failed and are tried again */
     uint32_t parked;       /* that the transport never settles */
@@ -292,6 +293,8 @@ typedef struct mull__delivery {
     int64_t called_ms;       /* its handler, and */
     int64_t ended_ms;        /* mull_done, monotonic; guarded by the mutex until it is drained */
     const mull_error *ended; /* what mull_done brought, guarded as well */
+    int crashed;             /* ... and that its handler died with others at work, guarded as well */
+    int suspect;             /* its last call did: the next one is made alone */
     int uncounted;           /* ... and that it failed counts for nothing, guarded as well */
     int64_t age_ms;          /* at the last failure */
     int64_t failed_at_ms;
@@ -391,7 +394,8 @@ struct mull_engine {
     mull_timer lines_timer;         /* a second, in which lines about values are counted, */
     uint32_t lines, lines_left_out; /* and left out */
 
-    mull__list schemes, ports, consumers, deliveries;
+    mull__list schemes, ports, consumers, deliveries, companions;
+    int companions_end; /* they were told to */
     mull__list gone; /* consumers that were removed and have let go of parked messages, one for each
                         queue */
     mull__tickets tickets;
@@ -411,7 +415,7 @@ struct mull_engine {
 
     uv_mutex_t log_mutex; /* one line at a time */
     uv_mutex_t mutex;     /* guards rand, calls, inbox, stop_asked, policy_events, and of each
-                             delivery `ended`, `uncounted` and `sends` */
+                             delivery `ended`, `uncounted`, `crashed` and `sends` */
     mull__call_slot *calls;
     uint32_t call_room, free_call; /* 0 ends the free list: slot 0 isn't used */
     mull__list inbox;              /* deliveries whose call was ended */

@@ -12,6 +12,7 @@
 #include "base/system_limits.h"
 #include "calls.h"
 #include "check.h"
+#include "companions.h"
 #include "consumers.h"
 #include "counting.h"
 #include "delivery.h"
@@ -118,6 +119,7 @@ static int take_options(mull_engine *engine, const mull_engine_options *options)
     mull__list_init(&engine->schemes);
     mull__list_init(&engine->ports);
     mull__list_init(&engine->consumers);
+    mull__list_init(&engine->companions);
     mull__list_init(&engine->gone);
     mull__list_init(&engine->deliveries);
     mull__list_init(&engine->questions);
@@ -299,6 +301,7 @@ int mull_engine_start(mull_engine *engine)
     engine->active_ms =
         mull__engine_now(engine); /* before that it wasn't quiet, but nobody looked */
     mull__policy_event_at_start(engine);
+    mull__companions_start(engine);
     mull__reload_start(engine);
     mull__engine_mark_posted(engine);
     return 0;

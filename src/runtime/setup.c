@@ -5,6 +5,7 @@
 #include "base/struct_compat.h"
 #include "base/system_limits.h"
 #include "base/utf8.h"
+#include "companions.h"
 #include "consumers.h"
 #include "port.h"
 #include "settlement.h"
@@ -186,7 +187,7 @@ static void close_ports(mull_engine *engine)
 int mull__setup_teardown(mull_engine *engine)
 {
     if (engine->closing == MULL__CLOSE_ASKED && engine->state == MULL__STOPPED &&
-        all_through(engine))
+        all_through(engine) && mull__companions_end(engine))
         close_ports(engine);
     if (engine->closing != MULL__CLOSE_PORTS || engine->answers.count > 0)
         return 0;

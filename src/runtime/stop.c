@@ -11,6 +11,7 @@
 
 #include "admission.h"
 #include "check.h"
+#include "companions.h"
 #include "delivery.h"
 #include "engine_control.h"
 #include "port.h"
@@ -68,6 +69,7 @@ void mull__stop_begin(mull_engine *engine)
     mull__reload_stop(engine);
     mull__engine_cancel(engine, &engine->depths.timer);
     mull__admission_credit(engine);
+    mull__companions_stop(engine);
     for_each(engine, mull__delivery_give_back);
     if (engine->active_calls > 0)
         mull__engine_log(

@@ -390,6 +390,7 @@ local running = {
             { "settling_fails", "a settlement failed, and is tried again" },
             { "paused", "by `engine:pause`, or from the beginning" },
             { "limited", "by a `rate_limit`, until its next probe" },
+            { "no_worker", "no worker process is there for it" },
             { "ramp", "as many handlers are at work as may be after a `rate_limit`" },
             { "rate", "a `limit` lets the next call begin later" },
             { "candidate_alone", "a message that may have killed a process is called alone, or waits for that" },

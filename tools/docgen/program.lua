@@ -69,6 +69,17 @@ m.consumer("OrderHandler", {
                 { returns = "mulligan.Handler" }),
             word("http", { { "url", "string", "of a server" } }, "Makes a handler of a server, which gets the message \z
                 by POST. [handlers.md](handlers.md) tells the rest.", { returns = "mulligan.Handler" }),
+            word("worker", { { "command", "mulligan.Worker", "a program, its arguments, and how many of it" } },
+                "Makes a handler of processes that handle one message after the other, by a protocol on their stdin. \z
+                [workers.md](workers.md) tells the rest.", { returns = "mulligan.Handler" }),
+            {
+                class = "Worker",
+                heading = "What `m.worker` takes",
+                fields = {
+                    { "processes?", "integer", "how many are started, 1,024 at most", default = "1" },
+                    { "[integer]", "string", "the program, and its arguments" },
+                },
+            },
             word("patterns", { { "whose", '"counted"|"lua"', "" } }, "Says whose `string.find`, `match`, `gmatch` and \z
                 `gsub` handlers have: those that end at the handler's timeout, which is the default, or Lua's own."),
             { alias = "Handler", type = "fun(msg: mulligan.Message)", text = "Succeeds if it returns, fails if it \z

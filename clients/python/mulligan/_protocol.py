@@ -12,7 +12,7 @@ VERSION = 1
 MAX_FRAME = 1 << 20
 MOST_OPEN = 64
 MOST_AT_ONCE = 1000
-_ROOM = 4096  # of a frame, for all that isn't failures
+_READ_SIZE = 1 << 18
 _BATCH = MAX_FRAME // 2
 
 
@@ -71,19 +71,30 @@ def _many(batch: list[bytes]) -> bytes:
     return b"\x81\xa8failures\xdd" + len(batch).to_bytes(4, "big") + b"".join(batch)
 
 
-class Inbox:
-    """What comes, cut anywhere."""
+def _unpacker(most: int) -> Any:
+    return msgpack.Unpacker(raw=False, strict_map_key=False, max_buffer_size=most + _READ_SIZE, max_ext_len=0)
 
-    def __init__(self) -> None:
-        self._unpacker = msgpack.Unpacker(
-            raw=False, strict_map_key=False, max_buffer_size=MAX_FRAME + _ROOM, max_ext_len=0)
-        self._unread = 0
 
-    def feed(self, data: bytes) -> Iterator[Answer | Ping | Changed]:
+class Frames:
+    """Messages out of what comes, cut anywhere."""
+
+    def __init__(self, most: int) -> None:
+        self._unpacker = _unpacker(most)
+        self._most = most
+
+    def grow(self, most: int) -> None:
+        """From now on a message may be larger. Between two messages of `feed` only."""
+        if most <= self._most:
+            return
+        unread = self._unpacker.read_bytes(self._most + _READ_SIZE)
+        self._unpacker, self._most = _unpacker(most), most
+        self._unpacker.feed(unread)
+
+    def feed(self, data: bytes) -> Iterator[list[Any]]:
         try:
             self._unpacker.feed(data)
         except msgpack.BufferFull:
-            raise ProtocolError("the server sent a message of more than 1 MiB") from None
+            raise ProtocolError(f"the server sent a message of more than {self._most >> 20} MiB") from None
         while True:
             try:
                 message = self._unpacker.unpack()
@@ -92,28 +103,44 @@ class Inbox:
             except (ValueError, TypeError, RecursionError) as why:  # a list as a key is a TypeError
                 reason = str(why) or type(why).__name__
                 raise ProtocolError(f"the server sent what isn't a message: {reason}") from None
+            yield _checked(message)
+
+
+def _checked(message: object) -> list[Any]:
+    if isinstance(message, list) and message:
+        kind, parts = message[0], len(message)
+        if kind == 1 and parts == 4 and (message[1] is None or isinstance(message[1], int)):
+            return message
+        if (kind == 0 and parts == 4 and isinstance(message[1], int)) or (kind == 2 and parts == 3):
+            return message
+    raise ProtocolError("the server sent what isn't a message of MessagePack-RPC")
+
+
+class Inbox:
+    """What comes to one that asks for verdicts."""
+
+    def __init__(self) -> None:
+        self._frames = Frames(MAX_FRAME)
+
+    def feed(self, data: bytes) -> Iterator[Answer | Ping | Changed]:
+        for message in self._frames.feed(data):
             came = _read(message)
             if came is not None:
                 yield came
 
 
-def _read(message: object) -> Answer | Ping | Changed | None:
-    if not isinstance(message, list) or not message:
-        raise ProtocolError("the server sent what isn't a message of MessagePack-RPC")
-    kind = message[0]
-    if kind == 1 and len(message) == 4 and (message[1] is None or isinstance(message[1], int)):
+def _read(message: list[Any]) -> Answer | Ping | Changed | None:
+    if message[0] == 1:
         return Answer(message[1], message[2], message[3])
-    if kind == 0 and len(message) == 4 and isinstance(message[1], int):
+    if message[0] == 0:
         if message[2] == "ping":
             return Ping(pack([1, message[1], None, {}]))
         refusal = {"type": "RequestError", "message": "this client answers nothing but ping"}
         return Ping(pack([1, message[1], refusal, None]))
-    if kind == 2 and len(message) == 3:
-        params = message[2]
-        if message[1] == "policy_changed" and isinstance(params, list) and params and isinstance(params[0], dict):
-            return Changed(str(params[0].get("generation", "")))
-        return None
-    raise ProtocolError("the server sent what isn't a message of MessagePack-RPC")
+    params = message[2]
+    if message[1] == "policy_changed" and isinstance(params, list) and params and isinstance(params[0], dict):
+        return Changed(str(params[0].get("generation", "")))
+    return None
 
 
 def raise_error(error: object) -> None:

@@ -55,7 +55,7 @@ end
 local function short_of_descriptors(read)
     local needed, largest = 0, nil
     for _, consumer in ipairs(read.consumers) do
-        local takes = handlers.descriptors(consumer.options.handler) * (consumer.options.concurrency or 1)
+        local takes = handlers.descriptors(consumer.options.handler, consumer.options.concurrency or 1)
         needed = needed + takes
         if takes > 0 and takes >= (largest and largest.takes or 0) then
             largest = { takes = takes, name = consumer.name, line = consumer.line }

@@ -22,6 +22,11 @@ local Module = {}
 ---@field types? string[] the message types that are its own, where consumers share a queue (default: all, or the rest)
 ---@field [string] mulligan.UnknownOption there is no such option
 
+---What `m.worker` takes
+---@class mulligan.Worker
+---@field processes? integer how many are started, 1,024 at most (default: 1)
+---@field [integer] string the program, and its arguments
+
 ---Succeeds if it returns, fails if it raises.
 ---@alias mulligan.Handler fun(msg: mulligan.Message)
 
@@ -296,6 +301,7 @@ local Engine = {}
 ---| "settling_fails" # a settlement failed, and is tried again
 ---| "paused" # by `engine:pause`, or from the beginning
 ---| "limited" # by a `rate_limit`, until its next probe
+---| "no_worker" # no worker process is there for it
 ---| "ramp" # as many handlers are at work as may be after a `rate_limit`
 ---| "rate" # a `limit` lets the next call begin later
 ---| "candidate_alone" # a message that may have killed a process is called alone, or waits for that
@@ -654,6 +660,12 @@ function Module.exec(command) end
 ---@param url string of a server
 ---@return mulligan.Handler
 function Module.http(url) end
+
+---Makes a handler of processes that handle one message after the other, by a protocol on their stdin.
+---[workers.md](workers.md) tells the rest.
+---@param command mulligan.Worker a program, its arguments, and how many of it
+---@return mulligan.Handler
+function Module.worker(command) end
 
 ---Says whose `string.find`, `match`, `gmatch` and `gsub` handlers have: those that end at the
 ---handler's timeout, which is the default, or Lua's own.

@@ -2,7 +2,9 @@
  */
 #include "engine.h"
 
+#include "handler/workers.h"
 #include "lua/values/values.h"
+#include "runtime/engine_control.h"
 
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -23,6 +25,8 @@ static void forget(lua_State *L, mull__lua_consumer *consumer)
     while (*at != consumer)
         at = &(*at)->next;
     *at = consumer->next;
+    if (consumer->workers)
+        mull__workers_remove(consumer->workers);
     if (lua_checkstack(L, 4) && mull__push_references(L, consumer->engine)) {
         lua_pushnil(L); /* the key is there, so this allocates nothing */
         lua_rawsetp(L, -2, consumer);
@@ -102,9 +106,15 @@ int mull__engine_consumer(lua_State *L)
     options.handler = mull__handle;
     options.cancel = mull__cancel;
     options.data = added;
-    int status = mull_consumer_add(engine->engine, &options);
+    int status = 0;
+    if (lua_getfield(L, 3, "workers") == LUA_TLIGHTUSERDATA)
+        status = mull__engine_use_workers(L, -1, added, &options);
+    if (status == 0)
+        status = mull_consumer_add(engine->engine, &options);
     if (status != 0)
         forget(L, added);
+    else if (added->workers)
+        mull__consumer_room(engine->engine, options.name, 0);
     return mull__engine_answer(L, engine, status);
 }
 

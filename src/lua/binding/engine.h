@@ -26,6 +26,7 @@ typedef struct mull__request mull__request;
 typedef struct mull__lua_consumer {
     struct mull__lua_consumer *next;
     struct mull__lua_engine *engine;
+    struct mull__worker_consumer *workers; /* who handles its messages; NULL: a function */
     mull__request *removal;      /* who hears when it is gone; NULL: nobody */
     int64_t timeout_ms;          /* MULL_NEVER: none */
     char file[MULL__PLACE_SIZE]; /* where its handler begins, for the watchdog */
@@ -168,6 +169,17 @@ int mull__lua_process(lua_State *L);
 /* mull__read_texts gives the list of texts at `index`, which its table keeps, with a NULL behind
  * them; nil has none. */
 const char *const *mull__read_texts(lua_State *L, int index, mull__arena *arena);
+
+/* ---- workers.c ------------------------------------------------------------------------------- */
+
+/* mull__engine_workers is workers(engine, words, processes): a pool of worker processes, as light
+ * userdata, which is there until the engine is closed. */
+int mull__engine_workers(lua_State *L);
+
+/* mull__engine_use_workers has a pool, which is at `index`, handle a consumer's messages. MULL_ENOMEM.
+ */
+int mull__engine_use_workers(lua_State *L, int index, mull__lua_consumer *consumer,
+                             mull_consumer_options *options);
 
 /* mull__lua_find_program is find_program(name): true; or nil and why it can't be run. */
 int mull__lua_find_program(lua_State *L);

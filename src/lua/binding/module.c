@@ -73,6 +73,7 @@ static int open_core(lua_State *L)
                                          {"log", mull__lua_log},
                                          {"may_wait", mull__lua_may_wait},
                                          {"process", mull__lua_process},
+                                         {"workers", mull__engine_workers},
                                          {"find_program", mull__lua_find_program},
                                          {"fetch", mull__lua_fetch},
                                          {"has_http", mull__lua_has_http},
