@@ -40,6 +40,20 @@ describe("m.worker", function()
         end)
     end)
 
+    it("goes on for other consumers when one of them is removed", function()
+        local handler = mulligan.worker { "sh", "-c", "sleep 1000" }
+        local rig = rigs.start("bus:default():dead_letter()", handler, {
+            consumers = { C = { queue = "work", handler = handler }, D = { queue = "more", handler = handler } },
+        })
+        local removed
+        assert(rig.engine:remove_consumer("C", function(well)
+            removed = well
+        end))
+        rig:advance(0)
+        assert.is_true(removed)
+        assert.equal("no_worker", rig.engine:why_not "D")
+    end)
+
     it("says what is wrong with it", function()
         assert.error_matches(function()
             mulligan.worker "sh"
