@@ -260,21 +260,23 @@ static void free_worker(mull__worker *w)
     mull__free(&allocator, w);
 }
 
+static void end_if_over(mull__workers *workers);
+
 void mull__worker_over(mull__worker *w)
 {
+    mull__workers *workers = w->workers;
     mull__worker_program *p = w->program;
     while (w->call_count > 0) {
         mull__worker_call *last = &w->calls[w->call_count - 1];
         crash(w, last);
         mull__worker_drop_call(w, last);
     }
-    mull__list_remove(&w->workers->workers, &w->link);
+    mull__list_remove(&workers->workers, &w->link);
     tell_rooms(w);
     free_worker(w);
-    if (!p)
-        return;
     p->worker = NULL;
     mull__worker_program_settle(p);
+    end_if_over(workers);
 }
 
 /* on_gone: what its process may still do for its calls has to end before they do. */
@@ -391,9 +393,6 @@ static void free_workers(mull__workers *workers)
     mull__free(&allocator, workers);
 }
 
-/* end_if_over closes the last handles once every process and connection is gone. */
-static void end_if_over(mull__workers *workers);
-
 void mull__workers_handle_closed(mull__workers *workers)
 {
     workers->handles--;
@@ -418,6 +417,7 @@ static void on_timer_closed(uv_handle_t *handle)
     mull__workers_handle_closed(p->workers);
 }
 
+/* end_if_over closes the last handles once every process and connection is gone. */
 static void end_if_over(mull__workers *workers)
 {
     if (workers->state != MULL__WORKERS_CLOSING || uv_is_closing((uv_handle_t *)&workers->tick) ||
