@@ -571,9 +571,9 @@ MULL_API int mull_consumer_concurrency(mull_engine *engine, const char *name, ui
     X(MULL_WHY_SETTLING_FAILS, "settling_fails") /* and is tried again */                          \
     X(MULL_WHY_PAUSED, "paused")                                                                   \
     X(MULL_WHY_NO_WORKER, "no_worker") /* no worker process is there for it */                     \
-    X(MULL_WHY_LIMITED, "limited") /* by rate_limit, until its next probe */                       \
-    X(MULL_WHY_RAMP, "ramp")       /* as many handlers are at work as may be after a rate_limit */ \
-    X(MULL_WHY_RATE, "rate")       /* `limit` lets the next call begin later */                    \
+    X(MULL_WHY_LIMITED, "limited")     /* by rate_limit, until its next probe */                   \
+    X(MULL_WHY_RAMP, "ramp") /* as many handlers are at work as may be after a rate_limit */       \
+    X(MULL_WHY_RATE, "rate") /* `limit` lets the next call begin later */                          \
     X(MULL_WHY_CANDIDATE_ALONE, "candidate_alone") /* a poison candidate is called, or waits */    \
     X(MULL_WHY_CONCURRENCY, "concurrency")         /* as many handlers are at work as may be */    \
     X(MULL_WHY_NOTHING_THERE, "nothing_there")
@@ -595,9 +595,9 @@ MULL_API int mull_consumer_why_not(mull_engine *engine, const char *name, mull_w
 
 /* mull_engine_start begins to take messages. MULL_EINVAL: it has no transport, which `problem`
  * says; without a consumer it starts, to send, and the log says so. MULL_EREFUSED, with nothing
- * started: the policy in force can't work with these transports and consumers; `problem` says which
- * rule and why. MULL_ENOMEM: it may be started again. MULL_ESTATE: it was started before, stopped, or
- * closed. A transport that is down is waited for; a queue that can't be read stops its consumer. */
+ * started: the policy in force can't work with these transports and consumers, as `problem` says.
+ * MULL_ENOMEM: it may be started again. MULL_ESTATE: it was started before, or stopped. A transport
+ * that is down is waited for; a queue that can't be read stops its consumer alone. */
 MULL_API int mull_engine_start(mull_engine *engine);
 
 /* mull_engine_run starts, and runs the engine's own loop until it has stopped. MULL_EIO,

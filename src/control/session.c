@@ -13,8 +13,8 @@
 void mull__session_begin(mull__session *s, const mull__session_ops *ops, void *data,
                          const mull_allocator *allocator, int64_t now_ms)
 {
-    *s = (mull__session){.ops = ops, .data = data, .out.allocator = allocator,
-                         .most = MULL__SESSION_FRAME};
+    *s = (mull__session){
+        .ops = ops, .data = data, .out.allocator = allocator, .most = MULL__SESSION_FRAME};
     s->since_ms = s->heard_ms = s->pinged_ms = now_ms;
 }
 
@@ -218,8 +218,8 @@ size_t mull__session_feed(mull__session *s, char *bytes, size_t size, int64_t no
     while (s->state != MULL__SESSION_ENDED && taken < size && !mull__session_is_full(s)) {
         mull__rpc_message message;
         char why[MULL__MSGPACK_WHY];
-        long whole = mull__rpc_read(&s->reader, &message, bytes + taken, size - taken,
-                                    s->most, why);
+        long whole =
+            mull__rpc_read(&s->reader, &message, bytes + taken, size - taken, s->most, why);
         if (whole == 0)
             break;
         if (whole < 0) {

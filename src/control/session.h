@@ -32,8 +32,9 @@ typedef struct mull__session_ops {
     /* call answers a request, by mull__rpc_answer or mull__session_fail; 0: it has no such method.
      */
     int (*call)(void *data, mull__session *session, const mull__rpc_message *request);
-    /* These four may be NULL. greet looks at the params of a hello before it is welcome; 0: it isn't,
-     * and `why` says why. answered is given what answers a request of ours, notified the rest. welcomed: it is in. */
+    /* These four may be NULL. greet looks at the params of a hello before it is welcome; 0: it
+     * isn't, and `why` says why. answered is given what answers a request of ours, notified the
+     * rest. welcomed: it is in. */
     int (*greet)(void *data, char *params, char *why, size_t size);
     void (*welcomed)(void *data);
     void (*answered)(void *data, const mull__rpc_message *answer);
@@ -50,10 +51,10 @@ struct mull__session {
     mull__msgpack out;
     mull__rpc_reader reader;
     mull__session_state state;
-    int open;       /* requests */
-    size_t waiting; /* bytes that were put into `out` since all was out */
+    int open;          /* requests */
+    size_t waiting;    /* bytes that were put into `out` since all was out */
     uint32_t requests; /* of ours: the next one's id */
-    size_t most;       /* bytes of a message that comes; MULL__SESSION_FRAME unless its owner says */
+    size_t most; /* bytes of a message that comes; MULL__SESSION_FRAME unless its owner says */
     int64_t since_ms, heard_ms, pinged_ms; /* since_ms: of its state */
     char why[MULL__SESSION_WHY];           /* what ended it; "": the other side */
 };

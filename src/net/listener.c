@@ -25,7 +25,7 @@ struct mull__listener {
     void *data;
     uv_loop_t *loop;
     uv_poll_t poll;
-    int fd;      /* -1: it listens on none */
+    int fd; /* -1: it listens on none */
     int is_open;
     int is_full; /* there is no descriptor for another peer until one goes */
     mull__socket_path path;

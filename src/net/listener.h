@@ -35,16 +35,16 @@ typedef struct mull__listener_calls {
 
 enum { MULL__LISTENER_WHY = 320 };
 
-/* mull__listener_open listens on a path; NULL: on none, for peers of mull__listener_adopt alone. MULL_EINVAL: it can't be a socket's; MULL_EREFUSED:
- * something that stays is there, or others may write to its folder; MULL_EIO; MULL_ENOMEM. `why`
- * says it in words. */
+/* mull__listener_open listens on a path; NULL: on none, for peers of mull__listener_adopt alone.
+ * MULL_EINVAL: it can't be a socket's; MULL_EREFUSED: something that stays is there, or others may
+ * write to its folder; MULL_EIO; MULL_ENOMEM. `why` says it in words. */
 int mull__listener_open(mull__listener **out, struct uv_loop_s *loop,
                         const mull_allocator *allocator, const char *path,
                         const mull__listener_calls *calls, void *data,
                         char why[MULL__LISTENER_WHY]);
 
-/* mull__listener_adopt makes a peer of a socket that is connected, and owns it from now on. `accepted`
- * is called meanwhile. MULL_ENOMEM: the socket is closed. */
+/* mull__listener_adopt makes a peer of a socket that is connected, and owns it from now on.
+ * `accepted` is called meanwhile. MULL_ENOMEM: the socket is closed. */
 int mull__listener_adopt(mull__listener *listener, int fd);
 
 /* mull__listener_close ends all peers, and takes the socket away if it is still there. */

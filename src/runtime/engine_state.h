@@ -293,10 +293,10 @@ typedef struct mull__delivery {
     int64_t called_ms;       /* its handler, and */
     int64_t ended_ms;        /* mull_done, monotonic; guarded by the mutex until it is drained */
     const mull_error *ended; /* what mull_done brought, guarded as well */
-    int crashed;             /* ... and that its handler died with others at work, guarded as well */
-    int suspect;             /* its last call did: the next one is made alone */
-    int uncounted;           /* ... and that it failed counts for nothing, guarded as well */
-    int64_t age_ms;          /* at the last failure */
+    int crashed;    /* ... and that its handler died with others at work, guarded as well */
+    int suspect;    /* its last call did: the next one is made alone */
+    int uncounted;  /* ... and that it failed counts for nothing, guarded as well */
+    int64_t age_ms; /* at the last failure */
     int64_t failed_at_ms;
 
     /* how it ends */

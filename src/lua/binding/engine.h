@@ -27,9 +27,9 @@ typedef struct mull__lua_consumer {
     struct mull__lua_consumer *next;
     struct mull__lua_engine *engine;
     struct mull__worker_consumer *workers; /* who handles its messages; NULL: a function */
-    mull__request *removal;      /* who hears when it is gone; NULL: nobody */
-    int64_t timeout_ms;          /* MULL_NEVER: none */
-    char file[MULL__PLACE_SIZE]; /* where its handler begins, for the watchdog */
+    mull__request *removal;                /* who hears when it is gone; NULL: nobody */
+    int64_t timeout_ms;                    /* MULL_NEVER: none */
+    char file[MULL__PLACE_SIZE];           /* where its handler begins, for the watchdog */
     int line;
     char name[];
 } mull__lua_consumer;
@@ -176,7 +176,8 @@ const char *const *mull__read_texts(lua_State *L, int index, mull__arena *arena)
  * userdata, which is there until the engine is closed. */
 int mull__engine_workers(lua_State *L);
 
-/* mull__engine_use_workers has a pool, which is at `index`, handle a consumer's messages. MULL_ENOMEM.
+/* mull__engine_use_workers has a pool, which is at `index`, handle a consumer's messages.
+ * MULL_ENOMEM.
  */
 int mull__engine_use_workers(lua_State *L, int index, mull__lua_consumer *consumer,
                              mull_consumer_options *options);
