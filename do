@@ -327,7 +327,7 @@ fuzz() {
     preset=fuzz
     build "$preset"
     : >"build/$preset/log/counts"
-    [ $# != 0 ] || set -- amqp decide duration frames pattern policy
+    [ $# != 0 ] || set -- amqp decide duration frames pattern policy url
     printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 ./do fuzz_one ||
         echo "0 1" >>"build/$preset/log/counts" # one ended before it could report
     total
