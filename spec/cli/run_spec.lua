@@ -531,15 +531,15 @@ m.consumer("C", { transport = "orders", queue = "c", handler = function() m.exec
 mulligan: service.lua:2: "polcy" is no word of a service.lua; did you mean m.policy?
 mulligan: service.lua:3: "transprot" is no word of a service.lua; did you mean m.transport?
 mulligan: service.lua:4: "frobnicate" is no word of a service.lua; ]]
-                .. [[there are policy, transport, consumer, patterns, exec, http, run, fetch, worker, error, json, send ]]
-                .. [[and sleep
+                .. [[there are policy, transport, consumer, patterns, exec, http, run, fetch, worker, error, json, ]]
+                .. [[send and sleep
 mulligan: service.lua:5: "exce" is no word of a service.lua; did you mean m.exec?
 mulligan: service.lua:6: consumer "A": there is no transport "orders"
 mulligan: service.lua:7: "htttp" is no word of a service.lua; did you mean m.http?
 mulligan: service.lua:7: consumer "B": there is no transport "orders"
 mulligan: service.lua:8: 1 is no word of a service.lua; ]]
-                .. [[there are policy, transport, consumer, patterns, exec, http, run, fetch, worker, error, json, send ]]
-                .. [[and sleep
+                .. [[there are policy, transport, consumer, patterns, exec, http, run, fetch, worker, error, json, ]]
+                .. [[send and sleep
 mulligan: service.lua:9: consumer "C": unknown option "x"; ]]
                 .. [[there are concurrency, fault_headers, handler, max_body, paused, prefetch, queue, timeout, ]]
                 .. [[transport and types

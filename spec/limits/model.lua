@@ -367,8 +367,7 @@ function model:must_probe(now, handlers)
         for _, message in ipairs(self.order) do
             local state = rate.options.per and rate:of(message)
             if state and state.limited and self.at_work < handlers then
-                -- The turn of a message whose deadline is over passes without a call.
-                local long = limiter.long(state) * (self.policy.deadline and 2 or 1)
+                local long = limiter.long(state, self.policy.deadline)
                 -- A ramp that this limit cancelled may have put messages back until its own end.
                 if now >= math.max(state.by, state.ramp_end or 0) + long and ready(self, message, now, now - long)
                     and not self:why_not(now, message) and not self:elsewhere(message, rate) then
