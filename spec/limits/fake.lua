@@ -119,9 +119,9 @@ local function next_look(self, next_step)
         for _, state in pairs(rate.states) do
             at(state.from)
             at(state.by)
-            at(state.limited and state.by + limiter.long(state, self.model.policy.deadline))
+            at(state.limited and state.by + limiter.long(state))
             for _, message in ipairs(state.limited and self.model.order or {}) do
-                at(message.by + limiter.long(state, self.model.policy.deadline))
+                at(message.by + limiter.long(state))
             end
             for handlers = 1, state.ramp_from and self.plan.concurrency or 0 do
                 at(state.ramp_from + handlers * state.ramp_span / self.plan.concurrency)

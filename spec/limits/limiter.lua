@@ -269,10 +269,9 @@ function limiter.handlers(state, now, concurrency)
 end
 
 -- long gives how long a value may go without a probe, though the wait is over and a message is ready: three waits, of
--- the longest that there were, since what an earlier limit put back stays so. With a deadline, as many more: the turn
--- of a message whose deadline is over passes without a call.
-function limiter.long(state, deadline)
-    return (deadline and 6 or 3) * (state.widest + state.by - state.from)
+-- the longest that there were, since what an earlier limit put back stays so.
+function limiter.long(state)
+    return 3 * (state.widest + state.by - state.from)
 end
 
 -- why_not says why a call of a message may not begin now; nil: it may.

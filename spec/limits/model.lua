@@ -367,7 +367,7 @@ function model:must_probe(now, handlers)
         for _, message in ipairs(self.order) do
             local state = rate.options.per and rate:of(message)
             if state and state.limited and self.at_work < handlers then
-                local long = limiter.long(state, self.policy.deadline)
+                local long = limiter.long(state)
                 -- A ramp that this limit cancelled may have put messages back until its own end.
                 if now >= math.max(state.by, state.ramp_end or 0) + long and ready(self, message, now, now - long)
                     and not self:why_not(now, message) and not self:elsewhere(message, rate) then
