@@ -146,28 +146,17 @@ end
 -- A handler that does nothing, in the place of one that is wrong.
 local function nothing() end
 
-function words.exec(read, given)
-    local handler, wrong = handlers.exec(given)
-    if not handler then
-        read.problem(line_of(read.path), "m.exec %s", wrong)
-    end
-    return handler or nothing
-end
+-- What is said of a handler that is wrong, by its word.
+local wrong_handlers = { exec = "m.exec %s", http = "m.http: the URL %s", worker = "m.worker %s" }
 
-function words.http(read, given)
-    local handler, wrong = handlers.http(given)
-    if not handler then
-        read.problem(line_of(read.path), "m.http: the URL %s", wrong)
+for word, said in pairs(wrong_handlers) do
+    words[word] = function(read, given)
+        local handler, wrong = handlers[word](given)
+        if not handler then
+            read.problem(line_of(read.path), said, wrong)
+        end
+        return handler or nothing
     end
-    return handler or nothing
-end
-
-function words.worker(read, given)
-    local handler, wrong = handlers.worker(given)
-    if not handler then
-        read.problem(line_of(read.path), "m.worker %s", wrong)
-    end
-    return handler or nothing
 end
 
 local of_file = {

@@ -49,7 +49,7 @@ struct mull__stream {
     int fd;     /* -1: none */
     int events; /* what `poll` waits for */
     int reading;
-    int blocked;   /* the kernel takes no more for now */
+    int blocked;   /* the kernel takes no more until it says so */
     int broken;    /* writing has failed; reading goes on for the last words */
     int to_tell;   /* written since the last `writable` */
     int said_end;  /* when finishing: TLS has said its end */

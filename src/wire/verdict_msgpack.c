@@ -8,7 +8,10 @@
 enum { KEYS = 512 };
 
 #define PUT(to, bytes) ((char *)memcpy(to, bytes, sizeof(bytes) - 1) + sizeof(bytes) - 1)
-#define NIL            "\xc0"
+
+/* KEY puts a name with its head: the two are apart, or C would read on in the head. */
+#define KEY(to, head, name) PUT(to, head name)
+#define NIL                 "\xc0"
 
 static size_t size_of(const char *text)
 {
@@ -29,17 +32,13 @@ static char *put_rule(char *to, const mull_rule *rule)
 {
     if (!rule->file)
         return PUT(to, NIL);
-    to = PUT(to, "\x84\xa4"
-                 "file");
+    to = KEY(to, "\x84\xa4", "file");
     to = put_text(to, rule->file);
-    to = PUT(to, "\xa4"
-                 "line");
+    to = KEY(to, "\xa4", "line");
     to = mull__msgpack_put_integer(to, rule->line);
-    to = PUT(to, "\xa5"
-                 "scope");
+    to = KEY(to, "\xa5", "scope");
     to = put_text(to, rule->scope);
-    to = PUT(to, "\xa4"
-                 "type");
+    to = KEY(to, "\xa4", "type");
     return put_text(to, rule->type);
 }
 
@@ -52,38 +51,27 @@ void mull__verdict_to_msgpack(mull__msgpack *out, const mull_verdict *verdict)
                                            size_of(rule->type) + size_of(verdict->generation));
     if (!to)
         return;
-    to = PUT(to, "\x8b\xa6"
-                 "action");
+    to = KEY(to, "\x8b\xa6", "action");
     to = put_text(to, mull_action_name(verdict->action));
-    to = PUT(to, "\xa8"
-                 "delay_ms");
+    to = KEY(to, "\xa8", "delay_ms");
     to = mull__msgpack_put_integer(to, verdict->delay_ms);
-    to = PUT(to, "\xa5"
-                 "queue");
+    to = KEY(to, "\xa5", "queue");
     to = put_text(to, verdict->queue);
-    to = PUT(to, "\xa6"
-                 "reason");
+    to = KEY(to, "\xa6", "reason");
     to = put_text(to, mull_reason_name(verdict->reason));
-    to = PUT(to, "\xa4"
-                 "note");
+    to = KEY(to, "\xa4", "note");
     to = put_text(to, verdict->note);
-    to = PUT(to, "\xa4"
-                 "tier");
+    to = KEY(to, "\xa4", "tier");
     to = put_text(to, mull_tier_name(verdict->tier));
-    to = PUT(to, "\xa4"
-                 "step");
+    to = KEY(to, "\xa4", "step");
     to = put_step(to, verdict->step, has_step);
-    to = PUT(to, "\xa2"
-                 "of");
+    to = KEY(to, "\xa2", "of");
     to = put_step(to, verdict->of, has_step && verdict->of > 0);
-    to = PUT(to, "\xa4"
-                 "rule");
+    to = KEY(to, "\xa4", "rule");
     to = put_rule(to, rule);
-    to = PUT(to, "\xa8"
-                 "fallback");
+    to = KEY(to, "\xa8", "fallback");
     to = put_text(to, mull_fallback_name(verdict->fallback));
-    to = PUT(to, "\xaa"
-                 "generation");
+    to = KEY(to, "\xaa", "generation");
     to = put_text(to, verdict->generation);
     out->size = (size_t)(to - out->memory);
 }
